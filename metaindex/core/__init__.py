@@ -119,18 +119,9 @@ if TYPE_CHECKING:
     from .text_table import TextTable as TextTable
     from .times import utc_text as utc_text
     from .vectors import Mask as Mask
-    from .vectors import Matrix as Matrix
     from .vectors import Vector as Vector
+    from .vectors import arrow_array as arrow_array
     from .vectors import compute as compute
-    from .vectors import from_bytes as from_bytes
-    from .vectors import from_rows as from_rows
-    from .vectors import from_truths as from_truths
-    from .vectors import from_vector as from_vector
-    from .vectors import numbers as numbers
-    from .vectors import one_array as one_array
-    from .vectors import truths as truths
-    from .vectors import valid_mask as valid_mask
-    from .vectors import vector as vector
     from .words import cell as cell
     from .words import duration as duration
     from .words import moment as moment
@@ -147,11 +138,10 @@ else:
                 "IndexNotFoundError IndexStateError ScanError SettingError StatementError WorkerError"
             ),
             "expression_errors": (
-                "AmbiguousColumnError ArgumentError CorruptTableError EmptyFilesError ExpressionError "
-                "FormatError LiteralTypeError MetaIndexError MissingDependencyError NotATableError "
-                "ObjectExistsError ObjectNotFoundError OutsideTableError StorageError StoragePermissionError "
-                "StorageUnavailableError TOO_DEEP UnknownColumnError UnsupportedFeatureError "
-                "VersionNotFoundError first_line named_line"
+                "AmbiguousColumnError ArgumentError CorruptTableError EmptyFilesError ExpressionError FormatError "
+                "LiteralTypeError MetaIndexError MissingDependencyError NotATableError ObjectExistsError "
+                "ObjectNotFoundError OutsideTableError StorageError StoragePermissionError StorageUnavailableError "
+                "TOO_DEEP UnknownColumnError UnsupportedFeatureError VersionNotFoundError first_line named_line"
             ),
             "figures.bars": "ACCENT filled",
             "figures.grid": "BarCell GridCell Heading ValueCell facts grid link_to listed",
@@ -178,10 +168,7 @@ else:
             "telemetry": "listening record_action record_index_left_out record_lag record_query record_spark_query",
             "text_table": "Column TextTable",
             "times": "utc_text",
-            "vectors": (
-                "Mask Matrix Vector compute from_bytes from_rows from_truths from_vector numbers one_array "
-                "truths valid_mask vector"
-            ),
+            "vectors": "Mask Vector arrow_array compute",
             "words": "cell duration moment percent",
         },
     )

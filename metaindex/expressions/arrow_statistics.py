@@ -16,15 +16,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Matrix, Vector, compute, from_bytes, one_array, truths, valid_mask, vector
+from metaindex.core import Mask, Vector, arrow_array, compute
 
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_type
 from .places import EMPTY, physical_interval, physical_intervals, physical_points
 from .questions import Question, grouped
-from .statistics import ColumnBounds, Interval, ManyFiles, Mask
+from .statistics import ColumnBounds, Interval, ManyFiles
 from .tree import ColumnRef
 
 _NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))
@@ -66,7 +67,7 @@ class ArrowStatistics(ManyFiles):
         known = self._column(column)
         return self.constant(True) if known is None else ~known.no_nan
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         """A row a question. Those that ask whether a value, or one of an interval, is in a column are compared as a
         matrix."""
         out = np.ones((len(questions), self.count), np.bool_)
@@ -180,7 +181,7 @@ class _Column:
             out |= ~self.no_nan
         return out
 
-    def each_among(self, lists: Sequence[Sequence[Literal]]) -> Matrix:
+    def each_among(self, lists: Sequence[Sequence[Literal]]) -> Mask:
         """Return `among` for each of many lists. The rank of a value among all values, in order, is compared with how
         many of them are below the bounds."""
         out = np.empty((len(lists), len(self.no_value)), np.bool_)
@@ -198,7 +199,7 @@ class _Column:
             out[told] = inside
         return out
 
-    def each_between(self, intervals: Sequence[Interval]) -> Matrix:
+    def each_between(self, intervals: Sequence[Interval]) -> Mask:
         """`between` for each of many intervals."""
         inside = physical_intervals(intervals, self._type)
         known = [EMPTY if interval is None else interval for interval in inside]
@@ -214,7 +215,7 @@ class _Column:
             out[unknown] = ~self._no_number
         return out
 
-    def _each_inside(self, count: int, lows: Sequence[_End], highs: Sequence[_End], empty: Sequence[int]) -> Matrix:
+    def _each_inside(self, count: int, lows: Sequence[_End], highs: Sequence[_End], empty: Sequence[int]) -> Mask:
         """Return whether a number may be inside of each of `count` intervals. Each end, open or not, is compared by its
         rank among all of them with how many of them are below a file's bound."""
         points: list[Any] = sorted({end for _, end, _ in (lows if lows is highs else (*lows, *highs))})
@@ -271,18 +272,18 @@ class _Column:
         return sorted(points)
 
 
-def _counts(count: int, values: pa.Array | None) -> tuple[Vector, Mask]:
+def _counts(count: int, values: pa.Array | None) -> tuple[npt.NDArray[Any], Mask]:
     if values is None:
         return np.zeros(count, np.int64), np.zeros(count, np.bool_)
     values = _checked(count, values, pa.int64(), "counts")
-    valid = valid_mask(values)
-    numbers = vector(values, np.int64)
+    valid = Vector(values).valid
+    numbers = Vector(values).items(np.int64)
     known = numbers >= 0 if valid is None else (numbers >= 0) & valid
     return numbers if known.all() else np.where(known, numbers, 0), known
 
 
 def _checked(count: int, values: pa.Array, domain: pa.DataType, what: str) -> pa.Array:
-    values = one_array(values)
+    values = Vector(values).array
     if len(values) != count:
         raise ValueError(
             f"{what} have one value a file; got {len(values)} for {count} files; align them with the files asked"
@@ -299,19 +300,19 @@ def _ends(count: int, values: pa.Array | None, domain: pa.DataType | None, t: pa
             return _Bytes(pa.nulls(count, domain), unknown)
         return _Numbers(np.zeros(count, np.int64), unknown)
     values = _checked(count, values, domain, f"bounds of {t}")
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     known = np.ones(count, np.bool_) if valid is None else valid
     if pa.types.is_int64(domain):
-        return _Numbers(vector(values, np.int64), known)
+        return _Numbers(Vector(values).items(np.int64), known)
     if pa.types.is_float64(domain):
-        return _Numbers(vector(values, np.float64), known)
+        return _Numbers(Vector(values).items(np.float64), known)
     return _Bytes(values, known)
 
 
 class _Numbers:
     """Lower (or upper) bounds of all files as a NumPy vector. Answers where the bound is not `known` mean nothing."""
 
-    def __init__(self, values: Vector, known: Mask) -> None:
+    def __init__(self, values: npt.NDArray[Any], known: Mask) -> None:
         self.values = values
         self.known = known
 
@@ -338,7 +339,7 @@ class _Numbers:
         out: Mask = self.values == other.values
         return out
 
-    def points_below(self, points: Sequence[Any], *, or_equal: bool) -> Vector:
+    def points_below(self, points: Sequence[Any], *, or_equal: bool) -> npt.NDArray[Any]:
         """Return for each bound how many of the sorted points are below it (or equal to it)."""
         return np.searchsorted(np.array(points, self.values.dtype), self.values, "right" if or_equal else "left")
 
@@ -366,13 +367,13 @@ class _Bytes:
     def equals(self, other: _Numbers | _Bytes) -> Mask:
         return self._compared("equal", other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
 
-    def points_below(self, points: Sequence[Any], *, or_equal: bool) -> Vector:
+    def points_below(self, points: Sequence[Any], *, or_equal: bool) -> npt.NDArray[Any]:
         """Return for each bound how many of the sorted points are below it (or equal to it): both are sorted as one
         list, in which the sort keeps the order of equals."""
         values = self.values.cast(pa.large_binary())
-        listed = from_bytes(points, pa.large_binary())
+        listed = arrow_array(points, None, pa.large_binary())
         both = pa.concat_arrays([listed, values] if or_equal else [values, listed])
-        order = vector(compute("array_sort_indices", both), np.uint64)
+        order = Vector(compute("array_sort_indices", both)).items(np.uint64)
         is_point = order < len(points) if or_equal else order >= len(values)
         seen = np.cumsum(is_point)
         out = np.zeros(len(values), np.int64)
@@ -380,7 +381,7 @@ class _Bytes:
         return out
 
     def _scalar(self, point: bytes) -> pa.Scalar:
-        return from_bytes([point], self.values.type)[0]
+        return arrow_array([point], None, self.values.type)[0]
 
     def _compared(self, compare: str, other: pa.Array | pa.Scalar) -> Mask:
-        return truths(compute(compare, self.values, other), null=False)
+        return Vector(compute(compare, self.values, other)).truths(null=False)

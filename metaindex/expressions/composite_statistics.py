@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from metaindex.core import ExpressionError, Matrix, dataclass
+from metaindex.core import ExpressionError, Mask, dataclass
 
 from .literals import Literal
 from .questions import Question, answers
-from .statistics import Interval, Mask, PruningStatistics
+from .statistics import Interval, PruningStatistics
 from .tree import ColumnRef
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class CompositeStatistics(Generic[T]):
     def any_of(self, parts: Sequence[T]) -> T:
         return self.sources[0].any_of(parts)
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         """Answer many questions over many files: one row per question."""
         sources = cast(Sequence[PruningStatistics[Mask]], self.sources)
         out = answers(sources[0], questions)

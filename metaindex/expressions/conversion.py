@@ -32,10 +32,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import compute, from_vector, one_array, valid_mask, vector
+from metaindex.core import Mask, Vector, arrow_array, compute
 
 from .physical import column_domain_has_nan, physical_type, to_physical
-from .statistics import ColumnBounds, Mask
+from .statistics import ColumnBounds
 
 _Step: TypeAlias = Callable[[pa.Array, bool], pa.Array]
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of the widest integer of so many bits
@@ -50,8 +50,8 @@ def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None
     step = _step(_values_of(bounds.type), _values_of(to))
     if step is None:
         return None
-    lower = None if bounds.lower is None else step(one_array(bounds.lower), False)
-    upper = None if bounds.upper is None else step(one_array(bounds.upper), True)
+    lower = None if bounds.lower is None else step(Vector(bounds.lower).array, False)
+    upper = None if bounds.upper is None else step(Vector(bounds.upper).array, True)
     # A moved bound is attained no more, or nobody checked.
     exact = {} if step is _same else {"lower_exact": None, "upper_exact": None}
     if column_domain_has_nan(to) and not column_domain_has_nan(bounds.type):
@@ -69,9 +69,9 @@ def narrowed_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | Non
     fit = _fit(_values_of(bounds.type), _values_of(to))
     if fit is None or bounds.lower is None or bounds.upper is None:
         return None
-    lower, upper = one_array(bounds.lower), one_array(bounds.upper)
+    lower, upper = Vector(bounds.lower).array, Vector(bounds.upper).array
     both = fit(lower) & fit(upper)
-    low, high = (from_vector(np.where(both, _plain(ends), 0), both, ends.type) for ends in (lower, upper))
+    low, high = (arrow_array(np.where(both, _plain(ends), 0), both, ends.type) for ends in (lower, upper))
     rounded = {"lower_exact": None, "upper_exact": None} if pa.types.is_floating(to) else {}
     return replace(bounds, type=to, lower=low, upper=high, **rounded)
 
@@ -104,11 +104,11 @@ def _single(values: pa.Array) -> Mask:
 
 
 def _plain(values: pa.Array) -> np.ndarray[Any, np.dtype[Any]]:
-    return vector(values, np.float64 if pa.types.is_floating(values.type) else np.int64)
+    return Vector(values).items(np.float64 if pa.types.is_floating(values.type) else np.int64)
 
 
 def _there(values: pa.Array) -> Mask:
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     return np.ones(len(values), np.bool_) if valid is None else valid
 
 
@@ -119,7 +119,7 @@ def _values_of(t: pa.DataType) -> pa.DataType:
 def _zeros(bounds: ColumnBounds) -> pa.Array | None:
     for values in (bounds.row_count, bounds.null_count, bounds.lower, bounds.upper):
         if values is not None:
-            return from_vector(np.zeros(len(values), np.int64), None, pa.int64())
+            return arrow_array(np.zeros(len(values), np.int64), None, pa.int64())
     return None
 
 
@@ -178,19 +178,19 @@ def _from_integer(old: pa.DataType, new: pa.DataType) -> _Step | None:
 def _to_doubles(values: pa.Array, upper: bool) -> pa.Array:
     """Readers cast to the nearest double, and casting keeps order; one step outwards serves those who compare exactly
     too."""
-    integers = vector(values, np.int64)
+    integers = Vector(values).items(np.int64)
     doubles = integers.astype(np.float64)
     loose = np.nextafter(doubles, np.inf if upper else -np.inf)
     exact = (integers >= -(2**53)) & (integers <= 2**53)
-    return from_vector(np.where(exact, doubles, loose), valid_mask(values), pa.float64())
+    return arrow_array(np.where(exact, doubles, loose), Vector(values).valid, pa.float64())
 
 
 def _midnights(values: pa.Array, upper: bool) -> pa.Array:
-    days = vector(values, np.int64)
+    days = Vector(values).items(np.int64)
     limit = 2**63 // 86_400_000_000 - 1
-    fits, valid = np.abs(days) <= limit, valid_mask(values)
+    fits, valid = np.abs(days) <= limit, Vector(values).valid
     fits = fits if valid is None else fits & valid
-    return from_vector(np.where(fits, days, 0) * 86_400_000_000, fits, pa.int64())
+    return arrow_array(np.where(fits, days, 0) * 86_400_000_000, fits, pa.int64())
 
 
 def _unit_step(old: pa.DataType, new: pa.DataType) -> _Step:
@@ -201,12 +201,12 @@ def _unit_step(old: pa.DataType, new: pa.DataType) -> _Step:
         return _same
 
     def step(values: pa.Array, upper: bool) -> pa.Array:
-        raw, valid = vector(values, np.int64), valid_mask(values)
+        raw, valid = Vector(values).items(np.int64), Vector(values).valid
         down = raw // micros
         whole = down + (raw - down * micros != 0) if upper else down
         fits = np.abs(whole) <= 2**63 // micros - 1
         moved = np.where(fits, whole, 0) * micros
-        return from_vector(moved, fits if valid is None else fits & valid, pa.int64())
+        return arrow_array(moved, fits if valid is None else fits & valid, pa.int64())
 
     return step
 
@@ -222,13 +222,13 @@ def _decimal_step(old: pa.DataType, new: pa.DataType, *, integers: bool = False)
 def _decimals(values: pa.Array, t: pa.DataType) -> pa.Array:
     """Physical values of a decimal type as Arrow decimals again."""
     words = np.zeros((len(values), 2), np.int64)
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     if t.precision <= 18:
-        words[:, 0] = vector(values, np.int64)
+        words[:, 0] = Vector(values).items(np.int64)
         words[:, 1] = words[:, 0] >> 63
     else:
         fixed = values.cast(pa.binary(16)) if valid is None else _filled(values).cast(pa.binary(16))
-        rows = vector(fixed, np.uint8, 16).reshape(-1, 16).copy()
+        rows = Vector(fixed).items(np.uint8, 16).reshape(-1, 16).copy()
         rows[:, 0] ^= 0x80
         words = np.ascontiguousarray(rows[:, ::-1]).view(np.int64).reshape(-1, 2)
     return from_vector_of_words(words, valid, pa.decimal128(t.precision, t.scale))

@@ -13,16 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import (
-    ArgumentError,
-    LiteralTypeError,
-    MetaIndexError,
-    first_line,
-    from_vector,
-    one_array,
-    valid_mask,
-    vector,
-)
+from metaindex.core import ArgumentError, LiteralTypeError, MetaIndexError, Vector, arrow_array, first_line
 
 from .arrow_types import is_bytes, is_text, is_uuid
 from .coercion import Coerced, coerce, family
@@ -37,7 +28,7 @@ def as_column(keys: pa.ChunkedArray, t: pa.DataType, name: str, time_zone: str, 
     """Convert each key to the value of type `t` that equals it, NULL if none does. Raises LiteralTypeError for a key of
     a type, or with a value, that the column is not compared with. `plain`: also for another family of types, which
     engines compare each in its own way."""
-    values = one_array(keys)
+    values = Vector(keys).array
     if pa.types.is_nested(values.type):
         raise LiteralTypeError(f"a key must be a value; those of {name!r} are {values.type}; take a field of theirs")
     if family(t) is None:
@@ -85,18 +76,18 @@ def _as_vector(values: pa.Array, t: pa.DataType) -> pa.Array | None:
 def _integers(values: pa.Array, t: pa.DataType) -> pa.Array:
     mine, theirs = np.iinfo(t.to_pandas_dtype()), np.iinfo(values.type.to_pandas_dtype())
     low, high = max(mine.min, theirs.min), min(mine.max, theirs.max)
-    raw = vector(values, values.type.to_pandas_dtype())
+    raw = Vector(values).items(values.type.to_pandas_dtype())
     fits = (raw >= raw.dtype.type(low)) & (raw <= raw.dtype.type(high))
-    return from_vector(np.where(fits, raw, 0).astype(t.to_pandas_dtype()), _both(values, fits), t)
+    return arrow_array(np.where(fits, raw, 0).astype(t.to_pandas_dtype()), _both(values, fits), t)
 
 
 def _floats(values: pa.Array, t: pa.DataType) -> pa.Array:
     dtypes = {16: np.float16, 32: np.float32, 64: np.float64}
-    raw = vector(values, dtypes[values.type.bit_width]).astype(np.float64)
+    raw = Vector(values).items(dtypes[values.type.bit_width]).astype(np.float64)
     with np.errstate(over="ignore"):
         cast = raw.astype(dtypes[t.bit_width])
     same = (cast.astype(np.float64) == raw) | np.isnan(raw)
-    return from_vector(cast, _both(values, same), t)
+    return arrow_array(cast, _both(values, same), t)
 
 
 def _bytes(values: pa.Array, t: pa.DataType) -> pa.Array:
@@ -108,7 +99,7 @@ def _bytes(values: pa.Array, t: pa.DataType) -> pa.Array:
 
 def _times(values: pa.Array, t: pa.DataType) -> pa.Array:
     """Convert to another unit: a value finer than the unit, or beyond its range, equals none and becomes NULL."""
-    raw = vector(values, np.int32 if values.type.bit_width == 32 else np.int64).astype(np.int64)
+    raw = Vector(values).items(np.int32 if values.type.bit_width == 32 else np.int64).astype(np.int64)
     old, new = _NANOS[values.type.unit], _NANOS[t.unit]
     if old >= new:
         factor = old // new
@@ -118,11 +109,11 @@ def _times(values: pa.Array, t: pa.DataType) -> pa.Array:
     else:
         moved = raw // (new // old)
         fits = moved * (new // old) == raw
-    return from_vector(moved.astype(np.int32 if t.bit_width == 32 else np.int64), _both(values, fits), t)
+    return arrow_array(moved.astype(np.int32 if t.bit_width == 32 else np.int64), _both(values, fits), t)
 
 
 def _both(values: pa.Array, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     return fits if valid is None else fits & valid
 
 

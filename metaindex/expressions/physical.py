@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import from_rows, from_vector, one_array, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 
 from .arrow_types import is_bytes, is_text
 
@@ -121,7 +121,7 @@ def to_physical(values: pa.Array | pa.ChunkedArray, t: pa.DataType, *, upper: bo
     family, t = family_of(t), plain(t)
     if family is None:
         raise TypeError(f"bounds are kept of primitive columns; got {t}; ask physical_type first")
-    values = one_array(values)
+    values = Vector(values).array
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     match family:
@@ -145,36 +145,36 @@ def to_physical(values: pa.Array | pa.ChunkedArray, t: pa.DataType, *, upper: bo
 
 def _doubles(values: pa.Array, upper: bool) -> pa.Array:
     values = values.cast(pa.float64())
-    doubles, valid = vector(values, np.float64), valid_mask(values)
+    doubles, valid = Vector(values).items(np.float64), Vector(values).valid
     nan = np.isnan(doubles)
     # Zero has two signs that are equal: a reader that tells them apart must find both inside the bounds.
     doubles = np.where(doubles == 0, 0.0 if upper else -0.0, doubles)
     if nan.any():
         valid = ~nan if valid is None else valid & ~nan
-    return from_vector(doubles, valid, pa.float64())
+    return arrow_array(doubles, valid, pa.float64())
 
 
 def _days(values: pa.Array, upper: bool) -> pa.Array:
     if pa.types.is_date32(values.type):
-        days = vector(values, np.int32).astype(np.int64)
+        days = Vector(values).items(np.int32).astype(np.int64)
     else:
-        days = _divided(vector(values, np.int64), 86_400_000, upper)
-    return from_vector(days, valid_mask(values), pa.int64())
+        days = _divided(Vector(values).items(np.int64), 86_400_000, upper)
+    return arrow_array(days, Vector(values).valid, pa.int64())
 
 
 def _micros(values: pa.Array, upper: bool) -> pa.Array:
     unit = values.type.unit
-    raw = vector(values, np.int32 if values.type.bit_width == 32 else np.int64).astype(np.int64, copy=False)
-    valid = valid_mask(values)
+    raw = Vector(values).items(np.int32 if values.type.bit_width == 32 else np.int64).astype(np.int64, copy=False)
+    valid = Vector(values).valid
     if unit == "ns":
-        return from_vector(_divided(raw, 1_000, upper), valid, pa.int64())
+        return arrow_array(_divided(raw, 1_000, upper), valid, pa.int64())
     factor = _MICROS_PER_UNIT[unit]
     limit = INT64_MAX // factor
     fits = (raw >= -limit) & (raw <= limit)
     if not fits.all():
         valid = fits if valid is None else valid & fits
     with np.errstate(over="ignore"):
-        return from_vector(raw * factor, valid, pa.int64())
+        return arrow_array(raw * factor, valid, pa.int64())
 
 
 def _divided(raw: np.ndarray[Any, Any], by: int, upper: bool) -> np.ndarray[Any, Any]:
@@ -183,22 +183,23 @@ def _divided(raw: np.ndarray[Any, Any], by: int, upper: bool) -> np.ndarray[Any,
 
 
 def _unscaled(values: pa.Array) -> pa.Array:
-    low_words = vector(values, "<i8", 2)[::2]  # precision 18 fits the low word, whose sign is then that of the whole
-    return from_vector(low_words.astype(np.int64), valid_mask(values), pa.int64())
+    # Precision 18 fits the low word, whose sign is then that of the whole.
+    low_words = Vector(values).items("<i8", 2)[::2]
+    return arrow_array(low_words.astype(np.int64), Vector(values).valid, pa.int64())
 
 
 def _wide_decimals(values: pa.Array) -> pa.Array:
-    little_endian = vector(values, np.uint8, 16).reshape(-1, 16)
+    little_endian = Vector(values).items(np.uint8, 16).reshape(-1, 16)
     rows = np.ascontiguousarray(little_endian[:, ::-1])
     rows[:, 0] ^= 0x80
-    return from_rows(rows, valid_mask(values))
+    return arrow_array(rows, Vector(values).valid)
 
 
 def _wide_integers(values: pa.Array) -> pa.Array:
     rows = np.zeros((len(values), 16), np.uint8)
-    rows[:, 8:] = vector(values, np.uint64).astype(">u8").view(np.uint8).reshape(-1, 8)
+    rows[:, 8:] = Vector(values).items(np.uint64).astype(">u8").view(np.uint8).reshape(-1, 8)
     rows[:, 0] = 0x80
-    return from_rows(rows, valid_mask(values))
+    return arrow_array(rows, Vector(values).valid)
 
 
 def encode_wide(unscaled: int) -> bytes:

@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from metaindex.core import Matrix, dataclass
+from metaindex.core import Mask, dataclass
 
 from .questions import Asks, Question, answers, pieces
 from .skipping import may_fail, may_match
-from .statistics import Mask, PruningStatistics
+from .statistics import PruningStatistics
 from .tree import And, Not, Or, Predicate
 
 _TRUE, _FALSE = 0, 1  # the first two steps
@@ -101,7 +101,7 @@ class BatchEvaluation:
         self._at = 0
         self._asked = 0
 
-    def take(self, answers: Matrix) -> None:
+    def take(self, answers: Mask) -> None:
         """The answers to the next questions, a row each, which may be changed here."""
         first, self._asked = self._asked, self._asked + len(answers)
         program, masks = self._steps.program, self._found

@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from metaindex.core import Matrix as Matrix
-from metaindex.core import dataclass, look
+from metaindex.core import Mask, dataclass, look
 
 from .literals import Literal
-from .statistics import Interval, ManyFiles, Mask, PruningStatistics
+from .statistics import Interval, ManyFiles, PruningStatistics
 from .tree import ColumnRef
 
 K = TypeVar("K")
@@ -88,13 +87,13 @@ class BatchStatistics(Asks, ManyFiles):
     def _ask(self, question: Question) -> Mask: ...
 
 
-def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> Matrix:
+def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> Mask:
     """Return a source's answers, one row per question, by the source's own batch method (`many`) if it has one. The
     caller owns the rows."""
     look()
     many = getattr(source, "many", None)
     if many is not None:
-        matrix: Matrix = many(questions)
+        matrix: Mask = many(questions)
         return matrix
     rows = []
     for question in questions:

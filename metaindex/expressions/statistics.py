@@ -17,8 +17,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask as Mask
-from metaindex.core import dataclass
+from metaindex.core import Mask, dataclass
 
 from .literals import Literal
 from .tree import ColumnRef

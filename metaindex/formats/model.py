@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import Mask, Shown, counted, dataclass, numbers
+from metaindex.core import Mask, Shown, Vector, counted, dataclass
 from metaindex.expressions import UUID, ColumnBounds, ColumnRef, PruningStatistics
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class FileTable(Shown):
 
     @property
     def size_bytes(self) -> int:
-        return sum(int(numbers(chunk).sum()) for chunk in self.table.column("size_bytes").chunks)
+        return sum(int(Vector(chunk).numbers.sum()) for chunk in self.table.column("size_bytes").chunks)
 
     def take(self, rows: pa.Array) -> FileTable:
         return FileTable(self.table.take(rows))

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import compute, dataclass, one_array, valid_mask, vector
+from metaindex.core import Vector, compute, dataclass
 from metaindex.formats import IDENTITY, FileTable, Snapshot
 
 _AT_ONCE = (
@@ -83,7 +83,7 @@ def _unmapped(snapshot: Snapshot) -> FileTable:
     import pyarrow.compute as pc
 
     table = snapshot.files.table.select(IDENTITY)
-    plain = pc.utf8_slice_codeunits(one_array(table.column("etag")), 0, stop=-len(snapshot.mapping))
+    plain = pc.utf8_slice_codeunits(Vector(table.column("etag")).array, 0, stop=-len(snapshot.mapping))
     return FileTable(table.set_column(3, "etag", plain))
 
 
@@ -96,7 +96,7 @@ def file_ids(files: FileTable) -> pa.FixedSizeBinaryArray:
 
 def path_ids(paths: pa.ChunkedArray) -> pa.FixedSizeBinaryArray:
     """Ids of which only what they say of the path counts."""
-    pieces = [_digests(one_array(paths.slice(start, _AT_ONCE))) for start in range(0, len(paths), _AT_ONCE)]
+    pieces = [_digests(Vector(paths.slice(start, _AT_ONCE)).array) for start in range(0, len(paths), _AT_ONCE)]
     return _binary(np.concatenate(pieces) if pieces else np.empty((0, 2), np.uint64))
 
 
@@ -130,7 +130,7 @@ _UNKNOWN = -(1 << 63)
 
 
 def _ids(files: pa.Table) -> npt.NDArray[np.uint64]:
-    path, size, modified, etag = (one_array(column) for column in files.columns)
+    path, size, modified, etag = (Vector(column).array for column in files.columns)
     words = _digests(path)
     sign = _mixed(_mixed(_mixed(_numbers(size)) ^ _numbers(modified)) ^ _hashes(etag))
     words[:, 1] ^= sign & np.uint64((1 << 48) - 1)
@@ -143,8 +143,8 @@ def _digests(paths: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[np.uint64]:
-    valid = valid_mask(values)
-    integers = vector(values, np.int64)
+    valid = Vector(values).valid
+    integers = Vector(values).items(np.int64)
     return (integers if valid is None else np.where(valid, integers, _UNKNOWN)).view(np.uint64)
 
 
@@ -154,8 +154,8 @@ def _hashes(texts: pa.Array) -> npt.NDArray[np.uint64]:
         return np.zeros(len(texts), np.uint64)
     coded = compute("dictionary_encode", texts)
     each = [xxhash.xxh3_64_intdigest(text) for text in coded.dictionary.view(pa.binary()).to_pylist()]
-    valid = valid_mask(texts)
-    at = vector(coded.indices, np.int32)
+    valid = Vector(texts).valid
+    at = Vector(coded.indices).items(np.int32)
     hashes = np.array(each, np.uint64)
     return hashes[at] if valid is None else np.where(valid, hashes[np.where(valid, at, 0)], np.uint64(0))
 

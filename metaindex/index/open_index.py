@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, Mask, MetaIndexError, compute, dataclass, from_vector, numbers, one_array
+from metaindex.core import DamagedIndexError, Mask, MetaIndexError, Vector, arrow_array, compute, dataclass
 from metaindex.expressions import ColumnRef
 from metaindex.formats import FILE_SCHEMA, Schema
 from metaindex.index.keys import FileIdentities, id_words, same_path
@@ -123,7 +123,7 @@ class OpenIndex:
             everything = self.reader(run).derived(
                 "files", lambda: _one_batch(self.rows(run, "files", np.arange(run.files), _LISTED))
             )
-            rows = compute("take", everything, from_vector(ordinals.astype(np.int64), None, pa.int64()))
+            rows = compute("take", everything, arrow_array(ordinals.astype(np.int64), None, pa.int64()))
         else:
             rows = self.rows(run, "files", ordinals, _LISTED)
         attached: pa.Array = pa.nulls(len(ordinals), pa.string())
@@ -172,9 +172,9 @@ class OpenIndex:
             counts = footer.rows[some]
             offsets = np.cumsum(counts) - counts
             wanted = inside_group[low:high] + offsets[np.searchsorted(some, group_of[low:high])]
-            taken.append(compute("take", table, from_vector(wanted.astype(np.int64), None, pa.int64())))
+            taken.append(compute("take", table, arrow_array(wanted.astype(np.int64), None, pa.int64())))
         picked = _joined(taken)
-        if not np.array_equal(numbers(picked.column("ordinal")), inside + start):
+        if not np.array_equal(Vector(picked.column("ordinal")).numbers, inside + start):
             raise DamagedIndexError(
                 f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not;"
                 " refresh with mode='full'"
@@ -194,7 +194,7 @@ class OpenIndex:
     def identities(self, run: RunRef) -> FileIdentities:
         """Return the identities of all files of the run, by ordinal."""
         table = self.rows(run, "files", np.arange(run.files), ["file_id"])
-        return FileIdentities(run.table_uuid, one_array(table.column("file_id")))
+        return FileIdentities(run.table_uuid, Vector(table.column("file_id")).array)
 
     def locate(self, run: RunRef, files: FileIdentities) -> Ordinals:
         """The ordinal of each file in the run, -1 where the run does not have it: not at all, or as other bytes, or of
@@ -239,7 +239,7 @@ class OpenIndex:
         if not tables:
             return np.empty((0, 2), np.uint64), np.zeros(0, np.int64)
         table = pa.concat_tables(tables)
-        return id_words(one_array(table.column("file_id"))), numbers(table.column("ordinal")).astype(np.int64)
+        return id_words(Vector(table.column("file_id")).array), Vector(table.column("ordinal")).numbers.astype(np.int64)
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:

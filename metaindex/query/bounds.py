@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, dataclass, numbers, one_array
+from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import ColumnBounds, narrowed_bounds
 from metaindex.formats import Leaf, Snapshot, Trust, format_named, read_footers
 from metaindex.index import (
@@ -207,8 +207,8 @@ class _Found:
     def take(self, source: str, rows: Ordinals, bounds: ColumnBounds) -> None:
         """Take a source's facts for those of the files `rows` of which nothing is known yet."""
         said = facts_of(bounds, len(rows), Trust.LOG)
-        unknown = numbers(self.facts.column("state"))[rows] == StatState.UNKNOWN
-        better = np.flatnonzero(unknown & (numbers(said.column("state")) != StatState.UNKNOWN))
+        unknown = Vector(self.facts.column("state")).numbers[rows] == StatState.UNKNOWN
+        better = np.flatnonzero(unknown & (Vector(said.column("state")).numbers != StatState.UNKNOWN))
         if len(better):
             self.facts = replace_rows(self.facts, rows[better].astype(np.int64), said.take(pa.array(better)))
             self.sources[source] = self.sources.get(source, 0) + len(better)
@@ -231,15 +231,15 @@ def _stored_bounds(
     assert stored is not None
     table = FACT_ROWS.of_column(index.reader(run), column, None)
     place = np.full(run.files, -1, np.int64)
-    place[numbers(table.column("ordinal"))] = np.arange(table.num_rows)
+    place[Vector(table.column("ordinal")).numbers] = np.arange(table.num_rows)
     rows = place[ordinals]
     if (rows < 0).any():
         return None  # there is one row a file; where there is not, nothing is believed
 
-    copied = pc.fill_null(pc.equal(one_array(table.column("trust")), int(Trust.LOG)), True)
+    copied = pc.fill_null(pc.equal(Vector(table.column("trust")).array, int(Trust.LOG)), True)
 
     def said(name: str) -> pa.Array:
-        values = one_array(table.column(name))
+        values = Vector(table.column(name)).array
         return values if logged else pc.if_else(copied, pa.scalar(None, values.type), values)
 
     bounds = ColumnBounds(

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import dataclass, from_vector, one_array, valid_mask, vector
+from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.expressions import physical_type
 
 _WITHOUT_SIGN = np.int64(2**63 - 1)
@@ -33,7 +33,7 @@ def has_order(type_: pa.DataType) -> bool:
 
 def as_compared(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Values whose order and equality, as Arrow has them, are Spark's."""
-    values = one_array(values)
+    values = Vector(values).array
     if pa.types.is_floating(values.type):
         return _float_keys(values)
     if pa.types.is_string_view(values.type):
@@ -50,22 +50,22 @@ def compared_type(type_: pa.DataType) -> pa.DataType:
 
 def as_shown(values: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array:
     """Return the values from which `as_compared` made these."""
-    values = one_array(values)
+    values = Vector(values).array
     return _floats(values).cast(type_) if pa.types.is_floating(type_) else values.cast(type_)
 
 
 def _float_keys(values: pa.Array) -> pa.Array:
-    doubles = vector(values.cast(pa.float64()), np.float64)
+    doubles = Vector(values.cast(pa.float64())).items(np.float64)
     doubles = np.where(doubles == 0, 0.0, doubles)
     bits = np.where(np.isnan(doubles), np.nan, doubles).view(np.int64)
     keys = np.where(bits < 0, bits ^ _WITHOUT_SIGN, bits)
-    return from_vector(keys, valid_mask(values), pa.int64())
+    return arrow_array(keys, Vector(values).valid, pa.int64())
 
 
 def _floats(keys: pa.Array) -> pa.Array:
-    whole = vector(keys, np.int64)
+    whole = Vector(keys).items(np.int64)
     bits = np.where(whole < 0, whole ^ _WITHOUT_SIGN, whole)
-    return from_vector(bits.view(np.float64), valid_mask(keys), pa.float64())
+    return arrow_array(bits.view(np.float64), Vector(keys).valid, pa.float64())
 
 
 def sorted_places(columns: Sequence[pa.Array | pa.ChunkedArray], by: Sequence[Direction]) -> pa.Array:
@@ -78,5 +78,5 @@ def sorted_places(columns: Sequence[pa.Array | pa.ChunkedArray], by: Sequence[Di
             names.append((f"n{number}", "descending"))
         arrays.append(as_compared(column))
         names.append((f"c{number}", "descending" if direction.descending else "ascending"))
-    table = pa.Table.from_arrays([one_array(array) for array in arrays], names=[name for name, _ in names])
+    table = pa.Table.from_arrays([Vector(array).array for array in arrays], names=[name for name, _ in names])
     return pc.sort_indices(table, sort_keys=names)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, compute, dataclass, from_vector, one_array, truths, vector
+from metaindex.core import Mask, Vector, arrow_array, compute, dataclass
 from metaindex.expressions import PhysicalValue, to_physical
 
 from .order import Direction
@@ -70,7 +70,7 @@ class OrderPlaces:
         return OrderPlace(rank, self.values[at].as_py() if rank == VALUE else None)
 
     def take(self, rows: npt.NDArray[np.int64]) -> OrderPlaces:
-        return OrderPlaces(self.ranks[rows], self.values.take(from_vector(rows, None, pa.int64())), self.direction)
+        return OrderPlaces(self.ranks[rows], self.values.take(arrow_array(rows, None, pa.int64())), self.direction)
 
     def best_first(self) -> npt.NDArray[np.int64]:
         """The order of the places; those at one place in that of now."""
@@ -78,9 +78,9 @@ class OrderPlaces:
 
         sides = ("ascending", "descending")
         keys = [("rank", sides[0]), ("value", sides[self.direction.descending]), ("at", sides[0])]
-        at = from_vector(np.arange(len(self)), None, pa.int64())
-        table = pa.table({"rank": from_vector(self.ranks, None, pa.int8()), "value": self.values, "at": at})
-        return vector(pc.sort_indices(table, sort_keys=keys), np.uint64).astype(np.int64)
+        at = arrow_array(np.arange(len(self)), None, pa.int64())
+        table = pa.table({"rank": arrow_array(self.ranks, None, pa.int8()), "value": self.values, "at": at})
+        return Vector(pc.sort_indices(table, sort_keys=keys)).items(np.uint64).astype(np.int64)
 
     def behind(self, place: OrderPlace) -> Mask:
         """Mask of the positions that come after a place."""
@@ -88,7 +88,7 @@ class OrderPlaces:
         if place.value is not None:
             less = "less" if self.direction.descending else "greater"
             limit = pa.scalar(place.value, self.values.type)
-            level &= truths(one_array(compute(less, self.values, limit)), null=False)
+            level &= Vector(compute(less, self.values, limit)).truths(null=False)
         else:
             level = np.zeros(len(self), np.bool_)
         out: Mask = (self.ranks > place.rank) | level
@@ -97,7 +97,7 @@ class OrderPlaces:
 
 def place_of(row: pa.Array | pa.ChunkedArray, type_: pa.DataType, direction: Direction) -> OrderPlace | None:
     """Return the position of one value that was read, at worst. None if it is unknown."""
-    row = one_array(row)
+    row = Vector(row).array
     value: Any = row[0].as_py() if pa.types.is_floating(type_) else None
     if row.null_count:
         return OrderPlace(null_rank(direction))

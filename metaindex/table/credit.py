@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pyarrow.compute as pc
 
-from metaindex.core import one_array
+from metaindex.core import Vector
 from metaindex.query import LOG, PruneResult
 from metaindex.table.views.explanation import Credit
 
@@ -32,5 +32,5 @@ def credited(result: PruneResult, ask: Callable[[list[str]], PruneResult]) -> Cr
 
 def _more(own: PruneResult, other: PruneResult) -> int:
     """Files that `own` keeps and `other` does not."""
-    kept = pc.is_in(one_array(own.files.paths), value_set=one_array(other.files.paths))
+    kept = pc.is_in(Vector(own.files.paths).array, value_set=Vector(other.files.paths).array)
     return len(own.files) - int(pc.sum(kept).as_py() or 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import numbers
+from metaindex.core import Vector
 from metaindex.index import FACT_ROWS, OpenIndex
 
 
@@ -18,7 +18,7 @@ def statistics_of(index: OpenIndex, column: str, partition: str | None = None) -
         covered = next((c for c in run.columns if column in (c.name, c.stable) and not c.partition), None)
         if covered is not None:
             table = FACT_ROWS.of_column(index.reader(run), covered, partition)
-            ordinals = numbers(table.column("ordinal")).astype(np.int64)
+            ordinals = Vector(table.column("ordinal")).numbers.astype(np.int64)
             paths = index.rows(run, "files", ordinals, ["path"]).column("path")
             out.append(table.add_column(0, "path", paths))
     if not out:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaindex.core import ArgumentError, MetaIndexError, noting, one_array, truths
+from metaindex.core import ArgumentError, MetaIndexError, Vector, noting
 from metaindex.expressions import And, Constant, Predicate
 from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version, at_moment
 from metaindex.query import PruneResult
@@ -376,4 +376,4 @@ def _places(snapshot: Snapshot, result: PruneResult) -> npt.NDArray[np.int64]:
     import pyarrow.compute as pc  # a scan loads engines anyway
 
     kept = pc.is_in(snapshot.files.paths, value_set=result.files.paths.combine_chunks())
-    return np.flatnonzero(truths(one_array(kept), null=False))
+    return np.flatnonzero(Vector(kept).truths(null=False))

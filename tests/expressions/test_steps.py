@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core import Mask, Matrix, TooLate, until
+from metaindex.core import Mask, TooLate, until
 from metaindex.expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or, Predicate, col, may_match
 from metaindex.expressions import questions as module
 from metaindex.expressions.column_ref import ColumnRef
@@ -76,7 +76,7 @@ def test_the_pieces_in_which_answers_come_change_nothing(piece: int, monkeypatch
 class Counting(ArrowStatistics):
     asked = 0
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         self.asked += len(questions)
         return super().many(questions)
 

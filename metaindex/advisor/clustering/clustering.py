@@ -15,16 +15,13 @@ from metaindex.core import (
     Shown,
     Tabular,
     TextTable,
+    Vector,
+    arrow_array,
     compute,
     counted,
     dataclass,
-    from_truths,
     named,
-    numbers,
-    one_array,
     percent,
-    truths,
-    valid_mask,
 )
 from metaindex.formats import Snapshot
 from metaindex.index import StatState
@@ -174,8 +171,8 @@ class FilesOf:
     @classmethod
     def of(cls, snapshot: Snapshot) -> FilesOf:
         files = snapshot.files.table
-        rows = one_array(files.column("record_count"))
-        return cls(len(snapshot.files), numbers(files.column("size_bytes")).astype(np.float64), _known(rows))
+        rows = Vector(files.column("record_count")).array
+        return cls(len(snapshot.files), Vector(files.column("size_bytes")).numbers.astype(np.float64), _known(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +189,12 @@ class Measured:
     @classmethod
     def of(cls, facts_: ColumnFacts, files: FilesOf) -> Measured:
         facts = facts_.facts
-        state = numbers(facts.column("state"))
-        lower, upper = one_array(facts.column("lower")), one_array(facts.column("upper"))
+        state = Vector(facts.column("state")).numbers
+        lower, upper = Vector(facts.column("lower")).array, Vector(facts.column("upper")).array
         bounded = _valid(lower) & _valid(upper) & (state == StatState.VALUES)
         unknown = state == StatState.UNKNOWN
         low, high = _bounds_as_numbers(lower, upper, bounded)
-        nulls, values = (_known(one_array(facts.column(name))) for name in ("null_count", "value_count"))
+        nulls, values = (_known(Vector(facts.column(name)).array) for name in ("null_count", "value_count"))
         rows = np.where(np.isnan(values), files.rows, values) - np.nan_to_num(nulls)
         return cls(facts_, bounded, ~bounded & ~unknown, Ranges(low, high), _weights(rows[bounded]))
 
@@ -209,7 +206,7 @@ class Measured:
         """The measures of the column."""
         depth = self.ranges.depths()
         reads = self.reads()
-        exact = [truths(one_array(self.facts.facts.column(f"{side}_exact")), null=False) for side in ("lower", "upper")]
+        exact = [Vector(self.facts.facts.column(f"{side}_exact")).truths(null=False) for side in ("lower", "upper")]
         unknown = ~self.bounded & ~self.empty
         ones, sizes = np.ones(len(depth)), files.sizes[self.bounded]
         always, always_bytes = float(unknown.sum()), float(files.sizes[unknown].sum())
@@ -245,7 +242,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def _bounds_as_numbers(lower: pa.Array, upper: pa.Array, bounded: Mask) -> tuple[Numbers, Numbers]:
-    kept = from_truths(bounded)
+    kept = arrow_array(bounded)
     low, high = numbers_of([compute("filter", bounds, kept) for bounds in (lower, upper)])
     return low, high
 
@@ -257,11 +254,11 @@ def _weights(rows: Floats) -> Floats:
 
 
 def _known(values: pa.Array) -> Floats:
-    return np.where(_valid(values), numbers(values).astype(np.float64), np.nan)
+    return np.where(_valid(values), Vector(values).numbers.astype(np.float64), np.nan)
 
 
 def _valid(values: pa.Array) -> Mask:
-    mask = valid_mask(values)
+    mask = Vector(values).valid
     return np.ones(len(values), np.bool_) if mask is None else mask
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import compute, dataclass, from_truths, valid_mask, vector
+from metaindex.core import Vector, arrow_array, compute, dataclass
 from metaindex.expressions import Family, family_of
 from metaindex.formats import Leaf
 
@@ -60,7 +60,7 @@ class SamplePartitions:
     @classmethod
     def of(cls, sample: SampleRows, partitions: pa.Array) -> SamplePartitions:
         """`partitions`: of each file of the table, as text."""
-        codes = vector(compute("dictionary_encode", partitions).indices, np.int32).astype(np.int64)
+        codes = Vector(compute("dictionary_encode", partitions).indices).items(np.int32).astype(np.int64)
         there, of_row = np.unique(codes[sample.file], return_inverse=True)
         return cls(of_row, np.bincount(codes)[there])
 
@@ -114,9 +114,9 @@ def fractions_of(values: Numbers, lower: Numbers, upper: Numbers, count: int) ->
 
 
 def _prepared(values: pa.Array) -> tuple[Ints, Words]:
-    mask = valid_mask(values)
+    mask = Vector(values).valid
     valid = np.ones(len(values), np.bool_) if mask is None else mask
-    kept = compute("filter", values, from_truths(valid))
+    kept = compute("filter", values, arrow_array(valid))
     (known,) = numbers_of([kept])
     ranks = np.full(len(values), -1, np.int64)
     ranks[valid] = np.unique(known, return_inverse=True)[1]

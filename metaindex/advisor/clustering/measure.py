@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import ArgumentError, MetaIndexError, compute, counted, dataclass, from_truths, one_array
+from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute, counted, dataclass
 from metaindex.expressions import physical_type
 from metaindex.formats import Leaf, Snapshot
 from metaindex.index import columns_of, find_leaf
@@ -135,7 +135,9 @@ def _advise(
         logger.warning("no advice is given: a file of the sample cannot be read: %s", error)
         return Sampled(limit_bytes=limit, total_bytes=total, reason=f"a file of the sample cannot be read: {error}"), ()
     read = Sampled(len(rows), int(files.sizes[rows].sum()), len(sample), limit, total)
-    groups = SamplePartitions.of(sample, one_array(snapshot.files.table.column("partition"))) if len(sample) else None
+    groups = (
+        SamplePartitions.of(sample, Vector(snapshot.files.table.column("partition")).array) if len(sample) else None
+    )
     if groups is None or not groups.enough:
         few = "the rows that were read are too few, or no partition has several files"
         return _because(read, few), ()
@@ -221,10 +223,10 @@ def _files_now(measured: Measured, values: pa.Array, sample: SampleRows, files: 
 
 
 def _fractions(measured: Measured, values: pa.Array, sample: SampleRows) -> Floats:
-    kept = from_truths(measured.bounded)
+    kept = arrow_array(measured.bounded)
     facts = measured.facts.facts
-    bounds = [compute("filter", one_array(facts.column(side)), kept) for side in ("lower", "upper")]
+    bounds = [compute("filter", Vector(facts.column(side)).array, kept) for side in ("lower", "upper")]
     valid = np.asarray(values.is_valid()) & measured.bounded[sample.file]
-    low, high, seen = numbers_of([*bounds, compute("filter", values, from_truths(valid))])
+    low, high, seen = numbers_of([*bounds, compute("filter", values, arrow_array(valid))])
     place = (np.cumsum(measured.bounded) - 1)[sample.file[valid]]
     return fractions_of(seen, low[place], high[place], len(measured.ranges))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import compute, from_vector, truths, vector
+from metaindex.core import Vector, arrow_array, compute
 
 from .overlap import Ints, Numbers
 
@@ -24,7 +24,7 @@ def numbers_of(parts: Sequence[pa.Array]) -> list[Numbers]:
     """Arrays of one physical domain, without NULL, as vectors that compare with each other."""
     if not pa.types.is_binary(parts[0].type):
         dtype = np.float64 if pa.types.is_float64(parts[0].type) else np.int64
-        return [vector(part, dtype) for part in parts]
+        return [Vector(part).items(dtype) for part in parts]
     placed = _placed(pa.concat_arrays([part.cast(pa.large_binary()) for part in parts]))
     return list(np.split(placed, np.cumsum([len(part) for part in parts])[:-1]))
 
@@ -34,10 +34,10 @@ def _placed(values: pa.Array) -> Ints:
     count = len(values)
     if not count:
         return np.zeros(0, np.int64)
-    order = vector(compute("array_sort_indices", values), np.uint64).astype(np.int64)
-    ordered = compute("take", values, from_vector(order, None, pa.int64()))
+    order = Vector(compute("array_sort_indices", values)).items(np.uint64).astype(np.int64)
+    ordered = compute("take", values, arrow_array(order, None, pa.int64()))
     grows = np.ones(count, np.bool_)
-    grows[1:] = truths(compute("not_equal", ordered.slice(1), ordered.slice(0, count - 1)), null=True)
+    grows[1:] = Vector(compute("not_equal", ordered.slice(1), ordered.slice(0, count - 1))).truths(null=True)
     # Each stands at least one behind the one before it, so that those which differ beyond the eight bytes differ, too.
     number = np.cumsum(grows) - 1
     placed = np.empty(count, np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ArgumentError, Plain, counted, dataclass, from_vector, numbers, one_array, percent
+from metaindex.core import ArgumentError, Plain, Vector, arrow_array, counted, dataclass, percent
 from metaindex.expressions import to_physical
 from metaindex.formats import FileTable, Leaf
 from metaindex.query import Scan, human_bytes
@@ -83,8 +83,8 @@ def chosen(files: FileTable, limit_bytes: int, most: int = _FILES, takes: Floats
     each time. `takes`: bytes that are read of each; None for all that it has."""
     table = files.table
     keys = [("partition", "ascending"), ("modified_ms", "ascending"), ("path", "ascending")]
-    order = numbers(pc.sort_indices(table.select(["partition", "modified_ms", "path"]), keys).cast(pa.int64()))
-    sizes = numbers(table.column("size_bytes")).astype(np.float64) if takes is None else takes
+    order = Vector(pc.sort_indices(table.select(["partition", "modified_ms", "path"]), keys).cast(pa.int64())).numbers
+    sizes = Vector(table.column("size_bytes")).numbers.astype(np.float64) if takes is None else takes
     count = min(len(order), most)
     while count:
         places = ((np.arange(count) + 0.5) * len(order) / count).astype(np.int64)
@@ -129,16 +129,16 @@ def evenly(batches: Iterable[pa.RecordBatch], schema: pa.Schema, most: int) -> p
     if table.num_rows <= most:
         return table
     places = np.linspace(0, table.num_rows - 1, most).astype(np.int64)
-    return table.take(from_vector(places, None, pa.int64()))
+    return table.take(arrow_array(places, None, pa.int64()))
 
 
 def _every(first: int, end: int, step: int) -> pa.Array:
-    return from_vector(np.arange(first, end, step, dtype=np.int64), None, pa.int64())
+    return arrow_array(np.arange(first, end, step, dtype=np.int64), None, pa.int64())
 
 
 def of_leaf(table: pa.Table, leaf: Leaf) -> pa.Array:
     """The column, or the field inside structs: NULL where a struct around it is."""
-    values = one_array(table.column(leaf.parts[0]))
+    values = Vector(table.column(leaf.parts[0])).array
     for part in leaf.parts[1:]:
         values = pc.struct_field(values, part)
     return values

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from metaindex.advisor.figures.strip import LEVELS, Mark, Strip, Tick
-from metaindex.core import counted, dataclass, one_array, percent
+from metaindex.core import Vector, counted, dataclass, percent
 from metaindex.expressions import from_physical
 
 from .clustering import ColumnClustering, Measured
@@ -145,7 +145,7 @@ def _with_room(ticks: list[Tick]) -> list[Tick]:
 def _value(measured: Measured, side: str, at: int) -> str:
     """A bound in words, as short as it has to be."""
     row = int(np.flatnonzero(measured.bounded)[at])
-    bound = one_array(measured.facts.facts.column(side))[row].as_py()
+    bound = Vector(measured.facts.facts.column(side)).array[row].as_py()
     value = from_physical(bound, measured.facts.leaf.type)
     match value:
         case bytes():

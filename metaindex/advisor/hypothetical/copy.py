@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow.types import is_floating
 
 from metaindex.advisor.clustering.sample import of_leaf
-from metaindex.core import BuildError, MetaIndexError, dataclass, from_vector
+from metaindex.core import BuildError, MetaIndexError, arrow_array, dataclass
 from metaindex.expressions import And, ColumnRef, Predicate, columns, conjuncts
 from metaindex.formats import Leaf
 from metaindex.index import (
@@ -142,8 +142,8 @@ def _rows(sight: SampleContext, plan: RowPlan, rows: Rows) -> pa.Table:
         table = pa.Table.from_batches(batches, schema=stream.schema)
         stored = [of_leaf(table, leaf).cast(one.type) for leaf, one in zip(plan.columns, plan.stored, strict=True)]
         count = table.num_rows
-        ordinals = from_vector(np.full(count, ordinal, np.int32), None, pa.int32())
-        places = from_vector(np.arange(count, dtype=np.int64), None, pa.int64())
+        ordinals = arrow_array(np.full(count, ordinal, np.int32), None, pa.int32())
+        places = arrow_array(np.arange(count, dtype=np.int64), None, pa.int64())
         tables.append(pa.Table.from_arrays([*stored, ordinals, places], schema=with_lineage(plan.stored)))
     return pa.concat_tables(tables)
 

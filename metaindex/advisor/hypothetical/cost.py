@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metaindex.core import MetaIndexError, dataclass, numbers, one_array, valid_mask
+from metaindex.core import MetaIndexError, Vector, dataclass
 from metaindex.formats import At, Format, Snapshot, TableRef, compare
 
 from .answer import Rate, Upkeep
@@ -40,9 +40,9 @@ class Weight:
     @classmethod
     def of(cls, snapshot: Snapshot, rows: Rows | None = None) -> Weight:
         files = snapshot.files.table
-        counts = one_array(files.column("record_count"))
-        sizes = numbers(files.column("size_bytes")).astype(np.float64)
-        known = sizes if valid_mask(counts) is not None else numbers(counts).astype(np.float64)
+        counts = Vector(files.column("record_count")).array
+        sizes = Vector(files.column("size_bytes")).numbers.astype(np.float64)
+        known = sizes if Vector(counts).valid is not None else Vector(counts).numbers.astype(np.float64)
         if rows is not None:
             known, sizes = known[rows], sizes[rows]
         return cls(max(float(known.sum()), 1.0), max(float(sizes.sum()), 1.0))
@@ -169,13 +169,13 @@ def rate_of(table_format: Format, ref: TableRef, snapshot: Snapshot) -> Rate:
 
 def _by_files(snapshot: Snapshot) -> Rate:
     """A commit is all files of one minute."""
-    modified = one_array(snapshot.files.table.column("modified_ms"))
-    if len(modified) < 2 or valid_mask(modified) is not None:
+    modified = Vector(snapshot.files.table.column("modified_ms")).array
+    if len(modified) < 2 or Vector(modified).valid is not None:
         return Rate(reason="the times of its files do not tell")
-    times = numbers(modified)
+    times = Vector(modified).numbers
     minutes = np.unique(times // 60_000)
     later = times // 60_000 > minutes[0]
-    sizes = numbers(snapshot.files.table.column("size_bytes"))
+    sizes = Vector(snapshot.files.table.column("size_bytes")).numbers
     return _rate(int(times.max() - times.min()), len(minutes) - 1, int(sizes[later].sum()))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.advisor.clustering.sample import of_leaf
-from metaindex.core import Matrix, MetaIndexError, dataclass
+from metaindex.core import Mask, MetaIndexError, dataclass
 from metaindex.expressions import And, ColumnRef, Comparison, In, Op, Predicate, conjuncts, literal
 from metaindex.formats import Leaf, Schema, Snapshot, bound
 from metaindex.query import Scan
@@ -192,10 +192,10 @@ class Redrawn:
     draws: Sequence[Draw]
     rows: Rows
     values: int
-    before: Matrix
-    stands: Matrix
-    kept: Matrix
-    strange: Matrix | None = None
+    before: Mask
+    stands: Mask
+    kept: Mask
+    strange: Mask | None = None
 
     @property
     def by_chance(self) -> DrawResult | None:
@@ -238,7 +238,7 @@ class Redraws:
     _values: dict[tuple[object, ...], list[list[object]]] = field(default_factory=dict)
     _draws: dict[_Key, list[Draw]] = field(default_factory=dict)
     _made: dict[Form, list[Draw]] = field(default_factory=dict)
-    _kept: dict[tuple[_Key, tuple[str, ...]], Matrix] = field(default_factory=dict)
+    _kept: dict[tuple[_Key, tuple[str, ...]], Mask] = field(default_factory=dict)
 
     def asked(
         self, tree: Predicate, rows: Rows, standing: Baseline, places: Baseline, more: Baseline
@@ -276,7 +276,7 @@ class Redraws:
             self._values[key] = values_of(self.scan(row, leaves).to_arrow(), leaves, many)
         return self._values[key]
 
-    def _asked_of(self, standing: Baseline, key: _Key, drawn: Sequence[Draw], rows: Rows) -> Matrix:
+    def _asked_of(self, standing: Baseline, key: _Key, drawn: Sequence[Draw], rows: Rows) -> Mask:
         asked = (key, tuple(index.entry.index_uuid for index in standing.indexes))
         if asked not in self._kept:
             masks = standing.kept_each([draw.tree for draw in drawn])

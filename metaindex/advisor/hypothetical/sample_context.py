@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import dataclass, numbers
+from metaindex.core import Vector, dataclass
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import Leaf, Snapshot
 from metaindex.index import OpenIndex, covered_columns
@@ -53,7 +53,7 @@ class SampleContext:
 
     @property
     def sizes(self) -> Floats:
-        return numbers(self.snapshot.files.table.column("size_bytes")).astype(np.float64)
+        return Vector(self.snapshot.files.table.column("size_bytes")).numbers.astype(np.float64)
 
     @property
     def grouped(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.advisor.clustering.sample import chosen
-from metaindex.core import Mask, MetaIndexError, dataclass, from_truths, numbers
+from metaindex.core import Mask, MetaIndexError, Vector, arrow_array, dataclass
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import FileTable, Leaf, Schema, Snapshot
 from metaindex.index import FactKind, KeyKind, Kind, RowKind, columns_of, footers_tell
@@ -160,7 +160,7 @@ def _spread(files: FileTable, wanted: Mask, limit: int, sizes: Sizes) -> Rows:
     if wanted.all() or not wanted.any():
         return chosen(files, limit, MOST_FILES, sizes)
     those = np.flatnonzero(wanted)
-    some = FileTable(files.table.filter(from_truths(wanted)))
+    some = FileTable(files.table.filter(arrow_array(wanted)))
     first = those[chosen(some, limit // 2, MOST_FILES // 2, sizes[those])]
     if not len(first):
         first = those[chosen(some, limit, MOST_FILES // 2, sizes[those])]
@@ -179,7 +179,7 @@ class _Costs:
 
     @classmethod
     def of(cls, snapshot: Snapshot, footers: FooterGroups) -> _Costs:
-        sizes = numbers(snapshot.files.table.column("size_bytes")).astype(np.float64)
+        sizes = Vector(snapshot.files.table.column("size_bytes")).numbers.astype(np.float64)
         by_columns = snapshot.details.read_options().get("file_format", "parquet") == "parquet"
         return cls(snapshot, footers, sizes, by_columns)
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, dataclass, one_array, truths
+from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import ReadOptions, Snapshot, TableRef
 from metaindex.index import (
@@ -164,4 +164,4 @@ class Baseline:
         if result.kept_files == len(files):
             return np.ones(len(files), np.bool_)
         kept = pc.is_in(files.paths, value_set=result.files.paths.combine_chunks())
-        return truths(one_array(kept), null=False)
+        return Vector(kept).truths(null=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from metaindex.advisor.clustering.sample import Sampled, check_share, limit_of
 from metaindex.advisor.workloads.asked import Stands
-from metaindex.core import Mask, MetaIndexError, counted, dataclass, numbers, one_array
+from metaindex.core import Mask, MetaIndexError, Vector, counted, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import TAIL, Leaf, Snapshot, TableRef, predicate_of
 from metaindex.query import FooterGroups, Scan, human_bytes
@@ -161,8 +161,8 @@ def _told(snapshot: Snapshot, sampling: FileSample, limit: int) -> Sampled:
             limit_bytes=limit, total_bytes=total, reason=reason if len(snapshot.files) else "it has no files"
         )
     some = snapshot.files.table.take(sampling.rows)
-    counts = one_array(some.column("record_count"))
-    rows = 0 if counts.null_count else int(numbers(counts).sum())
+    counts = Vector(some.column("record_count")).array
+    rows = 0 if counts.null_count else int(Vector(counts).numbers.sum())
     return Sampled(len(sampling.rows), sampling.size_bytes, rows, limit, total)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from metaindex.advisor.figures.columns import ColumnChart, columns_figure
 from metaindex.advisor.figures.shell import Section
-from metaindex.core import Child, Element, counted, facts, moment, numbers, one_array, percent, tag, valid_mask
+from metaindex.core import Child, Element, Vector, counted, facts, moment, percent, tag
 from metaindex.formats import format_named
 from metaindex.query import human_bytes
 
@@ -28,8 +28,8 @@ def files_section(seen: TableSeen) -> Section:
     children: list[Child] = [facts(_facts(seen))]
     if len(files):
         table = files.table
-        sizes = numbers(table.column("size_bytes")).astype(np.int64)
-        figures = [_sizes(sizes), _ages(_known(one_array(table.column("modified_ms"))))]
+        sizes = Vector(table.column("size_bytes")).numbers.astype(np.int64)
+        figures = [_sizes(sizes), _ages(_known(Vector(table.column("modified_ms")).array))]
         children.append(tag("div", *figures, class_="pair"))
     else:
         children.append(tag("p", "The table has no files at this version."))
@@ -38,7 +38,7 @@ def files_section(seen: TableSeen) -> Section:
 
 def _facts(seen: TableSeen) -> list[tuple[str, Child]]:
     snapshot, table = seen.snapshot, seen.snapshot.files.table
-    rows = one_array(table.column("record_count"))
+    rows = Vector(table.column("record_count")).array
     known = _known(rows)
     deletes = len(table) - table.column("deletes").null_count
     many = f"{int(known.sum()):,}" + ("" if len(known) == len(rows) else f" in the {len(known):,} files that say so")
@@ -105,8 +105,8 @@ def _day(ms: int) -> str:
 
 def _known(values: object) -> Ints:
     """The values that are there."""
-    mask = valid_mask(values)
-    known: Ints = numbers(values).astype(np.int64)
+    mask = Vector(values).valid
+    known: Ints = Vector(values).numbers.astype(np.int64)
     return known if mask is None else known[mask]
 
 

@@ -17,7 +17,7 @@ from metaindex.advisor.hypothetical.posterior import Estimate
 from metaindex.advisor.hypothetical.spread import Spread, most_read
 from metaindex.advisor.hypothetical.trial import Baseline
 from metaindex.advisor.hypothetical.weigh import Weighing
-from metaindex.core import MetaIndexError, dataclass, numbers
+from metaindex.core import MetaIndexError, Vector, dataclass
 from metaindex.expressions import ColumnRef, Or, columns, conjuncts
 from metaindex.formats import Leaf
 from metaindex.index import FactKind, KeyKind, Kind, RowKind
@@ -270,7 +270,7 @@ def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float
     standing = weighing.hand.standing
     if not standing.indexes:
         return now
-    sizes = numbers(standing.snapshot.files.table.column("size_bytes"))
+    sizes = Vector(standing.snapshot.files.table.column("size_bytes")).numbers
     trees = list(weighing.nows)
     kept = dict(zip(trees, Baseline(standing.snapshot).kept_each(trees), strict=True))
     return max(now, sum(float(query.asked.seen * sizes[kept[query.tree]].sum()) for query in queries))

@@ -7,7 +7,7 @@ from typing import Final
 
 from metaindex.advisor.hypothetical.candidates import asked_columns
 from metaindex.advisor.hypothetical.trial import Baseline
-from metaindex.core import numbers
+from metaindex.core import Vector
 
 from .evaluation import TableEvaluation
 
@@ -46,7 +46,7 @@ def _helped_already(case: TableEvaluation) -> list[bool]:
     standing = case.weighing.hand.standing
     if not standing.indexes:
         return [False] * len(case.queries)
-    sizes = numbers(standing.snapshot.files.table.column("size_bytes"))
+    sizes = Vector(standing.snapshot.files.table.column("size_bytes")).numbers
     alone = Baseline(standing.snapshot).kept_each([query.tree for query in case.queries])
     nows = (case.now(number).reads.size_bytes.expected for number in range(len(case.queries)))
     return [now <= (1 - _HELPED) * float(sizes[mask].sum()) for now, mask in zip(nows, alone, strict=True)]

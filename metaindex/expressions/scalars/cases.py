@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import one_array
+from metaindex.core import Vector
 
 _LATER: Final = frozenset("\u019b\u0264")
 """Letters that got their capital after Unicode 14, the oldest that a Python may have."""
@@ -24,7 +24,7 @@ def cased(texts: pa.Array, *, upper: bool) -> pa.Array | None:
     texts = texts.cast(pa.string())
     if pc.all(pc.string_is_ascii(texts)).as_py() in (True, None):
         return pc.ascii_upper(texts) if upper else pc.ascii_lower(texts)
-    encoded = one_array(texts).dictionary_encode()
+    encoded = Vector(texts).array.dictionary_encode()
     changed = [cased_text(text, upper=upper) for text in encoded.dictionary.to_pylist()]
     if None in changed:
         return None

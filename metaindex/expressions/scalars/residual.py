@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, MissingDependencyError, ScanError, first_line, one_array, truths
+from metaindex.core import Mask, MissingDependencyError, ScanError, Vector, first_line
 from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.engines.scalar_text import DUCKDB, ScalarWriter, is_written_first
 from metaindex.expressions.engines.sql_text import literal_writer
@@ -68,7 +68,7 @@ class RowScalars:
             columns = [pa.nulls(rows, pa.bool_())]
         table = pa.table(dict(zip((f"{_PREFIX}{i}" for i in range(len(columns))), columns, strict=True)))
         passing = self._cursor.from_arrow(table).project(f"{written} AS r").to_arrow_table()
-        return one_array(passing.column(0))
+        return Vector(passing.column(0)).array
 
     def _with_columns(
         self,
@@ -190,7 +190,7 @@ class ResidualFilter:
     def _leaf(self, opaque: Opaque, batch: pa.RecordBatch, *, wanted: bool) -> Mask:
         assert opaque.scalar is not None, "what cannot be applied was refused"
         said = self._scalars.values(opaque.scalar, batch, opaque.text).cast(pa.bool_())
-        return truths(said if wanted else pc.invert(said), null=False)
+        return Vector(said if wanted else pc.invert(said)).truths(null=False)
 
     def _told_plainly(self, part: Predicate, batch: pa.RecordBatch) -> Mask:
         tells = self._told.get(part)

@@ -15,7 +15,7 @@ from operator import itemgetter
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, vector
+from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, Vector
 from metaindex.formats.format import TableRef
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import Base, Changes, FileTable, Snapshot, Version
@@ -129,8 +129,8 @@ def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
         table=ref.path,
         parts=(),
         loose=strings(stats),
-        part=vector(unchunked(rows.column("delta_part")), np.int32),
-        row=vector(unchunked(rows.column("delta_row")), np.int64),
+        part=Vector(unchunked(rows.column("delta_part"))).items(np.int32),
+        row=Vector(unchunked(rows.column("delta_row"))).items(np.int64),
         with_deletes=~null_mask(unchunked(rows.column("deletes"))),
         record_count=unchunked(rows.column("record_count")),
         once_float=schema.once_float,

@@ -13,7 +13,7 @@ import pyarrow as pa
 # The methods of arrays of the same names load pyarrow.compute, which takes longer than the snapshot of a small table.
 from pyarrow._compute import CastOptions, SetLookupOptions, StructFieldOptions
 
-from metaindex.core import compute, from_vector, truths, valid_mask, vector
+from metaindex.core import Vector, arrow_array, compute
 
 Rows = npt.NDArray[np.int64]
 
@@ -37,7 +37,7 @@ def integers(values: Sequence[int | None], type_: pa.DataType | None = None) -> 
     type_ = type_ or pa.int64()
     valid = np.fromiter((v is not None for v in values), np.bool_, len(values))
     numbers = np.fromiter((0 if v is None else v for v in values), np.int64, len(values))
-    return from_vector(numbers.astype(type_.to_pandas_dtype()), valid, type_)
+    return arrow_array(numbers.astype(type_.to_pandas_dtype()), valid, type_)
 
 
 def text_map(values: Sequence[Mapping[str, str | None]]) -> pa.Array:
@@ -46,7 +46,7 @@ def text_map(values: Sequence[Mapping[str, str | None]]) -> pa.Array:
     np.cumsum([len(v) for v in values], out=offsets[1:])
     keys = strings([k for v in values for k in v])
     items = strings([x for v in values for x in v.values()])
-    return pa.MapArray.from_arrays(from_vector(offsets, None, pa.int32()), keys, items)
+    return pa.MapArray.from_arrays(arrow_array(offsets, None, pa.int32()), keys, items)
 
 
 def take(values: Any, rows: pa.Array) -> Any:
@@ -76,24 +76,24 @@ def child(values: pa.Array, field: int | str) -> pa.Array:
 
 def present(values: pa.Array) -> npt.NDArray[np.bool_]:
     """Mask of the values that are not null."""
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     return np.ones(len(values), np.bool_) if valid is None else valid
 
 
 def where(mask: pa.Array | pa.ChunkedArray) -> Rows:
     """The rows where a boolean column is true."""
-    return np.flatnonzero(truths(unchunked(mask), null=False)).astype(np.int64)
+    return np.flatnonzero(Vector(unchunked(mask)).truths(null=False)).astype(np.int64)
 
 
 def unchunked(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    from metaindex.core import one_array
+    from metaindex.core import Vector
 
-    return one_array(values)
+    return Vector(values).array
 
 
 def rows_array(rows: Rows, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Row numbers to `take` by."""
-    return from_vector(rows.astype(np.int64, copy=False), valid, pa.int64())
+    return arrow_array(rows.astype(np.int64, copy=False), valid, pa.int64())
 
 
 def booleans(mask: npt.NDArray[np.bool_]) -> pa.Array:
@@ -103,13 +103,13 @@ def booleans(mask: npt.NDArray[np.bool_]) -> pa.Array:
 
 
 def constant(value: int, count: int, type_: pa.DataType) -> pa.Array:
-    return from_vector(np.full(count, value, type_.to_pandas_dtype()), None, type_)
+    return arrow_array(np.full(count, value, type_.to_pandas_dtype()), None, type_)
 
 
 def int64_values(values: pa.Array) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """An int64 column as numbers and which of them stand."""
-    valid = valid_mask(values)
-    return vector(values, np.int64), np.ones(len(values), np.bool_) if valid is None else valid
+    valid = Vector(values).valid
+    return Vector(values).items(np.int64), np.ones(len(values), np.bool_) if valid is None else valid
 
 
 def map_values(maps: pa.Array, key: str) -> pa.Array:
@@ -117,7 +117,7 @@ def map_values(maps: pa.Array, key: str) -> pa.Array:
     count = len(maps)
     if count == 0:
         return pa.nulls(0, pa.string())
-    offsets = vector(maps.offsets, np.int32).astype(np.int64)
+    offsets = Vector(maps.offsets).items(np.int32).astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     keys, items = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
     places = where(among(keys, strings([key])))
@@ -130,7 +130,7 @@ def map_values(maps: pa.Array, key: str) -> pa.Array:
     valid = np.zeros(count, np.bool_)
     positions[rows] = places
     valid[rows] = True
-    if (whole := valid_mask(maps)) is not None:
+    if (whole := Vector(maps).valid) is not None:
         valid &= whole
     return take(items, rows_array(positions, valid))
 

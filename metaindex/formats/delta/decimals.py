@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import from_rows, from_vector, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 
 SURE_DIGITS = 15
 """Decimals of up to so many digits are one double each, whose shortest text is the decimal again."""
@@ -38,15 +38,15 @@ def loosened(lower: pa.Array, upper: pa.Array, type_: pa.DataType) -> tuple[pa.A
 
 
 def _narrow(bounds: pa.Array, sign: int) -> pa.Array:
-    numbers = vector(bounds, np.int64)
+    numbers = Vector(bounds).items(np.int64)
     size = np.abs(numbers)
-    return from_vector(
-        np.where(size < _SURE, numbers, numbers + sign * ((size >> _SHIFT) + 1)), valid_mask(bounds), pa.int64()
+    return arrow_array(
+        np.where(size < _SURE, numbers, numbers + sign * ((size >> _SHIFT) + 1)), Vector(bounds).valid, pa.int64()
     )
 
 
 def _wide(bounds: pa.Array, sign: int, whole: bool) -> pa.Array:
-    valid = valid_mask(bounds)
+    valid = Vector(bounds).valid
     words = _words(bounds, valid)
     high, low = size = _absolute(words)
     small = (high == 0) & (low < np.uint64(_SURE))
@@ -83,7 +83,7 @@ def _bounds(words: Words, valid: Mask | None) -> pa.Array:
     rows = np.empty((len(words[0]), 2), ">u8")
     rows[:, 0] = words[0].view(np.uint64) ^ np.uint64(2**63)
     rows[:, 1] = words[1]
-    return from_rows(rows.view(np.uint8).reshape(-1, 16), valid)
+    return arrow_array(rows.view(np.uint8).reshape(-1, 16), valid)
 
 
 def _sum(words: Words, other: Words) -> Words:

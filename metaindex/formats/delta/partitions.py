@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import compute, from_bytes, from_vector
+from metaindex.core import arrow_array, compute
 from metaindex.expressions import ColumnBounds, from_physical, physical_type
 from metaindex.formats.model import Leaf, partition_text
 
@@ -72,7 +72,7 @@ def partition_bounds(leaf: Leaf, texts: pa.Array, record_count: pa.Array) -> Col
         """0 where it is known that no row is such, all rows where every row is."""
         known = np.array([flag is not None for flag in flags], np.bool_)[codes]
         every = np.array([bool(flag) for flag in flags], np.bool_)[codes]
-        return from_vector(np.where(every, rows, 0), known & (~every | rows_known), pa.int64())
+        return arrow_array(np.where(every, rows, 0), known & (~every | rows_known), pa.int64())
 
     ends = [_ends(value) for value in casts]
     exact = booleans(np.array([isinstance(v, int | float | bytes) and v == v for v in casts], np.bool_)[codes])
@@ -103,8 +103,8 @@ def _ends(value: Cast) -> tuple[Any, Any]:
 def _physical(items: list[Any], domain: pa.DataType) -> pa.Array:
     known = np.array([item is not None for item in items], np.bool_)
     if pa.types.is_binary(domain):
-        return from_bytes([item or b"" for item in items]).take(rows_array(np.arange(len(items)), known))
-    return from_vector(
+        return arrow_array([item or b"" for item in items]).take(rows_array(np.arange(len(items)), known))
+    return arrow_array(
         np.array([0 if item is None else item for item in items], domain.to_pandas_dtype()), known, domain
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import from_vector, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 
 from .columns import rows_array, unchunked
 from .stats_json import CHUNK_ROWS, read_texts
@@ -26,7 +26,7 @@ def numbers_of_records(stats: pa.Array) -> pa.Array:
     if count == 0 or stats.null_count == count:
         return pa.nulls(count, pa.int64())
     numbers, known = _leading_numbers(stats)
-    valid = valid_mask(stats)
+    valid = Vector(stats).valid
     rest = np.flatnonzero(~known if valid is None else ~known & valid)
     if len(rest):
         texts = stats.take(rows_array(rest))
@@ -38,11 +38,11 @@ def numbers_of_records(stats: pa.Array) -> pa.Array:
                 counts = unchunked(table.column("numRecords"))
             else:
                 counts = pa.array([whole(row.get("numRecords")) for row in parsed_rows(chunk)], pa.int64())
-            values, said = vector(counts, np.int64), valid_mask(counts)
+            values, said = Vector(counts).items(np.int64), Vector(counts).valid
             numbers[rows] = values
             known[rows] = True if said is None else said
     known &= numbers >= 0
-    return from_vector(numbers, known, pa.int64())
+    return arrow_array(numbers, known, pa.int64())
 
 
 def _leading_numbers(stats: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, vector
+from metaindex.core import CorruptTableError, Vector
 from metaindex.expressions import ColumnBounds
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, SnapshotDetails, Version
@@ -105,8 +105,8 @@ def build(ref: TableRef, segment: LogSegment, header: Header, version: Version) 
         table=ref.path,
         parts=live.parts,
         loose=live.loose,
-        part=vector(unchunked(live.table.column("delta_part")), np.int32),
-        row=vector(unchunked(live.table.column("delta_row")), np.int64),
+        part=Vector(unchunked(live.table.column("delta_part"))).items(np.int32),
+        row=Vector(unchunked(live.table.column("delta_row"))).items(np.int64),
         with_deletes=~null_mask(unchunked(live.table.column("deletes"))),
         record_count=unchunked(live.table.column("record_count")),
         once_float=schema.once_float,
@@ -142,9 +142,9 @@ def file_table(live: pa.Table, names: tuple[str, ...], values: list[pa.Array]) -
 
 
 def null_mask(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    from metaindex.core import valid_mask
+    from metaindex.core import Vector
 
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     return np.zeros(len(values), np.bool_) if valid is None else ~valid
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import from_bytes, from_vector, truths, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 from metaindex.expressions import ColumnBounds, physical_type, to_physical
 from metaindex.formats.model import Leaf
 from metaindex.storage import Storage
@@ -73,7 +73,7 @@ class LogStatistics:
         if repaired is None or repaired.null_count is None:
             return None
         nulls, known = int64_values(repaired.null_count)
-        none = from_vector(np.zeros(len(nulls), np.int64), known & (nulls == 0), pa.int64())
+        none = arrow_array(np.zeros(len(nulls), np.int64), known & (nulls == 0), pa.int64())
         return ColumnBounds(pa.binary(), None, None, none, None, self.record_count)
 
     def many_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
@@ -190,7 +190,7 @@ def _of_struct(
     nulls, tight = leaf("nullCount"), leaf("tightBounds")
     loose = unknown.loose
     if tight is not None and pa.types.is_boolean(tight.type):
-        loose = ~truths(tight, null=True)
+        loose = ~Vector(tight).truths(null=True)
     counted = nulls.cast(pa.int64()) if nulls is not None and pa.types.is_integer(nulls.type) else unknown.null_count
     if pa.types.is_floating(type_):
         lower, upper = _without_nan(leaf, lower, upper)
@@ -260,7 +260,7 @@ def _repaired(
         type=type_,
         lower=lower.take(rows_array(every, low_known)),
         upper=upper.take(rows_array(every, high_known)),
-        null_count=from_vector(nulls.copy(), nulls_known, pa.int64()),
+        null_count=arrow_array(nulls.copy(), nulls_known, pa.int64()),
         nan_count=None,
         row_count=record_count,
         lower_exact=exactly,
@@ -269,7 +269,7 @@ def _repaired(
 
 
 def _null_mask(values: pa.Array) -> Mask:
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     return np.zeros(len(values), np.bool_) if valid is None else ~valid
 
 
@@ -287,15 +287,15 @@ def _wider_times(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
     low = np.where((low < _OLD_DATES_END) & (low > limits.min + _OFFSET_REST), low - _OFFSET_REST, low)
     rest = np.where(high < _OLD_DATES_END, _OFFSET_REST + _MILLISECOND_REST, _MILLISECOND_REST)
     high = np.where(high < limits.max - rest, high + rest, limits.max)
-    return from_vector(low, low_known, pa.int64()), from_vector(high, high_known, pa.int64())
+    return arrow_array(low, low_known, pa.int64()), arrow_array(high, high_known, pa.int64())
 
 
 def _wider_floats(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = vector(lower, np.float64), vector(upper, np.float64)
+        low, high = Vector(lower).items(np.float64), Vector(upper).items(np.float64)
         low = np.minimum(low, low.astype(np.float32).astype(np.float64))
         high = np.maximum(high, high.astype(np.float32).astype(np.float64))
-    return from_vector(low, valid_mask(lower), pa.float64()), from_vector(high, valid_mask(upper), pa.float64())
+    return arrow_array(low, Vector(lower).valid, pa.float64()), arrow_array(high, Vector(upper).valid, pa.float64())
 
 
 def _above_cut_texts(upper: pa.Array) -> pa.Array:
@@ -319,8 +319,8 @@ def _above_cut_texts(upper: pa.Array) -> pa.Array:
         while value.endswith(_MARKS):
             value = value[: -len(_MARKS[0])] if value.endswith(_MARKS[0]) else value[: -len(_MARKS[1])]
         values[row] = value + b"\xff"
-    return from_bytes([v or b"" for v in values]).take(rows_array(np.arange(len(values)), known))
+    return arrow_array([v or b"" for v in values]).take(rows_array(np.arange(len(values)), known))
 
 
 def _int32(value: int) -> pa.Scalar:
-    return from_vector(np.array([value], np.int32), None, pa.int32())[0]
+    return arrow_array(np.array([value], np.int32), None, pa.int32())[0]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import from_vector, truths
+from metaindex.core import Vector, arrow_array
 from metaindex.expressions import physical_type, to_physical
 
 from .columns import rows_array, strings, unchunked, where
@@ -71,7 +71,7 @@ def _read_column(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -
     table = read_texts(stats, schema)
     if table is None and pa.types.is_floating(type_):
         # Not-numbers stand as texts between the numbers. They bound nothing; a NaN makes both bounds doubtful.
-        nan = truths(pc.match_substring(stats, '"NaN"'), null=False)
+        nan = Vector(pc.match_substring(stats, '"NaN"')).truths(null=False)
         table = read_texts(pc.replace_substring_regex(stats, _NOT_NUMBERS, ":null"), schema)
     if table is None:
         return read_rows(parsed_rows(stats), source, type_)
@@ -105,7 +105,7 @@ def _of_table(
 
 
 def _loose(tight: pa.Array) -> npt.NDArray[np.bool_]:
-    return ~truths(tight, null=True)
+    return ~Vector(tight).truths(null=True)
 
 
 def _nested(columns: Sequence[Column]) -> pa.DataType | None:
@@ -145,7 +145,7 @@ def read_texts(stats: pa.Array, schema: pa.Schema) -> pa.Table | None:
         for row in others.tolist():
             values[row] = "{}"
         lines = strings(values)
-    offsets = from_vector(np.array([0, len(lines)], np.int32), None, pa.int32())
+    offsets = arrow_array(np.array([0, len(lines)], np.int32), None, pa.int32())
     text = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), newline)
     data = text.buffers()[2]
     if data is None:

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import from_bytes, from_vector
+from metaindex.core import arrow_array
 
 STRETCH = 1 << 20
 
 
 def numbers(values: Sequence[int]) -> pa.Array:
     """Return int64 values without nulls."""
-    return from_vector(np.array(values, np.int64), None, pa.int64())
+    return arrow_array(np.array(values, np.int64), None, pa.int64())
 
 
 def texts(values: Sequence[str | None]) -> pa.Array:
     """Strings; None is null."""
-    return from_bytes([None if value is None else value.encode() for value in values]).view(pa.string())
+    return arrow_array([None if value is None else value.encode() for value in values]).view(pa.string())
 
 
 def long_texts(values: Sequence[str | None]) -> pa.ChunkedArray:

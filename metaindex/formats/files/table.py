@@ -26,7 +26,7 @@ from metaindex.core import (
     StorageError,
     UnsupportedFeatureError,
     VersionNotFoundError,
-    from_vector,
+    arrow_array,
 )
 from metaindex.expressions import ColumnBounds, column_domain_has_nan, physical_type, to_physical
 from metaindex.formats.format import At, Format, Resolved, TableRef
@@ -339,7 +339,7 @@ def _file_table(listing: Listing, parts: Partitions) -> FileTable:
     columns = {
         "path": long_texts(listing.paths),
         "size_bytes": numbers(listing.sizes),
-        "modified_ms": from_vector(np.array(listing.modified_ns, np.int64) // 1_000_000, None, pa.int64()),
+        "modified_ms": arrow_array(np.array(listing.modified_ns, np.int64) // 1_000_000, None, pa.int64()),
         "record_count": unknown,
         "partition": pa.chunked_array([text]).take(numbers(listing.folder)),
         "deletes": pa.nulls(count, pa.string()),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, UnsupportedFeatureError, one_array
+from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, UnsupportedFeatureError, Vector
 from metaindex.formats.deletion_vectors import decode_framed
 from metaindex.formats.model import Deletes, EqualityDelete, Leaf, Schema
 from metaindex.storage import Storage
@@ -231,7 +231,7 @@ class DeleteLoader:
                 f"a delete file must be whole and have its columns; {self._whose(row)} is not ({damage})"
             ) from damage
         table = pa.table(
-            [_narrowed(one_array(table.column(path[0])), path[1:]) for path in picked], names=[str(i) for i in ids]
+            [_narrowed(Vector(table.column(path[0])).array, path[1:]) for path in picked], names=[str(i) for i in ids]
         )
         if len(self._tables) >= _KEPT_TABLES:
             self._tables.pop(next(iter(self._tables)))
@@ -283,7 +283,7 @@ def _chained(column: pa.ChunkedArray, leaf: Leaf, whose: str) -> pa.Array:
         inner = at(values.field(0), depth + 1)
         return pa.StructArray.from_arrays([inner], names=[leaf.path[depth + 1].name], mask=values.is_null())
 
-    return at(one_array(column), 0)
+    return at(Vector(column).array, 0)
 
 
 def _cast(column: pa.Array, to: pa.DataType, whose: str) -> pa.Array:

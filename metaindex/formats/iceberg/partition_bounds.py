@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import from_bytes, from_truths, from_vector, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats.model import Leaf
 
@@ -70,14 +70,14 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
         usable = ~is_null & ~is_nan
         lower, upper = _placed(lower, files, _kept(low, usable)), _placed(upper, files, _kept(high, usable))
         exact[files] = transform.name == "identity"
-    tight = from_truths(exact & (records > 0))
+    tight = arrow_array(exact & (records > 0))
     return ColumnBounds(
         type=leaf.type,
         lower=lower,
         upper=upper,
-        null_count=from_vector(nulls, nulls_known, pa.int64()),
-        nan_count=from_vector(nans, nans_known, pa.int64()) if pa.types.is_floating(leaf.type) else None,
-        row_count=from_vector(records, None, pa.int64()),
+        null_count=arrow_array(nulls, nulls_known, pa.int64()),
+        nan_count=arrow_array(nans, nans_known, pa.int64()) if pa.types.is_floating(leaf.type) else None,
+        row_count=arrow_array(records, None, pa.int64()),
         lower_exact=tight,
         upper_exact=tight,
     )
@@ -141,7 +141,7 @@ def _best(spec: PartitionSpec, leaf: Leaf) -> PartitionField | None:
 
 def _kept(values: pa.Array, where: Bools) -> pa.Array:
     """Unknown elsewhere."""
-    return values if where.all() else pc.if_else(from_truths(where), values, pa.nulls(len(values), values.type))
+    return values if where.all() else pc.if_else(arrow_array(where), values, pa.nulls(len(values), values.type))
 
 
 def _placed(full: pa.Array, files: npt.NDArray[np.intp], values: pa.Array) -> pa.Array:
@@ -149,7 +149,7 @@ def _placed(full: pa.Array, files: npt.NDArray[np.intp], values: pa.Array) -> pa
         return values
     index = np.full(len(full), -1, np.int64)
     index[files] = np.arange(len(files))
-    taken = values.take(from_vector(index, index >= 0, pa.int64()))
+    taken = values.take(arrow_array(index, index >= 0, pa.int64()))
     return pc.coalesce(taken, full)
 
 
@@ -183,7 +183,7 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
         return raw, pc.if_else(pc.less(pc.binary_length(raw), width), raw, _successors(raw))
     if values.dtype in (pl.Float32, pl.Float64) and pa.types.is_floating(of) and width == 1:
         numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
-        return tuple(from_vector(signed_zero(numbers, upper), None, pa.float64()) for upper in (False, True))
+        return tuple(arrow_array(signed_zero(numbers, upper), None, pa.float64()) for upper in (False, True))
     if (
         (values.dtype.is_integer() or values.dtype == pl.Boolean)
         and pa.types.is_int64(domain)
@@ -201,13 +201,13 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
 
 
 def _masked(values: Ints, known: Bools) -> pa.Array:
-    return from_vector(values, known, pa.int64())
+    return arrow_array(values, known, pa.int64())
 
 
 def _raised(low: pa.Array, width: int) -> pa.Array:
     """Return low + width - 1, without overflow."""
-    raised = np.minimum(vector(low, np.int64), _INT64_MAX - width + 1) + (width - 1)
-    return from_vector(raised, valid_mask(low), pa.int64())
+    raised = np.minimum(Vector(low).items(np.int64), _INT64_MAX - width + 1) + (width - 1)
+    return arrow_array(raised, Vector(low).valid, pa.int64())
 
 
 def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
@@ -217,9 +217,9 @@ def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
     # Nothing in UTF-8 is above 0xFF, so every text that starts with v lies at or below v + 0xFF; a shorter text was not
     # cut.
     cut = (values.str.len_chars() >= transform.parameter).fill_null(True).to_numpy()
-    last = from_bytes([b"\xff", b""])
+    last = arrow_array([b"\xff", b""])
     beyond = pc.binary_join_element_wise(raw, last[0], last[1])
-    return raw, pc.if_else(from_truths(cut), beyond, raw)
+    return raw, pc.if_else(arrow_array(cut), beyond, raw)
 
 
 def _successors(cut: pa.Array) -> pa.Array:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import from_rows, from_truths, from_vector, truths, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 from metaindex.expressions import ColumnBounds
 from metaindex.formats.model import Leaf
 
@@ -69,7 +69,7 @@ class ManifestStatistics:
             upper=upper,
             null_count=_trusted_nulls(nulls, total, rows, lower, upper),
             nan_count=None if nans is None else _array(*nans),
-            row_count=from_vector(rows, None, pa.int64()),
+            row_count=arrow_array(rows, None, pa.int64()),
         )
 
     def column_sizes(self, leaf: Leaf) -> pa.Array | None:
@@ -91,7 +91,7 @@ class ManifestStatistics:
         if counted is None:
             return None
         values, known = np.zeros(len(self.rows), np.int64), np.zeros(len(self.rows), bool)
-        counts = vector(counted[1], np.int64)
+        counts = Vector(counted[1]).items(np.int64)
         sane = counts >= 0
         values[counted[0][sane]], known[counted[0][sane]] = counts[sane], True
         return values, known
@@ -107,11 +107,11 @@ class ManifestStatistics:
             if name == "upper_bounds" and pa.types.is_string(leaf.type):
                 # A cut bound whose last character was raised into the surrogates was written as "?", below the real
                 # maximum.
-                sound = ~truths(pc.ends_with(binary, "?"), null=False)
-                files, binary = files[sound], binary.filter(from_truths(sound))
+                sound = ~Vector(pc.ends_with(binary, "?")).truths(null=False)
+                files, binary = files[sound], binary.filter(arrow_array(sound))
             index = np.full(len(self.rows), -1, np.int64)
             index[files] = np.arange(len(files))
-            return binary.cast(pa.binary()).take(from_vector(index, index >= 0, pa.int64()))
+            return binary.cast(pa.binary()).take(arrow_array(index, index >= 0, pa.int64()))
         values, known = decode(binary, leaf.type, upper=name == "upper_bounds")
         return scatter(files[known], values[known], len(self.rows), leaf.type)
 
@@ -128,25 +128,25 @@ class _Map:
     def of(cls, column: pl.Series) -> _Map:
         lists = column.rechunk().to_arrow()
         pairs = lists.flatten()  # what stands behind NULL is left out
-        lengths = vector(pc.list_value_length(lists), np.int64 if pa.types.is_large_list(lists.type) else np.int32)
-        there_is = valid_mask(lists)
+        lengths = Vector(pc.list_value_length(lists)).numbers
+        there_is = Vector(lists).valid
         lengths = lengths if there_is is None else np.where(there_is, lengths, 0)
         keys, values = pairs.flatten()
-        whole = truths(pc.and_(keys.is_valid(), values.is_valid()), null=False)
+        whole = Vector(pc.and_(keys.is_valid(), values.is_valid())).truths(null=False)
         files = np.repeat(np.arange(len(lists)), lengths)
         if not whole.all():
-            there = from_truths(whole)
+            there = arrow_array(whole)
             keys, values, files = keys.filter(there), values.filter(there), files[whole]
         if not pa.types.is_integer(values.type):
             values = values.cast(pa.large_binary())
-        return cls(vector(keys, np.int32), values, files)
+        return cls(Vector(keys).items(np.int32), values, files)
 
     def get(self, field_id: int) -> tuple[Ints, pa.Array] | None:
         """Ordinals of the files that have the key, and their values."""
         at = np.flatnonzero(self.keys == field_id)
         if not len(at):
             return None
-        return self.files[at], self.values.take(from_vector(at, None, pa.int64()))
+        return self.files[at], self.values.take(arrow_array(at, None, pa.int64()))
 
 
 def decode(raw: pa.LargeBinaryArray, to: pa.DataType, *, upper: bool) -> tuple[npt.NDArray[Any], Bools]:
@@ -225,7 +225,7 @@ def scatter(files: Ints, values: npt.NDArray[Any], count: int, of: pa.DataType) 
         return decimals(wide, known, of)
     full = np.zeros(count, values.dtype)
     full[files] = values
-    return from_vector(full, known, pa.float64() if full.dtype.kind == "f" else pa.int64())
+    return arrow_array(full, known, pa.float64() if full.dtype.kind == "f" else pa.int64())
 
 
 def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.Array:
@@ -233,10 +233,10 @@ def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.A
     if of.precision <= 18:
         low = wide[:, 8:].copy().view(">i8")[:, 0].astype(np.int64)
         fits = (wide[:, :8] == np.where(low < 0, 0xFF, 0).astype(np.uint8)[:, None]).all(axis=1)
-        return from_vector(low, known & fits, pa.int64())
+        return arrow_array(low, known & fits, pa.int64())
     ordered = wide.copy()
     ordered[:, 0] ^= 0x80
-    return from_rows(ordered, known)
+    return arrow_array(ordered, known)
 
 
 def _trusted(
@@ -247,18 +247,18 @@ def _trusted(
         if pa.types.is_floating(of):
             lower, upper = (None if bound is None else _known(bound, ~_nan(bound)) for bound in (lower, upper))
         return lower, upper
-    bad = truths(pc.greater(lower, upper), null=False)
+    bad = Vector(pc.greater(lower, upper)).truths(null=False)
     if pa.types.is_floating(of):
         bad = bad | _nan(lower) | _nan(upper)
     return _known(lower, ~bad), _known(upper, ~bad)
 
 
 def _nan(values: pa.Array) -> Bools:
-    return truths(pc.is_nan(values), null=False)
+    return Vector(pc.is_nan(values)).truths(null=False)
 
 
 def _known(values: pa.Array, where: Bools) -> pa.Array:
-    return values if where.all() else pc.if_else(from_truths(where), values, pa.nulls(len(values), values.type))
+    return values if where.all() else pc.if_else(arrow_array(where), values, pa.nulls(len(values), values.type))
 
 
 def _trusted_nulls(
@@ -277,9 +277,9 @@ def _trusted_nulls(
         known &= ~total[1] | (total[0] == rows)
     for bound in (lower, upper):
         if bound is not None:
-            known &= ~((values == rows) & truths(bound.is_valid(), null=False))
+            known &= ~((values == rows) & Vector(bound.is_valid()).truths(null=False))
     return _array(values, known)
 
 
 def _array(values: Ints, known: Bools) -> pa.Array:
-    return from_vector(values, known, pa.int64())
+    return arrow_array(values, known, pa.int64())

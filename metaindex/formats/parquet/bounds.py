@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import from_vector, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 from metaindex.expressions import physical_type, to_physical
 
 from .schema import Coding, FileType
@@ -107,7 +107,7 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
             group_doubt[contradiction] = DOUBTS.index(Doubt.CONTRADICTION)
             cutoff = _cutoff(table)
             if cutoff is not None and legacy.any():
-                old = np.repeat(legacy, groups) & known & (vector(low, np.int64) < cutoff)
+                old = np.repeat(legacy, groups) & known & (Vector(low).items(np.int64) < cutoff)
                 group_doubt[~no_values & old] = DOUBTS.index(Doubt.LEGACY_CALENDAR)
             use = known & ~no_values & (group_doubt < 0)
             doubt = _worst(group_doubt, starts, groups)
@@ -119,7 +119,7 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
         lower,
         upper,
         exact,
-        from_vector(_sum(nulls, starts, groups), _every(null_known, starts, groups), pa.int64()),
+        arrow_array(_sum(nulls, starts, groups), _every(null_known, starts, groups), pa.int64()),
         _sum(values, starts, groups),
         _sum(np.array(raw.compressed, np.int64), starts, groups),
         _sum(np.array(raw.uncompressed, np.int64), starts, groups),
@@ -204,7 +204,7 @@ def _decode(raw: Sequence[Any], file: FileType) -> pa.Array:
         case Coding.HALF:
             valid = np.array([r is not None for r in raw], np.bool_)
             halves = np.frombuffer(b"".join(b"\0\0" if r is None else r for r in raw), "<f2")
-            return from_vector(halves.astype(np.float64), valid, pa.float64())
+            return arrow_array(halves.astype(np.float64), valid, pa.float64())
         case Coding.BYTES | Coding.NONE:
             return pa.array([r if isinstance(r, bytes) else None for r in raw], pa.binary())
 
@@ -217,12 +217,12 @@ def _decimals(unscaled: Sequence[int | None], t: pa.DataType) -> pa.Array:
 
 
 def _valid(values: pa.Array) -> Flags:
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     return np.ones(len(values), np.bool_) if valid is None else valid
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[Any]:
-    return vector(values, np.int64 if pa.types.is_integer(values.type) else np.float64)
+    return Vector(values).items(np.int64 if pa.types.is_integer(values.type) else np.float64)
 
 
 def _greater(low: pa.Array, high: pa.Array) -> Flags:
@@ -237,7 +237,7 @@ def _extreme(values: pa.Array, use: Flags, keep: Flags, starts: Ints, groups: In
     if len(use) == len(keep) and (groups == 1).all():
         if pa.types.is_binary(values.type):
             return pa.array([v if k else None for v, k in zip(values.to_pylist(), keep, strict=True)], pa.binary())
-        return from_vector(_numbers(values), keep, values.type)
+        return arrow_array(_numbers(values), keep, values.type)
     if pa.types.is_binary(values.type):
         pick = min if lowest else max
         data = values.to_pylist()
@@ -249,7 +249,7 @@ def _extreme(values: pa.Array, use: Flags, keep: Flags, starts: Ints, groups: In
     neutral = (info.max if lowest else info.min) if info else (np.inf if lowest else -np.inf)
     filled = np.where(use, numbers, neutral)
     reduced = _reduce(np.minimum if lowest else np.maximum, filled, starts, groups, neutral)
-    return from_vector(reduced, keep, values.type)
+    return arrow_array(reduced, keep, values.type)
 
 
 def _reduce(how: np.ufunc, values: npt.NDArray[Any], starts: Ints, groups: Ints, empty: Any) -> npt.NDArray[Any]:

@@ -32,9 +32,9 @@ from metaindex.core import (
     StorageError,
     StorageUnavailableError,
     UnsupportedFeatureError,
+    Vector,
+    arrow_array,
     first_line,
-    from_vector,
-    valid_mask,
 )
 from metaindex.expressions import ColumnBounds, column_domain_has_nan, physical_type, to_physical
 from metaindex.formats.model import Leaf
@@ -128,7 +128,7 @@ def row_group_columns(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts
     collect(shape, metadata, chunks)
     count = metadata.num_row_groups
     shape.ordinals, shape.groups, shape.legacy = list(range(count)), [1] * count, shape.legacy * count
-    rows = from_vector(np.array(shape.group_rows, np.int64), None, pa.int64())
+    rows = arrow_array(np.array(shape.group_rows, np.int64), None, pa.int64())
     return [_column(leaf, position, [shape], rows) for position, leaf in enumerate(layouts.leaves)]
 
 
@@ -203,7 +203,7 @@ def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) 
     nulls = gather([c.nulls for c in columns])
     lower = gather([c.lower for c in columns]) if domain is not None else None
     upper = gather([c.upper for c in columns]) if domain is not None else None
-    doubts = gather([from_vector(c.doubt, c.doubt >= 0, pa.int8()) for c in columns])
+    doubts = gather([arrow_array(c.doubt, c.doubt >= 0, pa.int8()) for c in columns])
     exact = gather([pa.array(c.exact) for c in columns])
     bounds = ColumnBounds(
         leaf.type, lower, upper, nulls, _nan_count(leaf.type, nulls, num_rows), num_rows, exact, exact
@@ -266,7 +266,7 @@ def _nan_count(table: pa.DataType, nulls: pa.Array, rows: pa.Array) -> pa.Array 
     import pyarrow.compute as pc
 
     none = pc.fill_null(pc.equal(nulls, rows), False)
-    return from_vector(np.zeros(len(rows), np.int64), valid_mask(pc.if_else(none, 0, None)), pa.int64())
+    return arrow_array(np.zeros(len(rows), np.int64), Vector(pc.if_else(none, 0, None)).valid, pa.int64())
 
 
 def _joined(parts: list[FooterStatistics]) -> FooterStatistics:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, counted, truths
+from metaindex.core import MetaIndexError, Vector, counted
 from metaindex.formats import At, Base, Format, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.log.operation_log import OperationLog
@@ -135,6 +135,6 @@ def _without(missing: Sequence[str]) -> Limit:
     gone = pa.array(missing, pa.string())
 
     def there(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-        return ~truths(pc.is_in(snapshot.files.paths.combine_chunks(), value_set=gone), null=False)
+        return ~Vector(pc.is_in(snapshot.files.paths.combine_chunks(), value_set=gone)).truths(null=False)
 
     return there

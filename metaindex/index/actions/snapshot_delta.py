@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from metaindex.core import numbers
+from metaindex.core import Vector
 from metaindex.formats import Changes, FileTable, Snapshot
 from metaindex.index.keys import FileIdentities, path_ids
 from metaindex.index.log.entry import RunRef, VersionRecord
@@ -169,7 +169,7 @@ def _left_log(
                 raise UnverifiedFiles("the log takes a file out with other deletes than it had", logging.INFO)
         left = np.unique(at)
         _put(out.removed, run, left)
-        sizes.append(numbers(index.rows(run, "files", left, ["size_bytes"]).column("size_bytes")))
+        sizes.append(Vector(index.rows(run, "files", left, ["size_bytes"]).column("size_bytes")).numbers)
     return np.concatenate(sizes)
 
 

@@ -31,7 +31,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import Mask, MetaIndexError, truths, valid_mask, vector
+from metaindex.core import Mask, MetaIndexError, Vector
 from metaindex.expressions import (
     ColumnBounds,
     Interval,
@@ -106,19 +106,19 @@ def hash_values(values: pa.Array) -> tuple[Hashes, Mask | None]:
     if is_.is_dictionary(t):
         return _hash_dictionary(values)
     if is_.is_string(t) or is_.is_binary(t) or is_.is_large_string(t) or is_.is_large_binary(t):
-        return _hash_bytes(values), valid_mask(values)
+        return _hash_bytes(values), Vector(values).valid
     if is_.is_string_view(t) or is_.is_binary_view(t):
-        return _hash_bytes(values.cast(pa.large_binary())), valid_mask(values)
+        return _hash_bytes(values.cast(pa.large_binary())), Vector(values).valid
     if is_.is_fixed_size_binary(t):
-        return _hash_fixed(values), valid_mask(values)
+        return _hash_fixed(values), Vector(values).valid
     if is_.is_decimal(t):
-        return hash_decimals(values), valid_mask(values)
+        return hash_decimals(values), Vector(values).valid
     if is_.is_uint64(t):
-        return _hash_uint64(values), valid_mask(values)
+        return _hash_uint64(values), Vector(values).valid
     if is_.is_floating(t):
-        return _hash_floats(values), valid_mask(values)
+        return _hash_floats(values), Vector(values).valid
     if (integers := _integers(values)) is not None:
-        return hash_words(integers.view(np.uint64)), valid_mask(values)
+        return hash_words(integers.view(np.uint64)), Vector(values).valid
     raise TypeError(f"keys are made of columns whose values compare; got {t}; choose another column")
 
 
@@ -133,15 +133,15 @@ def _integers(values: pa.Array) -> npt.NDArray[np.int64] | None:
     """The values whose form is an integer of 8 bytes; None where the type is another's."""
     t, is_ = values.type, pa.types
     if is_.is_boolean(t):
-        return truths(values, null=False).astype(np.int64)
+        return Vector(values).truths(null=False).astype(np.int64)
     if is_.is_integer(t):
-        return vector(values, t.to_pandas_dtype()).astype(np.int64, copy=False)
+        return Vector(values).items(t.to_pandas_dtype()).astype(np.int64, copy=False)
     if is_.is_date32(t):
-        return vector(values, np.int32).astype(np.int64) * _MICROS_PER_DAY
+        return Vector(values).items(np.int32).astype(np.int64) * _MICROS_PER_DAY
     if is_.is_date64(t):
-        return _whole(values, vector(values, np.int64), 86_400_000) * _MICROS_PER_DAY
+        return _whole(values, Vector(values).items(np.int64), 86_400_000) * _MICROS_PER_DAY
     if is_.is_timestamp(t) or is_.is_time(t):
-        raw = vector(values, np.int32 if t.bit_width == 32 else np.int64).astype(np.int64, copy=False)
+        raw = Vector(values).items(np.int32 if t.bit_width == 32 else np.int64).astype(np.int64, copy=False)
         if t.unit == "ns":
             return _whole(values, raw, 1_000)
         factor = _MICROS[t.unit]
@@ -159,7 +159,7 @@ def _whole(values: pa.Array, raw: npt.NDArray[np.int64], by: int) -> npt.NDArray
 def _refuse(values: pa.Array, bad: Mask | None) -> None:
     if bad is None or not bad.any():
         return
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     if valid is None or bool((bad & valid).any()):
         raise UnkeyedValuesError(
             f"times are keyed by whole microseconds and dates by whole days; a {values.type} here is finer, or beyond"
@@ -169,7 +169,7 @@ def _refuse(values: pa.Array, bad: Mask | None) -> None:
 
 def _hash_floats(values: pa.Array) -> Hashes:
     dtype = {16: np.float16, 32: np.float32, 64: np.float64}[values.type.bit_width]
-    doubles = vector(values, dtype).astype(np.float64)
+    doubles = Vector(values).items(dtype).astype(np.float64)
     out = np.empty(len(doubles), np.uint64)
     for start in range(0, len(doubles), _AT_ONCE):
         some = doubles[start : start + _AT_ONCE]
@@ -188,7 +188,7 @@ def double_words(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
 
 
 def _hash_uint64(values: pa.Array) -> Hashes:
-    words = vector(values, np.uint64)
+    words = Vector(values).items(np.uint64)
     hashes = hash_words(words)
     large = np.flatnonzero(words >> np.uint64(63))
     if len(large):
@@ -212,7 +212,7 @@ def _hash_bytes(values: pa.Array) -> Hashes:
 
 def _hash_fixed(values: pa.Array) -> Hashes:
     width, count = values.type.byte_width, len(values)
-    data = vector(values, np.uint8, width)
+    data = Vector(values).items(np.uint8, width)
     return hash_slices(data, np.arange(count, dtype=np.int64) * width, np.full(count, width, np.int64))
 
 
@@ -220,8 +220,8 @@ def _hash_dictionary(values: pa.Array) -> tuple[Hashes, Mask | None]:
     """A value is hashed once however often it stands."""
     hashes, there = hash_values(values.dictionary)
     indices = values.indices
-    valid = valid_mask(indices)
-    at = vector(indices, indices.type.to_pandas_dtype())
+    valid = Vector(indices).valid
+    at = Vector(indices).items(indices.type.to_pandas_dtype())
     if valid is not None:
         at = np.where(valid, at, 0)
     if not len(hashes):

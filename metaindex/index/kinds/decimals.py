@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import vector
+from metaindex.core import Vector
 
 from .xxhash64 import Hashes, hash_slices, hash_words
 
@@ -21,7 +21,7 @@ def hash_decimals(values: pa.Array) -> Hashes:
     t = values.type
     if not pa.types.is_decimal128(t):
         values = values.cast(pa.decimal128(t.precision, t.scale))
-    raw = vector(values, "<u8", 2).reshape(-1, 2)
+    raw = Vector(values).items("<u8", 2).reshape(-1, 2)
     limbs, negative = _magnitudes(raw)
     scales = np.full(len(limbs), t.scale, np.uint8)
     _strip(limbs, scales)

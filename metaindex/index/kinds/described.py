@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, Matrix, dataclass
+from metaindex.core import Mask, dataclass
 from metaindex.expressions import ColumnBounds, ColumnRef, PruningStatistics, Question, physical_type
 from metaindex.formats import Leaf, Schema
 from metaindex.index.log.entry import CoveredColumn
@@ -97,7 +97,7 @@ class FactWriter(Protocol):
 class FactSource(PruningStatistics[Mask], Protocol):
     """Answers to a walk, and to many questions at once."""
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         """A row a question."""
 
 

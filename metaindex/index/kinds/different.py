@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, from_vector, numbers, valid_mask, vector
+from metaindex.core import Mask, Vector, arrow_array
 from metaindex.expressions import physical_type
 
 from .canonical import plain_type
@@ -32,14 +32,14 @@ def value_keys(values: pa.Array, type_: pa.DataType) -> pa.Array:
 def key_floats(keys: pa.Array) -> pa.Array | None:
     """Return the doubles of float keys: 0.0 for either zero, and one NaN. None if some are no such keys."""
     try:
-        words = vector(keys.cast(pa.binary(8)), np.uint8, 8).reshape(-1, 8).copy().view(">u8").ravel()
+        words = Vector(keys.cast(pa.binary(8))).items(np.uint8, 8).reshape(-1, 8).copy().view(">u8").ravel()
     except pa.ArrowException:
         return None
-    return from_vector(doubles(words.astype(np.uint64)), valid_mask(keys), pa.float64())
+    return arrow_array(doubles(words.astype(np.uint64)), Vector(keys).valid, pa.float64())
 
 
 def may_be_cut(keys: pa.Array) -> Mask:
     """Mask of the index's keys that may be of a truncated text."""
     if keys.type == pa.int64():
         return np.zeros(len(keys), np.bool_)
-    return np.asarray(numbers(pc.binary_length(keys)) >= CUT)
+    return np.asarray(Vector(pc.binary_length(keys)).numbers >= CUT)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, valid_mask, vector
+from metaindex.core import DamagedIndexError, Vector
 from metaindex.index.kinds.canonical import UnkeyedValuesError, plain_type
 
 SUM_BYTES = 32
@@ -54,11 +54,11 @@ def sum_of(values: pa.Array) -> int:
     if not len(values):
         return 0
     if pa.types.is_decimal(type_):
-        words = vector(values.cast(pa.decimal128(38, type_.scale)), np.uint64, 2).reshape(-1, 2)
+        words = Vector(values.cast(pa.decimal128(38, type_.scale))).items(np.uint64, 2).reshape(-1, 2)
         return _unsigned(words[:, 0]) + (_signed(words[:, 1].view(np.int64)) << 64)
     if pa.types.is_uint64(type_):
-        return _unsigned(vector(values, np.uint64))
-    return _signed(vector(values.cast(pa.int64()), np.int64))
+        return _unsigned(Vector(values).items(np.uint64))
+    return _signed(Vector(values.cast(pa.int64())).items(np.int64))
 
 
 def _unsigned(words: npt.NDArray[np.uint64]) -> int:
@@ -72,8 +72,8 @@ def _signed(words: npt.NDArray[np.int64]) -> int:
 
 def totals(sums: pa.Array, type_: pa.DataType) -> pa.Array:
     """Stored sums of a column of this type, as decimals of 76 digits. DamagedIndexError for one that has more."""
-    words = vector(sums, np.uint64, 4).reshape(-1, 4)
-    there = valid_mask(sums)
+    words = Vector(sums).items(np.uint64, 4).reshape(-1, 4)
+    there = Vector(sums).valid
     high = words[:, 3].view(np.int64)
     if (np.abs(high[there] if there is not None else high) >> 55).any():  # 2^247: below 10^75
         raise DamagedIndexError(

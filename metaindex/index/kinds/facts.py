@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import vector
+from metaindex.core import Vector
 from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats import Leaf, Trust
 from metaindex.index.keys import column_id
@@ -170,7 +170,7 @@ def _cut(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array
     cut_upper = sure(pc.greater(pc.binary_length(upper), BOUND_BYTES))
     if pc.any(cut_upper).as_py():
         prefixes = pc.binary_slice(upper.filter(cut_upper), 0, BOUND_BYTES)
-        matrix = vector(prefixes.cast(pa.binary(BOUND_BYTES)), np.uint8, BOUND_BYTES).reshape(-1, BOUND_BYTES)
+        matrix = Vector(prefixes.cast(pa.binary(BOUND_BYTES))).items(np.uint8, BOUND_BYTES).reshape(-1, BOUND_BYTES)
         upper = pc.replace_with_mask(upper, cut_upper, successors(matrix))
     return lower, upper, cut_lower, cut_upper
 

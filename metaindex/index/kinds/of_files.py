@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import ArgumentError, Mask, UnsupportedFeatureError, numbers
+from metaindex.core import ArgumentError, Mask, UnsupportedFeatureError, Vector
 from metaindex.expressions import Literal
 from metaindex.formats import Leaf, Schema
 from metaindex.index.log.entry import CoveredKey
@@ -133,7 +133,7 @@ class OfFilesKind(WholeKind):
         for table in stored_rows(reader, key):
             if table.schema.names != cls.schema.names:
                 raise Mismatch(f"{named(key)} has other columns than its kind", key.kind)
-            ordinals = numbers(table.column("ordinal")).astype(np.int64)
+            ordinals = Vector(table.column("ordinal")).numbers.astype(np.int64)
             if len(ordinals) and (ordinals[0] <= last or (np.diff(ordinals) <= 0).any()):
                 raise Mismatch(f"the rows of {named(key)} do not ascend by file", key.kind)
             if len(ordinals) and ordinals[-1] >= len(unkeyed):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import dataclass, from_vector, numbers
+from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
@@ -137,7 +137,7 @@ class OfFilesFinisher:
         for path in (path for share in self.gathered for path in share.spills):
             with pa.ipc.open_stream(pa.py_buffer(self.spill.storage.read(path))) as opened:
                 table = opened.read_all()
-            ordinals = numbers(table.column("ordinal"))
+            ordinals = Vector(table.column("ordinal")).numbers
             some.append(table.filter(pa.array((ordinals >= first) & (ordinals < last))))
         return _written(self.kind.name, some, self.sink, self.plan.number(number))
 
@@ -235,11 +235,12 @@ def _of_range(
         if part.first_key != old.key_id:
             continue
         for group in range(len(run.footer(part).rows)):
-            new = places[numbers(run.read(part, [group], ["ordinal"], keep=False).column("ordinal")).astype(np.int64)]
+            ordinals = Vector(run.read(part, [group], ["ordinal"], keep=False).column("ordinal")).numbers
+            new = places[ordinals.astype(np.int64)]
             at = np.flatnonzero((new >= first) & (new < last))
             if len(at):
-                rows = run.read(part, [group], names, keep=False).take(from_vector(at, None, pa.int64()))
-                ordinals = from_vector(new[at].astype(np.int32), None, pa.int32())
+                rows = run.read(part, [group], names, keep=False).take(arrow_array(at, None, pa.int64()))
+                ordinals = arrow_array(new[at].astype(np.int32), None, pa.int32())
                 yield rows.set_column(names.index("ordinal"), schema.field("ordinal"), ordinals)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, one_array
+from metaindex.core import MetaIndexError, Vector
 from metaindex.formats import FILE_SCHEMA, FileTable, Leaf, Schema, TableRef
 from metaindex.index.actions.runs import number_partitions
 from metaindex.index.build.key_scan import KeyScan, scan_keys
@@ -166,7 +166,7 @@ def request_of(sample: Sample, run_rows: RunRows, ordinals: Ordinals) -> tuple[B
     """The files as a builder gets them: those of the sample that the table has now and that are on storage."""
     snapshot, ref, report = sample.snapshot, sample.ref, sample.report
     files = run_rows.files.take(pa.array(ordinals))
-    at = FileIdentities.of(snapshot).places(one_array(files.column("file_id")))
+    at = FileIdentities.of(snapshot).places(Vector(files.column("file_id")).array)
     kept = pc.is_valid(at).to_numpy(zero_copy_only=False).copy()
     if not kept.all():
         report.skipped("a data file is not in the table any more, so its keys are not compared", int((~kept).sum()))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, one_array, truths
+from metaindex.core import Mask, Vector
 from metaindex.formats import Snapshot, TableRef
 from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import FileIdentities
@@ -76,13 +76,13 @@ class Sample:
 
 def _replaced(runs: Sequence[RunRows], snapshot: Snapshot) -> dict[str, Mask]:
     """Files of runs whose path the snapshot has, as another file."""
-    paths, now = one_array(snapshot.files.paths), FileIdentities.of(snapshot)
+    paths, now = Vector(snapshot.files.paths).array, FileIdentities.of(snapshot)
     out = {}
     for run_rows in runs:
         named = pc.is_in(run_rows.files.column("path"), value_set=paths)
-        same = now.places(one_array(run_rows.files.column("file_id"))).is_valid()
+        same = now.places(Vector(run_rows.files.column("file_id")).array).is_valid()
         mine = run_rows.run.table_uuid == now.table_uuid
-        out[run_rows.run.run] = truths(one_array(pc.and_not(one_array(named), same) if mine else named), null=False)
+        out[run_rows.run.run] = Vector(pc.and_not(Vector(named).array, same) if mine else named).truths(null=False)
     return out
 
 

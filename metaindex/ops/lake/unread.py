@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, numbers
+from metaindex.core import Mask, Vector
 from metaindex.formats import Snapshot
 from metaindex.index import FACT_ROWS, FileIdentities, OpenIndex, RunRef, StatState
 from metaindex.query import unkeyed_files
@@ -48,7 +48,7 @@ def _unknown(index: OpenIndex, run: RunRef) -> Mask:
         rows = rows.filter(
             pc.or_(pc.not_equal(rows.column("state"), int(StatState.UNKNOWN)), rows["value_count"].is_valid())
         )
-        unknown[numbers(rows.column("ordinal"))] = False
+        unknown[Vector(rows.column("ordinal")).numbers] = False
     for key in run.keys:
         unknown &= unkeyed_files(index, run, key)
     return unknown

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, dataclass, from_vector
+from metaindex.core import Mask, arrow_array, dataclass
 from metaindex.formats import Field
 from metaindex.query.readers.arrow import read_batches
 from metaindex.query.readers.plan import ScanPlan
@@ -74,7 +74,7 @@ def aggregate(
 
 
 def _of_files(arrays: Sequence[pa.Array], rows: Rows) -> list[pa.Array]:
-    at = from_vector(rows, None, pa.int64())
+    at = arrow_array(rows, None, pa.int64())
     return [array.take(at) for array in arrays]
 
 
@@ -147,7 +147,7 @@ def _partial(measure: Measure, files: KnownFiles) -> Attained:
 def _sums(kept: KeptSums, column: KnownColumn, measure: Measure, files: KnownFiles) -> Attained:
     """Return the sums of files without deleted rows: elsewhere a sum says nothing about the rows that are left."""
     known = _whole(kept, files) & ~column.all_null
-    sums = kept.totals.take(from_vector(np.arange(len(known)), known, pa.int64()))
+    sums = kept.totals.take(arrow_array(np.arange(len(known)), known, pa.int64()))
     try:
         return Attained(sums.cast(measure.partial_type), known | column.all_null)
     except pa.ArrowInvalid:  # more digits than the values of a column can come to: whoever wrote it, it is no sum
@@ -168,7 +168,7 @@ def _constant(files: KnownFiles, key: Field) -> Attained:
 
 
 def _counts(values: Rows, known: Mask) -> Attained:
-    return Attained(from_vector(values.astype(np.int64), None, pa.int64()), known)
+    return Attained(arrow_array(values.astype(np.int64), None, pa.int64()), known)
 
 
 def _nothing(measure: Measure, files: KnownFiles) -> Attained:

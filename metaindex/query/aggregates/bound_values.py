@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import valid_mask, vector
+from metaindex.core import Vector
 from metaindex.expressions import Family, family_of
 from metaindex.index import key_floats
 
@@ -49,21 +49,21 @@ def keyed_values(keys: pa.Array, type_: pa.DataType) -> pa.Array | None:
 
 
 def _decimals(bounds: pa.Array, type_: pa.DataType) -> pa.Array:
-    low = vector(bounds, np.int64)
+    low = Vector(bounds).items(np.int64)
     words = np.stack([low, low >> 63], axis=1)
     return _of_words(words, bounds, type_)
 
 
 def _wide(bounds: pa.Array, type_: pa.DataType) -> pa.Array:
     whole = pc.fill_null(bounds, bytes(16)).cast(pa.binary(16))
-    big_endian = vector(whole, np.uint8, 16).reshape(-1, 16).copy()
+    big_endian = Vector(whole).items(np.uint8, 16).reshape(-1, 16).copy()
     big_endian[:, 0] ^= 0x80
     return _of_words(np.ascontiguousarray(big_endian[:, ::-1]), bounds, type_)
 
 
 def _of_words(words: npt.NDArray[Any], bounds: pa.Array, type_: pa.DataType) -> pa.Array:
     """Decimals of 16 little-endian bytes each; null where the bounds are."""
-    valid = valid_mask(bounds)
+    valid = Vector(bounds).valid
     bitmap = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     of_bits = pa.Array.from_buffers(
         pa.decimal128(type_.precision, type_.scale), len(bounds), [bitmap, pa.py_buffer(words)]

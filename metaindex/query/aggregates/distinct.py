@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, dataclass, from_vector, numbers, one_array, valid_mask
+from metaindex.core import Mask, Vector, arrow_array, dataclass
 from metaindex.formats import Field
 from metaindex.index import ENTRIES, Hashes, Theta, as_sketched, different, murmur_hashes, union
 from metaindex.query.order import as_compared
@@ -78,16 +78,16 @@ class DifferentValues:
             return
         names = [f"k{i}" for i in self._places]
         table = pa.table([as_compared(columns[key.name]) for key in self.keys], names=names)
-        table = table.append_column("row", from_vector(np.arange(rows), None, pa.int64()))
+        table = table.append_column("row", arrow_array(np.arange(rows), None, pa.int64()))
         groups = table.group_by(names, use_threads=False).aggregate([("row", "list")])
         lists = groups.column("row_list").combine_chunks()
-        in_order = numbers(lists.flatten())  # rows, group by group
+        in_order = Vector(lists.flatten()).numbers  # rows, group by group
         group_of = np.empty(rows, np.int64)
-        group_of[in_order] = np.repeat(np.arange(len(lists)), np.diff(numbers(lists.offsets)))
-        there = valid_mask(values)
+        group_of[in_order] = np.repeat(np.arange(len(lists)), np.diff(Vector(lists.offsets).numbers))
+        there = Vector(values).valid
         held = np.arange(rows) if there is None else np.flatnonzero(there)
         encoded = as_sketched(values, self._field.type).dictionary_encode()
-        hashes = murmur_hashes(encoded.dictionary)[numbers(encoded.indices)]
+        hashes = murmur_hashes(encoded.dictionary)[Vector(encoded.indices).numbers]
         self._add(self._tuples([groups.column(name) for name in names], len(lists)), group_of[held], hashes)
 
     def _add(self, keys: Sequence[tuple[object, ...]], group_of: Rows, hashes: Hashes) -> None:
@@ -126,7 +126,7 @@ class DifferentValues:
 
 def _plain(values: pa.Array | pa.ChunkedArray) -> list[object]:
     """Values as Python's, days and times as numbers: Python has none beyond the year 9999."""
-    values = one_array(values)
+    values = Vector(values).array
     if pa.types.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     return list(values.to_pylist())

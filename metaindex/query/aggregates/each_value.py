@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, from_vector, look, one_array
+from metaindex.core import Mask, Vector, arrow_array, look
 from metaindex.formats import Field
 from metaindex.index import keys_type, may_be_cut, value_keys
 from metaindex.query.order import as_compared, as_shown, compared_type
@@ -49,8 +49,8 @@ class EachValue:
         if column is not None:
             constant = column.constant
             at = np.flatnonzero(wanted & constant.known)
-            values = as_shown(constant.values.take(from_vector(at, None, pa.int64())), self._field.type)
-            there = at[~np.asarray(one_array(pc.is_null(values)))]
+            values = as_shown(constant.values.take(arrow_array(at, None, pa.int64())), self._field.type)
+            there = at[~np.asarray(Vector(pc.is_null(values)).array)]
             self._add(_taken(keys, place[there]), value_keys(values, self._field.type))
             wanted &= ~constant.known
         if kept is not None and wanted.any():
@@ -63,14 +63,14 @@ class EachValue:
             look()
             some = may_be_cut(values)
             unsaid[of_rows[some]] = True
-            whole = from_vector(np.flatnonzero(~some), None, pa.int64())
+            whole = arrow_array(np.flatnonzero(~some), None, pa.int64())
             self._add(_taken(keys, place[of_rows[~some]]), values.take(whole))
         return unsaid
 
     def add_rows(self, columns: dict[str, pa.Array], rows: int) -> None:
         """Rows as they were read: columns by name."""
         values = columns[self._field.name]
-        there = np.flatnonzero(~np.asarray(one_array(pc.is_null(values))))
+        there = np.flatnonzero(~np.asarray(Vector(pc.is_null(values)).array))
         keys = _taken([as_compared(columns[key.name]) for key in self.keys], there)
         self._add(keys, value_keys(values, self._field.type))
 
@@ -82,7 +82,7 @@ class EachValue:
         names = self._names
         here = pa.table(groups.columns[: len(names)], names=names)
         here = here.append_column("value", pa.nulls(groups.num_rows, each.schema.field("value").type))
-        here = here.append_column("place", from_vector(np.arange(groups.num_rows), None, pa.int64()))
+        here = here.append_column("place", arrow_array(np.arange(groups.num_rows), None, pa.int64()))
         rows = pa.concat_tables([here, each.append_column("place", pa.nulls(each.num_rows, pa.int64()))])
         counted = rows.group_by(names, use_threads=False).aggregate([("place", "max"), ("value", "count")])
         # Each value is of a row, and each row of a group: no group is without a place.
@@ -94,8 +94,8 @@ class EachValue:
         each = self._pile.whole()
         if self._most is not None and each.num_rows > self._most:
             raise TooManyValues
-        values = keyed_values(one_array(each.column("value")), self._field.type)
-        return None if values is None else [*(one_array(each.column(name)) for name in self._names), values]
+        values = keyed_values(Vector(each.column("value")).array, self._field.type)
+        return None if values is None else [*(Vector(each.column(name)).array for name in self._names), values]
 
     @property
     def _field(self) -> Field:
@@ -120,5 +120,5 @@ def _once(table: pa.Table) -> pa.Table:
 
 
 def _taken(keys: Sequence[pa.Array], places: Rows) -> list[pa.Array]:
-    at = from_vector(places, None, pa.int64())
-    return [one_array(key.take(at)) for key in keys]
+    at = arrow_array(places, None, pa.int64())
+    return [Vector(key.take(at)).array for key in keys]

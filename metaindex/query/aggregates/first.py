@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.compute as pc
 
-from metaindex.core import ArgumentError, Mask, one_array, truths
+from metaindex.core import ArgumentError, Mask, Vector
 from metaindex.index import OpenIndex
 from metaindex.query.bounds import BoundsOf
 from metaindex.query.readers.first_rows import FirstRows
@@ -74,4 +74,4 @@ def certain_files(scan: Scan) -> Mask:
     if scan.result is None:
         return np.ones(len(files), np.bool_)
     certain = pc.is_in(files.paths, value_set=scan.result.certain.paths.combine_chunks())
-    return truths(one_array(certain), null=False)
+    return Vector(certain).truths(null=False)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, Mask, dataclass, from_vector, numbers, one_array
+from metaindex.core import DamagedIndexError, Mask, Vector, arrow_array, dataclass
 from metaindex.formats import Leaf
 from metaindex.index import (
     SUM_BYTES,
@@ -85,7 +85,7 @@ class _SketchesOfRun:
         reader, given = self.index.reader(self.run), 0
         for part in reader.parts(self.key.kind):
             for group in range(len(reader.footer(part).rows)) if part.first_key == self.key.key_id else ():
-                ordinals = numbers(reader.read(part, [group], ["ordinal"], keep=False).column("ordinal"))
+                ordinals = Vector(reader.read(part, [group], ["ordinal"], keep=False).column("ordinal")).numbers
                 rows = self.rows[ordinals]
                 at = np.flatnonzero((rows >= 0) & wanted[np.maximum(rows, 0)])
                 if not len(at):
@@ -93,7 +93,7 @@ class _SketchesOfRun:
                 table = reader.read(part, [group], ["sketch", "has_empty"], keep=False)
                 for start in range(0, len(at), _SKETCHES_AT_ONCE):
                     some = at[start : start + _SKETCHES_AT_ONCE]
-                    columns = table.take(from_vector(some, None, pa.int64())).columns
+                    columns = table.take(arrow_array(some, None, pa.int64())).columns
                     told = zip(rows[some].tolist(), *(column.to_pylist() for column in columns), strict=True)
                     for row, data, empty in told:
                         yield row, Theta.from_bytes(data), empty is True
@@ -138,9 +138,9 @@ def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:
         pieces.append(table)
     if not pieces:
         return None
-    table = pa.concat_tables(pieces).take(from_vector(np.maximum(at, 0), at >= 0, pa.int64()))
+    table = pa.concat_tables(pieces).take(arrow_array(np.maximum(at, 0), at >= 0, pa.int64()))
     rows_of = KnownCounts.of(table.column("row_count"))
-    return KeptSums(one_array(table.column("total")), at >= 0, rows_of, frozenset(indexes))
+    return KeptSums(Vector(table.column("total")).array, at >= 0, rows_of, frozenset(indexes))
 
 
 def sketches_of(bounds: BoundsOf, leaf: Leaf) -> KeptSketches | None:
@@ -197,7 +197,7 @@ def _kept(
                 places = bounds.places(index, run)
                 rows = np.flatnonzero((places >= 0) & (at[np.maximum(places, 0)] >= 0))
                 if len(rows):
-                    some = table.take(from_vector(at[places[rows]], None, pa.int64()))
+                    some = table.take(arrow_array(at[places[rows]], None, pa.int64()))
                     told_of.append((_Place(index, run, key, stored, rows, places[rows]), decoded(some, stored)))
         return told_of
 
@@ -212,7 +212,7 @@ def _tells(key: CoveredKey, told: Told) -> bool:
 
 def _by_ordinal(table: pa.Table, run: RunRef, kind: str) -> Rows:
     """Return for each file of a run its position in a table of its rows; -1 if it has none."""
-    ordinals = numbers(table.column("ordinal")).astype(np.int64)
+    ordinals = Vector(table.column("ordinal")).numbers.astype(np.int64)
     if len(ordinals) and not (ordinals[0] >= 0 and ordinals[-1] < run.files and (np.diff(ordinals) > 0).all()):
         raise DamagedIndexError(
             f"an index has a row a file; run {run.run} has {kind} of other files; refresh it with mode='full'"
@@ -223,12 +223,12 @@ def _by_ordinal(table: pa.Table, run: RunRef, kind: str) -> Rows:
 
 
 def _with_totals(rows: pa.Table, stored: pa.DataType) -> pa.Table:
-    total = totals(one_array(rows.column("sum").cast(pa.binary(SUM_BYTES))), stored)
+    total = totals(Vector(rows.column("sum").cast(pa.binary(SUM_BYTES))).array, stored)
     return pa.table({"total": total, "row_count": rows.column("row_count").cast(pa.int64())})
 
 
 def _counts(rows: pa.Table, stored: pa.DataType) -> Rows:
-    counts: Rows = numbers(rows.column("row_count").cast(pa.int64()))
+    counts: Rows = Vector(rows.column("row_count").cast(pa.int64())).numbers
     return counts
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, dataclass, from_vector
+from metaindex.core import Mask, arrow_array, dataclass
 from metaindex.formats import Leaf
 from metaindex.index import (
     CoveredKey,
@@ -57,7 +57,7 @@ class _ValuesOfRun:
         for ordinals, keys in rows.each_value(self.index.reader(self.run), self.key) if asked.any() else ():
             some = np.flatnonzero(asked[ordinals])
             if len(some):
-                yield self.rows[ordinals[some]], keys.take(from_vector(some, None, pa.int64()))
+                yield self.rows[ordinals[some]], keys.take(arrow_array(some, None, pa.int64()))
 
 
 @dataclass(frozen=True, slots=True)

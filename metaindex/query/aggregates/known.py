@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, dataclass, from_vector, numbers, one_array, truths, valid_mask
+from metaindex.core import Mask, Vector, arrow_array, dataclass
 from metaindex.expressions import column_domain_has_nan
 from metaindex.formats import Field, FileTable, Leaf
 from metaindex.index import StatState
@@ -55,14 +55,14 @@ class KnownColumn:
         import pyarrow.compute as pc
 
         least, greatest = self.least, self.greatest
-        one_value = truths(one_array(pc.equal(least.values, greatest.values)), null=False)
+        one_value = Vector(pc.equal(least.values, greatest.values)).truths(null=False)
         without = self.nulls.known & (self.nulls.values == 0) & self.nans.known & (self.nans.values == 0)
         return Attained(least.values, self.all_null | (least.known & greatest.known & one_value & without))
 
     @classmethod
     def of(cls, told: ColumnFacts) -> KnownColumn:
         facts, type_ = told.facts, told.leaf.type
-        state = numbers(facts.column("state"))
+        state = Vector(facts.column("state")).numbers
         all_null = state == StatState.ALL_NULL
         nans = KnownCounts.of(facts.column("nan_count"))
         if not column_domain_has_nan(type_):
@@ -127,15 +127,15 @@ def _covered(bounds: BoundsOf) -> Leaf | None:
 def _attained(facts: pa.Table, side: str, type_: pa.DataType, all_null: Mask) -> Attained:
     """Return a bound that some row has, if nothing else can be less (or greater): NULL where all rows are."""
     count = facts.num_rows
-    values = bound_values(one_array(facts.column(side)), type_)
+    values = bound_values(Vector(facts.column(side)).array, type_)
     if values is None:
         return Attained(pa.nulls(count, compared_type(type_)), all_null)
-    exact = truths(one_array(facts.column(f"{side}_exact")), null=False)
-    stands = valid_mask(values)
+    exact = Vector(facts.column(f"{side}_exact")).truths(null=False)
+    stands = Vector(values).valid
     known = exact if stands is None else exact & stands
     return Attained(_only(as_compared(values), known), all_null | known)
 
 
 def _only(values: pa.Array, where: Mask) -> pa.Array:
     """The values there, NULL elsewhere."""
-    return values.take(from_vector(np.arange(len(values)), where, pa.int64()))
+    return values.take(arrow_array(np.arange(len(values)), where, pa.int64()))

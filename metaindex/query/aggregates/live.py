@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, dataclass, one_array, valid_mask, vector
+from metaindex.core import Mask, Vector, dataclass
 from metaindex.formats import FileTable
 
 Counts = npt.NDArray[np.int64]
@@ -24,8 +24,8 @@ class KnownCounts:
     @classmethod
     def of(cls, column: pa.Array | pa.ChunkedArray) -> KnownCounts:
         """Make counts from an Arrow column: NULL and negative values are unknown."""
-        column = one_array(column)
-        values, valid = vector(column, np.int64), valid_mask(column)
+        column = Vector(column).array
+        values, valid = Vector(column).items(np.int64), Vector(column).valid
         known = values >= 0 if valid is None else (values >= 0) & valid
         return cls(np.where(known, values, 0), known)
 
@@ -50,7 +50,7 @@ def physical_rows(files: FileTable) -> KnownCounts:
 
 def with_deletes(files: FileTable) -> Mask:
     """The files to which deletes are attached."""
-    valid = valid_mask(one_array(files.table.column("deletes")))
+    valid = Vector(files.table.column("deletes")).valid
     return np.ones(len(files), np.bool_) if valid is None else valid
 
 

@@ -9,7 +9,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ScanError, dataclass, one_array
+from metaindex.core import ScanError, Vector, dataclass
 from metaindex.formats import Field
 from metaindex.query.order import as_compared, as_shown, compared_type
 
@@ -98,7 +98,7 @@ class Measure:
 
     def answer(self, merged: pa.ChunkedArray) -> pa.Array:
         """The answers of all groups. Raises ScanError for a sum that does not fit its type."""
-        values = one_array(merged)
+        values = Vector(merged).array
         match self.how:
             case How.COUNT:
                 return pc.fill_null(values, 0).cast(pa.int64())

@@ -15,18 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import (
-    ArgumentError,
-    Mask,
-    ScanError,
-    UnknownColumnError,
-    dataclass,
-    from_vector,
-    numbers,
-    one_array,
-    truths,
-    valid_mask,
-)
+from metaindex.core import ArgumentError, Mask, ScanError, UnknownColumnError, Vector, arrow_array, dataclass
 from metaindex.expressions import column_domain_has_nan
 from metaindex.formats import Schema
 from metaindex.index import StatState
@@ -150,14 +139,14 @@ class Sorted:
             at = np.flatnonzero(where)
             files.append(at)
             ranks.append(np.full(len(at), rank, np.int8))
-            values.append(pa.nulls(len(at), domain) if bound is None else bound.take(from_vector(at, None, pa.int64())))
+            values.append(pa.nulls(len(at), domain) if bound is None else bound.take(arrow_array(at, None, pa.int64())))
             counts.append(rows[at])
         places = OrderPlaces(np.concatenate(ranks), pa.concat_arrays(values), self.direction)
         return places, np.concatenate(counts), np.concatenate(files)
 
     @property
     def _state(self) -> npt.NDArray[np.int8]:
-        state: npt.NDArray[np.int8] = numbers(self.facts.column("state"))
+        state: npt.NDArray[np.int8] = Vector(self.facts.column("state")).numbers
         return state
 
     @property
@@ -171,18 +160,18 @@ class Sorted:
         return KnownCounts.of(self.facts.column("nan_count"))
 
     def _bound(self, *, better: bool) -> pa.Array:
-        return one_array(self.facts.column("upper" if self.direction.descending is better else "lower"))
+        return Vector(self.facts.column("upper" if self.direction.descending is better else "lower")).array
 
     def _bounded(self, *, better: bool) -> Mask:
-        valid = valid_mask(self._bound(better=better))
+        valid = Vector(self._bound(better=better)).valid
         stated: Mask = self._state == StatState.VALUES
         return stated if valid is None else stated & valid
 
     @property
     def _attained(self) -> Mask:
         side = "upper" if self.direction.descending else "lower"
-        return truths(one_array(self.facts.column(f"{side}_exact")), null=False)
+        return Vector(self.facts.column(f"{side}_exact")).truths(null=False)
 
 
 def _only(values: pa.Array, where: Mask) -> pa.Array:
-    return values.take(from_vector(np.arange(len(values)), where, pa.int64()))
+    return values.take(arrow_array(np.arange(len(values)), where, pa.int64()))

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metaindex.core import Mask, Matrix, dataclass, look
+from metaindex.core import Mask, dataclass, look
 from metaindex.expressions import BatchStatistics, ColumnRef, Literal, Question, grouped
 from metaindex.index import CoveredKey, Hits, KeyReader, ReadsRanges, SupportsBatchReads, looked_up_rows, stranger
 from metaindex.index import asked as asked_of_kind
@@ -144,7 +144,7 @@ class KeySource(BatchStatistics):
             out &= answer.files
         return out
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         out = np.ones((len(questions), self.count), np.bool_)
         for row, answers in zip(out, self.answers_to(questions), strict=True):
             for answer in answers:

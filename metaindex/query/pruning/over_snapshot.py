@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, from_truths
+from metaindex.core import Mask, arrow_array
 from metaindex.expressions import CompositeStatistics, Predicate, PruningStatistics
 from metaindex.formats import Snapshot
 from metaindex.index import FileIdentities, OpenIndex
@@ -28,14 +28,14 @@ def over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsho
     mask, masks = walk(asked.walked, sources, tallies, indexes, count)
     for name, single in masks.items():
         tallies[name].files = int(np.count_nonzero(~single))
-        tallies[name].bytes = snapshot.files.filter(from_truths(~single)).size_bytes if tallies[name].files else 0
+        tallies[name].bytes = snapshot.files.filter(arrow_array(~single)).size_bytes if tallies[name].files else 0
     kept = np.flatnonzero(mask)
 
     def certain() -> pa.Array:
-        return from_truths(surely(asked.predicate, CompositeStatistics(list(sources.values())), count)[mask])
+        return arrow_array(surely(asked.predicate, CompositeStatistics(list(sources.values())), count)[mask])
 
     return Walked(
-        files=snapshot.files.filter(from_truths(mask)),
+        files=snapshot.files.filter(arrow_array(mask)),
         total_files=count,
         total_bytes=snapshot.files.size_bytes,
         schema=asked.schema,
@@ -43,7 +43,7 @@ def over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsho
         walked=asked.walked,
         alone=tallies,
         used_columns=used,
-        dropped=lambda: snapshot.files.filter(from_truths(~mask)),
+        dropped=lambda: snapshot.files.filter(arrow_array(~mask)),
         certain=certain,
         leaves=lambda: leaf_reports(asked, sources),
         row_groups=lambda row, groups: FileSource(groups, list(sources.values()), int(kept[row])),

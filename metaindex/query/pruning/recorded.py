@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, dataclass, numbers
+from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import ColumnRef, CompositeStatistics, PruningStatistics
 from metaindex.formats import FileTable, Version, format_named
 from metaindex.index import (
@@ -208,7 +208,7 @@ class RunSegment:
 
     def size_bytes(self, ordinals: Ordinals) -> int:
         sizes = self.index.rows(self.run, "files", ordinals, ["size_bytes"]).column("size_bytes")
-        return sum(int(numbers(chunk).sum()) for chunk in sizes.chunks)
+        return sum(int(Vector(chunk).numbers.sum()) for chunk in sizes.chunks)
 
     def files(self, ordinals: Ordinals) -> pa.Table:
         return self.index.files_of(self.run, ordinals, self._deletes)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, Mask, counted, dataclass, numbers
+from metaindex.core import DamagedIndexError, Mask, Vector, counted, dataclass
 from metaindex.expressions import (
     And,
     ColumnRef,
@@ -190,7 +190,8 @@ def unkeyed_files(index: OpenIndex, run: RunRef, key: CoveredKey) -> Mask:
             ]
             if groups:
                 table = reader.read(part, groups, ["key_id", "ordinal"])
-                out[numbers(table.column("ordinal"))[numbers(table.column("key_id")) == key.key_id]] = True
+                here = Vector(table.column("key_id")).numbers == key.key_id
+                out[Vector(table.column("ordinal")).numbers[here]] = True
         if int(np.count_nonzero(out)) != key.unkeyed_files:
             raise DamagedIndexError(
                 f"run {run.run} of index {index.name!r} names {key.unkeyed_files} files of which a key knows nothing; "

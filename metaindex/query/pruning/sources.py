@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metaindex.core import Mask, Matrix, dataclass
+from metaindex.core import Mask, dataclass
 from metaindex.expressions import (
     ArrowStatistics,
     BatchStatistics,
@@ -67,7 +67,7 @@ class RunSource(KnowsRowGroups):
             out &= answer.files
         return out
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         """A row a question: as `_ask`."""
         if not self._keys:
             return self._statistics.many(questions)
@@ -120,7 +120,7 @@ class JoinedSources(KnowsRowGroups):
             answer[portion.positions] &= question.ask(portion.source)[portion.ordinals]
         return answer
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         out = np.ones((len(questions), self.count), np.bool_)
         for portion in self._portions:
             first = 0

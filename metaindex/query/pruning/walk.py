@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Matrix, MetaIndexError, dataclass
+from metaindex.core import Mask, MetaIndexError, dataclass
 from metaindex.expressions import (
     And,
     BatchEvaluation,
@@ -162,7 +162,7 @@ def _walk_together(
     walked = {name: BatchEvaluation(steps, count) for name in sources}
     together = BatchEvaluation(steps, count)
     for piece in pieces(steps.questions, count):
-        matrix: Matrix | None = None
+        matrix: Mask | None = None
         for name, source in sources.items():
             started = time.perf_counter()
             with guard(indexes.get(name)):
@@ -190,7 +190,7 @@ def walk_each(
     places = [place for place, steps in enumerate(each) for _ in steps.questions]
     first = 0
     for piece in pieces([question for steps in each for question in steps.questions], count):
-        matrix: Matrix | None = None
+        matrix: Mask | None = None
         for name, source in sources.items():
             with guard(by_name.get(name)):
                 own = answers(source, piece)

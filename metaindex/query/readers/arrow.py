@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import ObjectNotFoundError, ScanError, from_truths, from_vector
+from metaindex.core import ObjectNotFoundError, ScanError, arrow_array
 from metaindex.expressions import Opaque, Predicate, columns, leaves
 from metaindex.formats import (
     EqualityDelete,
@@ -152,7 +152,7 @@ class _FileReader:
             for row in rows.tolist():
                 yield from self._file(row)
             return
-        sizes = self._snapshot.files.table.column("size_bytes").take(from_vector(rows, None, pa.int64()))
+        sizes = self._snapshot.files.table.column("size_bytes").take(arrow_array(rows, None, pa.int64()))
         yield from in_order(rows.tolist(), sizes.to_pylist(), self._file)
 
     def _file(self, row: int) -> Iterator[pa.RecordBatch]:
@@ -181,7 +181,7 @@ class _FileReader:
                     kept = values.live([keys[leaf] for leaf in delete.columns])
                     live = kept if live is None else live & kept
             if live is not None and not live.all():
-                batch = batch.filter(from_truths(live))
+                batch = batch.filter(arrow_array(live))
             if self._predicate is not None:
                 batch = self._predicate.matching(batch)
             if self._keys is not None and batch.num_rows:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import from_vector, one_array, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 from metaindex.formats import Deletes
 
 Mask = npt.NDArray[np.bool_]
@@ -46,7 +46,7 @@ class ValueDeletes:
         self._values: list[pa.Array] = []
         self._known: list[npt.NDArray[np.int64]] = []
         places: npt.NDArray[np.int64] | None = None
-        for column in _flat([one_array(key) for key in keys]):
+        for column in _flat([Vector(key).array for key in keys]):
             values = column.unique()
             combined = _combined(places, _places(column, values), len(values))
             # Numbered anew after each column, so that the numbers stay small however many columns there are.
@@ -81,7 +81,7 @@ def _flat(columns: Sequence[pa.Array]) -> list[pa.Array]:
 def _places(column: pa.Array, values: pa.Array) -> npt.NDArray[np.int64]:
     """The place of each value among `values`, NULL among them; -1 where it is not there."""
     places = pc.fill_null(pc.index_in(column, value_set=values), -1)
-    return vector(places, np.int32).astype(np.int64)
+    return Vector(places).items(np.int32).astype(np.int64)
 
 
 def _combined(above: npt.NDArray[np.int64] | None, places: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
@@ -96,7 +96,7 @@ def _comparable(column: pa.Array) -> pa.Array:
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):
         wide = column.cast(pa.float64())
-        doubles = vector(wide, np.float64).copy()
+        doubles = Vector(wide).items(np.float64).copy()
         doubles[np.isnan(doubles)] = np.nan
-        return from_vector(doubles.view(np.int64), valid_mask(wide), pa.int64())
+        return arrow_array(doubles.view(np.int64), Vector(wide).valid, pa.int64())
     return column

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import dataclass, from_truths, one_array, valid_mask, vector
+from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.index import hash_values
 
 _Words = npt.NDArray[np.int64]
@@ -68,7 +68,7 @@ class KeyRows:
     def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows whose keys are among these."""
         among = self._among(batch)
-        return batch if among.all() else batch.filter(from_truths(among))
+        return batch if among.all() else batch.filter(arrow_array(among))
 
     def _among(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         together = self.values[0].places(batch.column(self.columns[0]))
@@ -121,7 +121,7 @@ class _Values:
     def places(self, column: pa.Array | pa.ChunkedArray) -> _Words:
         """Return the place of each value among these, -1 for NULL and for one that is none of them."""
         column = _plain(column)
-        valid = valid_mask(column)
+        valid = Vector(column).valid
         words = _words(column)
         if words is not None:
             out = _found(self.words, words)
@@ -174,7 +174,7 @@ def _paired(left: _Words, right: _Words, many: int) -> _Words:
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The values by themselves: out of dictionaries, extensions and views."""
-    column = one_array(column)
+    column = Vector(column).array
     if isinstance(column.type, pa.ExtensionType):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -189,13 +189,13 @@ def _words(column: pa.Array) -> _Words | None:
     arbitrary."""
     t, is_ = column.type, pa.types
     if is_.is_boolean(t):
-        return vector(column.cast(pa.int8()), np.int8).astype(np.int64)
+        return Vector(column.cast(pa.int8())).items(np.int8).astype(np.int64)
     if is_.is_floating(t):
-        doubles = vector(column, {16: np.float16, 32: np.float32, 64: np.float64}[t.bit_width]).astype(np.float64)
+        doubles = Vector(column).items({16: np.float16, 32: np.float32, 64: np.float64}[t.bit_width]).astype(np.float64)
         doubles = doubles + 0.0  # -0.0 becomes 0.0
         return np.where(np.isnan(doubles), np.int64(_NAN), doubles.view(np.int64))
     if is_.is_integer(t):
-        return vector(column, t.to_pandas_dtype()).astype(np.int64)
+        return Vector(column).items(t.to_pandas_dtype()).astype(np.int64)
     if is_.is_temporal(t):
-        return vector(column, np.int32 if t.bit_width == 32 else np.int64).astype(np.int64)
+        return Vector(column).items(np.int32 if t.bit_width == 32 else np.int64).astype(np.int64)
     return None

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import dataclass, from_vector, vector
+from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.expressions import And, ColumnRef, Comparison, Constant, In, Literal, Op, Or, Predicate, is_uuid
 from metaindex.query.order import Direction, sorted_places
 from metaindex.query.readers.key_rows import each_word
@@ -85,7 +85,7 @@ def _sorted(values: pa.Array) -> pa.Array:
     t, is_ = values.type, pa.types
     if is_.is_integer(t) or is_.is_temporal(t):
         dtype = t.to_pandas_dtype() if is_.is_integer(t) else np.int32 if t.bit_width == 32 else np.int64
-        return from_vector(each_word(vector(values, dtype)), None, t)
+        return arrow_array(each_word(Vector(values).items(dtype)), None, t)
     values = pc.unique(values)
     return values.take(pa.array(sorted_places([values], [Direction()]))) if len(values) else values
 
@@ -108,11 +108,11 @@ def _places(values: pa.Array) -> Any:
     """About where on a line the values lie."""
     t, is_ = values.type, pa.types
     if is_.is_integer(t):
-        return vector(values, t.to_pandas_dtype()).astype(np.float64)
+        return Vector(values).items(t.to_pandas_dtype()).astype(np.float64)
     if is_.is_floating(t):
         return np.nan_to_num(np.asarray(values.cast(pa.float64())))
     if is_.is_temporal(t):
-        return vector(values, np.int32 if t.bit_width == 32 else np.int64).astype(np.float64)
+        return Vector(values).items(np.int32 if t.bit_width == 32 else np.int64).astype(np.float64)
     if is_.is_decimal(t):
         return np.asarray(values.cast(pa.float64()))
     return None
@@ -138,7 +138,7 @@ def _bound(value: pa.Scalar, t: pa.DataType, *, up: bool) -> Literal | None:
     for a day beyond Python's calendar: the range is open there."""
     single = _sayable(pa.array([value.as_py()], value.type) if not pa.types.is_temporal(value.type) else _alone(value))
     if (pa.types.is_timestamp(single.type) or pa.types.is_time(single.type)) and single.type.unit == "ns":
-        raw = int(vector(single, np.int64)[0])
+        raw = int(Vector(single).items(np.int64)[0])
         micros = -(-raw // 1000) if up else raw // 1000
         if pa.types.is_time(single.type) and micros >= _DAY:
             return None  # no time of day is outside

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, counted, from_vector, numbers, one_array, valid_mask, vector
+from metaindex.core import Mask, Vector, arrow_array, counted
 from metaindex.formats import Leaf
 from metaindex.index import StatState
 from metaindex.query import (
@@ -122,7 +122,7 @@ def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = T
             sure &= ~_zero(compared)
     for facts in told:
         if facts.leaf.field in sums:
-            sure &= _cannot_overflow(facts, known) | (numbers(facts.facts.column("state")) == StatState.ALL_NULL)
+            sure &= _cannot_overflow(facts, known) | (Vector(facts.facts.column("state")).numbers == StatState.ALL_NULL)
     files = np.flatnonzero(sure & known.certain)
     files = files[~known.changed(files)]
     if not len(files):
@@ -138,7 +138,7 @@ def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = T
         gathered = PartialAnswers(question.keys, question.added_up)
         some = files[live.values[files] > 0]
         if len(some):
-            at = from_vector(some, None, pa.int64())
+            at = arrow_array(some, None, pa.int64())
             gathered.add([key.take(at) for key in keys], [partial.take(at) for partial in partials])
         rows = _in_their_places(question, gathered.table())
     count = 0 if each is None else len(each.values)
@@ -171,14 +171,14 @@ def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
     digits = type_.precision + _MORE_DIGITS if pa.types.is_decimal(type_) else 0
     if digits > _MOST_DIGITS:
         return False
-    state = numbers(facts.facts.column("state"))
+    state = Vector(facts.facts.column("state")).numbers
     bounded: Mask = state == StatState.VALUES
     farthest = np.zeros(len(state))
     for side in ("lower", "upper"):
-        bound = one_array(facts.facts.column(side))
-        stands = valid_mask(bound)
+        bound = Vector(facts.facts.column(side)).array
+        stands = Vector(bound).valid
         bounded &= True if stands is None else stands
-        farthest = np.maximum(farthest, np.abs(vector(bound, np.int64).astype(np.float64)))
+        farthest = np.maximum(farthest, np.abs(Vector(bound).items(np.int64).astype(np.float64)))
     widest = float(10**type_.precision) if digits else 2.0 ** (type_.bit_width - 1)
     logged = physical_rows(known.files)
     rows = np.where(known.live.known, known.live.values, np.where(logged.known, logged.values, np.inf))
@@ -190,5 +190,5 @@ def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
 
 def _zero(values: pa.Array) -> Mask:
     """Return a mask of 0.0 and -0.0 among floats as they are compared: both are one."""
-    zeros: Mask = vector(values, np.int64) == 0
+    zeros: Mask = Vector(values).items(np.int64) == 0
     return zeros

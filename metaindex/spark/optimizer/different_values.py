@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, from_vector
+from metaindex.core import Mask, arrow_array
 from metaindex.formats import Field, Leaf
 from metaindex.index import can_be_sketched
 from metaindex.query import (
@@ -112,7 +112,7 @@ def each_different(
     assert field is not None
     live = some[files.live.values[some] > 0]
     each = EachValue(question.keys, measure, most, MOST_ENTRIES)
-    at = from_vector(live, None, pa.int64())
+    at = arrow_array(live, None, pa.int64())
     of_files = [key.take(at) for key in keys]
     unsaid = each.add_files(of_files, live, files) if len(live) else np.zeros(len(files.deletes), np.bool_)
     told = each.different()
@@ -122,7 +122,7 @@ def each_different(
     if shown is not None:
         column = files.columns[field]
         null = column.all_null[live] | (column.nulls.values[live] > 0)
-        place = from_vector(np.flatnonzero(null & ~unsaid[live]), None, pa.int64())
+        place = arrow_array(np.flatnonzero(null & ~unsaid[live]), None, pa.int64())
         without = pa.table([key.take(place) for key in of_files], names=list(map(str, range(len(of_files)))))
         nulls = min(len(place), 1)
         if of_files:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, numbers
+from metaindex.core import Mask, Vector
 from metaindex.formats import FileTable, Resolved, Schema, Snapshot, Version
 from metaindex.index import CoveredKey, FileIdentities, OpenIndex, Ordinals, RunRef, served_keys, served_rows
 from metaindex.query import unkeyed_files
@@ -217,12 +217,12 @@ def _deletes(
         return {}, ordinals
     paths = index.rows(run, "files", ordinals, ["path"]).column("path")
     rows = pc.index_in(paths, value_set=snapshot.files.paths.combine_chunks()).fill_null(-1)
-    return _read_deletes(snapshot, ordinals, numbers(rows).astype(np.int64))
+    return _read_deletes(snapshot, ordinals, Vector(rows).numbers.astype(np.int64))
 
 
 def _read_deletes(snapshot: Snapshot, ordinals: Ordinals, rows: Ordinals) -> tuple[dict[int, Sequence[int]], Ordinals]:
     """Return the deleted positions of the files at these rows of the snapshot, and the files that cannot be served."""
-    known = numbers(snapshot.files.table.column("deleted_count").fill_null(0)).astype(np.int64)
+    known = Vector(snapshot.files.table.column("deleted_count").fill_null(0)).numbers.astype(np.int64)
     if len(ordinals) > _MOST_FILES_WITH_DELETES or int(known[rows[rows >= 0]].sum()) > MOST_DELETED:
         return {}, ordinals
     positions: dict[int, Sequence[int]] = {}
@@ -263,7 +263,7 @@ def _assembled(
         tables.append(index.files_of(run, served, np.zeros(run.files, np.bool_)))
         if len(dead):
             sizes = index.rows(run, "files", dead, ["size_bytes"]).column("size_bytes")
-            dead_bytes += sum(int(numbers(chunk).sum()) for chunk in sizes.chunks)
+            dead_bytes += sum(int(Vector(chunk).numbers.sum()) for chunk in sizes.chunks)
         positions += [(number, ordinal, rows) for ordinal, rows in sorted(deleted.get(number, {}).items())]
     files = FileTable(pa.concat_tables(tables)) if tables else FileTable.empty()
     return Serving(index, version, schema, tuple(shares), files, *total, dead_bytes, tuple(positions))

@@ -7,16 +7,16 @@ import base64
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import from_vector, one_array, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 
 
 def as_texts(values: pa.Array | pa.ChunkedArray) -> list[str | None]:
     """Numbers in digits (of floats: the bits of the double), days since 1970, microseconds, base64 of bytes."""
-    values = one_array(values)
+    values = Vector(values).array
     type_ = values.type
     if pa.types.is_floating(type_):
-        bits = vector(values.cast(pa.float64()), np.float64).view(np.int64)
-        return _texts(from_vector(bits, valid_mask(values), pa.int64()))
+        bits = Vector(values.cast(pa.float64())).items(np.float64).view(np.int64)
+        return _texts(arrow_array(bits, Vector(values).valid, pa.int64()))
     if pa.types.is_date(type_):
         return _texts(values.cast(pa.date32()).cast(pa.int32()))
     if pa.types.is_timestamp(type_):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, one_array
+from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, Vector
 from metaindex.expressions import (
     And,
     ArrowStatistics,
@@ -160,7 +160,7 @@ def _certain_without_log(predicate: Predicate, told: Mapping[ColumnRef, ColumnFa
 
 def _bounds(told: ColumnFacts) -> ColumnBounds:
     def said(name: str) -> pa.Array:
-        return one_array(told.facts.column(name))
+        return Vector(told.facts.column(name)).array
 
     counts = said("null_count"), said("nan_count"), said("value_count")
     return ColumnBounds(told.leaf.type, said("lower"), said("upper"), *counts, said("lower_exact"), said("upper_exact"))

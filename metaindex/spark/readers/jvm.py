@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import ScanError, gateway_of, interrupts_first, one_array, room_classes, valid_mask, vector
+from metaindex.core import ScanError, Vector, gateway_of, interrupts_first, room_classes
 from metaindex.formats import Snapshot, describe
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ def counts(*values: int | npt.NDArray[np.integer[Any]]) -> bytes:
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> bytes:
     """Encode a column of whole numbers, as Columns.java reads them."""
-    values = one_array(column).cast(pa.int64())
-    valid = valid_mask(values)
-    integers = vector(values, np.int64)
+    values = Vector(column).array.cast(pa.int64())
+    valid = Vector(values).valid
+    integers = Vector(values).items(np.int64)
     return (integers if valid is None else np.where(valid, integers, np.iinfo(np.int64).min)).astype(">i8").tobytes()
 
 
 def texts(column: pa.Array | pa.ChunkedArray) -> bytes:
     """Encode a column of strings, as Columns.java reads them."""
-    values = one_array(column).cast(pa.string())
-    valid = valid_mask(values)
+    values = Vector(column).array.cast(pa.string())
+    valid = Vector(values).valid
     filled = values.fill_null("")
     offsets = np.frombuffer(filled.buffers()[1], np.int32, len(filled) + 1, filled.offset * 4)
     data = filled.buffers()[2]

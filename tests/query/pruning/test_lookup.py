@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core import DamagedIndexError, numbers
+from metaindex.core import DamagedIndexError, Vector
 from metaindex.index import OpenIndex
 from metaindex.index.keys import column_id, file_ids, key, key_prefix, partition_id
 from metaindex.index.kinds.column_stats.levels import expand
@@ -50,7 +50,7 @@ def _files_by_id(index: OpenIndex, ids: Sequence[bytes]) -> pa.Table:
             if groups:
                 table = index.reader(run).read(part, groups, ["file_id", "ordinal"])
                 hit = pc.is_in(table.column("file_id"), value_set=pa.array(wanted, pa.binary(16)))
-                ordinals.append(numbers(table.filter(hit).column("ordinal")))
+                ordinals.append(Vector(table.filter(hit).column("ordinal")).numbers)
         if ordinals and len(at := np.sort(np.concatenate(ordinals)).astype(np.int64)):
             found.append(index.rows(run, "files", at, FILES.names).append_column("run", pa.array([run.run] * len(at))))
     return pa.concat_tables(found) if found else FILES.append(pa.field("run", pa.string())).empty_table()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Matrix, dataclass, look
+from metaindex.core import Mask, dataclass, look
 from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits
@@ -171,7 +171,7 @@ class BloomReader(EqualityReader):
             self._take(filters, hashes[start : start + size], owners[start : start + size], out)
         return [None if number in unsaid else Hits(files=files) for number, files in enumerate(out)]
 
-    def _take(self, filters: StoredFilters, hashes: Hashes, owners: Ints, out: Matrix) -> None:
+    def _take(self, filters: StoredFilters, hashes: Hashes, owners: Ints, out: Mask) -> None:
         """Marks, for the owner of each of some hashes (ascending), the files that may have it."""
         for some in _at_once(_needs(filters, hashes)):
             for need, read in zip(some, _read(filters, some), strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core import DamagedIndexError, Mask, Matrix, numbers
+from metaindex.core import DamagedIndexError, Mask, Vector
 from metaindex.expressions import BatchStatistics, ColumnRef, Question, grouped
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.store.reader import RunReader
@@ -40,7 +40,7 @@ class BothLevels(BatchStatistics):
             return expand(self._run, question.ask(self._partitions), stored.column_id)
         return question.ask(self._files)
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         if not any(stored.partition for stored in self._columns.values()):
             return self._files.many(questions)
         out = np.ones((len(questions), self.count), np.bool_)
@@ -81,9 +81,9 @@ def _partition_ranges(run: RunReader, column: int) -> tuple[npt.NDArray[np.int64
         ids = run.footer(part).range("column_id")
         groups = [g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= column <= ids.greatest[g]]
         table = run.read(part, groups, ["column_id", "partition_ord", "file_count"])
-        mine = numbers(table.column("column_id")) == column
-        ords.append(numbers(table.column("partition_ord"))[mine])
-        counts.append(numbers(table.column("file_count"))[mine])
+        mine = Vector(table.column("column_id")).numbers == column
+        ords.append(Vector(table.column("partition_ord")).numbers[mine])
+        counts.append(Vector(table.column("file_count")).numbers[mine])
     count = np.concatenate(counts) if counts else np.zeros(0, np.int32)
     number = np.concatenate(ords) if ords else count
     if not np.array_equal(number, np.arange(run.run.partitions)) or int(count.sum()) != run.run.files:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, Matrix, dataclass, from_bytes, from_vector, look, numbers, one_array, valid_mask
+from metaindex.core import Mask, Vector, arrow_array, dataclass, look
 from metaindex.expressions import (
     ArrowStatistics,
     ColumnBounds,
@@ -38,7 +38,7 @@ from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 
 Ask = Callable[[ArrowStatistics], Mask]
-AskMany = Callable[[ArrowStatistics], Matrix]
+AskMany = Callable[[ArrowStatistics], Mask]
 
 _SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
 
@@ -61,7 +61,7 @@ class Needs:
     counts: bool
 
 
-_ManyFound: TypeAlias = tuple[Matrix, npt.NDArray[np.int32]]
+_ManyFound: TypeAlias = tuple[Mask, npt.NDArray[np.int32]]
 _BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, True)
 
 
@@ -108,7 +108,7 @@ class RunStatistics(ManyFiles):
             return self.constant(False)
         return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
 
-    def many(self, questions: Sequence[Question]) -> Matrix:
+    def many(self, questions: Sequence[Question]) -> Mask:
         """Answer many questions, a row each. Each column's rows are found once, in the row groups that may match one of
         its questions; each question uses the answers of its own row groups."""
         out = np.ones((len(questions), self.count), np.bool_)
@@ -123,9 +123,7 @@ class RunStatistics(ManyFiles):
                 out[places] = self._load_many(column, stored, _NEEDED[name], some)
         return out
 
-    def _load_many(
-        self, column: ColumnRef, stored: StoredColumn, needs: Needs, questions: Sequence[Question]
-    ) -> Matrix:
+    def _load_many(self, column: ColumnRef, stored: StoredColumn, needs: Needs, questions: Sequence[Question]) -> Mask:
         holding = self._holding(stored)
         if not holding:
             return np.ones((len(questions), self.count), np.bool_)
@@ -155,20 +153,20 @@ class RunStatistics(ManyFiles):
         table = self._rows(part, groups.tolist(), stored, needs, suffix)
         if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
             table = self._rows(part, groups.tolist(), stored, _ALL, suffix)
-        units = numbers(table.column(self._units.number))
+        units = Vector(table.column(self._units.number)).numbers
         answer = ask(_statistics(column, _bounds_of_rows(table, stored.stored, suffix), stored, len(units)))
         answer &= self._of_groups(part, footer, groups, stored, may)
         if self._scope is not None:
-            answer &= self._scope[numbers(table.column("partition_ord"))]
+            answer &= self._scope[Vector(table.column("partition_ord")).numbers]
         return answer, np.asarray(units)
 
     def _of_groups(
-        self, part: PartInfo, footer: Footer, groups: npt.NDArray[np.intp], stored: StoredColumn, may: Matrix
-    ) -> Matrix:
+        self, part: PartInfo, footer: Footer, groups: npt.NDArray[np.intp], stored: StoredColumn, may: Mask
+    ) -> Mask:
         """Return the answers of row groups for the column's rows in them."""
         if len(groups) == 1:
             return may[:, groups]
-        ids = numbers(self._reader.read(part, groups.tolist(), ["column_id"]).column("column_id"))
+        ids = Vector(self._reader.read(part, groups.tolist(), ["column_id"]).column("column_id")).numbers
         group_of = np.repeat(groups, footer.rows[groups])
         first, last = np.searchsorted(ids, stored.column_id), np.searchsorted(ids, stored.column_id, side="right")
         return may[:, group_of[first:last]]
@@ -211,11 +209,11 @@ class RunStatistics(ManyFiles):
         table = self._rows(part, groups, stored, needs, suffix)
         if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
             table = self._rows(part, groups, stored, _ALL, suffix)
-        units = numbers(table.column(self._units.number))
+        units = Vector(table.column(self._units.number)).numbers
         bounds = _bounds_of_rows(table, stored.stored, suffix)
         may = ask(_statistics(column, bounds, stored, len(units)))
         if self._scope is not None:
-            may &= self._scope[numbers(table.column("partition_ord"))]
+            may &= self._scope[Vector(table.column("partition_ord")).numbers]
         return np.asarray(units[may])
 
     def _rows(self, part: PartInfo, groups: list[int], stored: StoredColumn, needs: Needs, suffix: str) -> pa.Table:
@@ -227,7 +225,7 @@ class RunStatistics(ManyFiles):
             read += [f"lower_{suffix}", f"upper_{suffix}"]
         read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
         table = self._reader.read(part, groups, read)
-        ids = numbers(table.column("column_id"))
+        ids = Vector(table.column("column_id")).numbers
         start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
         return table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
 
@@ -320,17 +318,17 @@ def _nothing_but_nan(table: pa.Table, stored: StoredColumn, suffix: str) -> bool
     """Return whether a unit has values and no bounds: only NaN (and NULL), which only the counts tell from unknown."""
     if not column_domain_has_nan(stored.stored):
         return False
-    bounded = valid_mask(one_array(table.column(f"lower_{suffix}")))
-    return bounded is not None and bool((~bounded & (numbers(table.column("state")) == StatState.VALUES)).any())
+    bounded = Vector(table.column(f"lower_{suffix}")).valid
+    return bounded is not None and bool((~bounded & (Vector(table.column("state")).numbers == StatState.VALUES)).any())
 
 
 def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnBounds:
     def get(name: str) -> pa.Array | None:
-        return one_array(table.column(name)) if name in table.column_names else None
+        return Vector(table.column(name)).array if name in table.column_names else None
 
     lower, upper, state = get(f"lower_{suffix}"), get(f"upper_{suffix}"), get("state")
     if state is not None:
-        nothing = _ones(numbers(state) == StatState.ALL_NULL)
+        nothing = _ones(Vector(state).numbers == StatState.ALL_NULL)
         return ColumnBounds(type=type_, lower=lower, upper=upper, null_count=nothing, row_count=nothing)
     return ColumnBounds(
         type=type_,
@@ -364,15 +362,15 @@ def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> Colum
         type=type_,
         lower=lower,
         upper=upper,
-        null_count=from_vector(nulls, nulls >= 0, pa.int64()),
+        null_count=arrow_array(nulls, nulls >= 0, pa.int64()),
         nan_count=_nan_counts(footer),
-        row_count=from_vector(rows, None, pa.int64()),
+        row_count=arrow_array(rows, None, pa.int64()),
     )
 
 
 def _ones(where: Mask) -> pa.Array:
     """Return the count 1 where True, unknown elsewhere: "as many NULLs as rows" for units that are all NULL."""
-    return from_vector(where.astype(np.int64), where, pa.int64())
+    return arrow_array(where.astype(np.int64), where, pa.int64())
 
 
 def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
@@ -387,15 +385,15 @@ def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
 
 def _nan_counts(footer: Footer) -> pa.Array:
     counts = _counts(footer, "nan_count")
-    return from_vector(counts, counts >= 0, pa.int64())
+    return arrow_array(counts, counts >= 0, pa.int64())
 
 
 def _physical(bounds: list[Any], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
     if suffix == "bytes":
-        return from_bytes([v if k and isinstance(v, bytes) else None for v, k in zip(bounds, known, strict=True)])
+        return arrow_array([v if k and isinstance(v, bytes) else None for v, k in zip(bounds, known, strict=True)])
     dtype, type_ = (np.int64, pa.int64()) if suffix == "int" else (np.float64, pa.float64())
     data = np.zeros(len(bounds), dtype)
     there = np.fromiter((v is not None for v in bounds), np.bool_, len(bounds)) & known
     for g in np.flatnonzero(there):
         data[g] = bounds[g]
-    return from_vector(data, there, type_)
+    return arrow_array(data, there, type_)

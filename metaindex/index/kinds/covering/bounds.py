@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import one_array, valid_mask, vector
+from metaindex.core import Vector
 from metaindex.index.kinds.values.encoding import as_bytes, encode_values
 from metaindex.index.store.layout import PartInfo
 
@@ -46,7 +46,7 @@ class FirstAndLast:
 
     @staticmethod
     def _key(row: pa.Table) -> str:
-        column = one_array(row.column(0))
+        column = Vector(row.column(0)).array
         key = as_bytes(encode_values(column, column.type))[0].as_py()
         return "" if key is None else key.hex()
 
@@ -80,7 +80,7 @@ def _ends(column: pa.Array) -> tuple[bytes, bytes]:
 
 
 def _integer_ends(keys: pa.Array) -> pa.Array:
-    numbers, valid = vector(keys, np.int64), valid_mask(keys)
+    numbers, valid = Vector(keys).items(np.int64), Vector(keys).valid
     numbers = numbers if valid is None else numbers[valid]
     return pa.array([int(numbers.min()), int(numbers.max())] if len(numbers) else [], pa.int64())
 

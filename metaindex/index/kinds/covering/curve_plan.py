@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import BuildError, dataclass, from_vector, numbers, one_array
+from metaindex.core import BuildError, Vector, arrow_array, dataclass
 from metaindex.formats import Schema
 from metaindex.index.kinds.columns import columns_of, named
 from metaindex.index.kinds.served import RowPlan, RowWriter, travelling
@@ -58,9 +58,9 @@ class CurvePlan(CoveringPlan):
         if along is not None and ranges == 1:
             return replace(self, along=along)
         rows = sample(replace(self, columns=self.columns[: self.indexed]))
-        columns = [one_array(column) for column in rows.columns[: self.indexed]]
+        columns = [Vector(column).array for column in rows.columns[: self.indexed]]
         along = along or ByCurve.of(columns)
-        places = np.sort(numbers(along.places(columns)))
+        places = np.sort(Vector(along.places(columns)).numbers)
         starts = [len(places) * number // ranges for number in range(1, ranges)] if len(places) else []
         return replace(self, along=along, splits=tuple(places[starts].tolist()))
 
@@ -75,8 +75,8 @@ class CurvePlan(CoveringPlan):
 
     def placed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         places = self.placement.places(rows.columns[: self.indexed])
-        ranges = np.searchsorted(np.array(self.splits, np.int64), numbers(places), side="right").astype(np.int32)
-        columns = [places, from_vector(ranges, None, pa.int32()), *rows.columns]
+        ranges = np.searchsorted(np.array(self.splits, np.int64), Vector(places).numbers, side="right").astype(np.int32)
+        columns = [places, arrow_array(ranges, None, pa.int32()), *rows.columns]
         return pa.RecordBatch.from_arrays(columns, schema=self.travels)
 
     def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> RowWriter:

@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import dataclass, truths, valid_mask, vector
+from metaindex.core import Vector, dataclass
 from metaindex.index.kinds.values.encoding import KEPT, encode_values, ordered
 
 from .hilbert import MOST_BITS, Places, Words
@@ -135,8 +135,8 @@ def _words(values: pa.Array, common: bytes) -> Words:
         from metaindex.index.kinds.values.ordering import words_behind
 
         words = words_behind(keys, skip)
-        inside = truths(pc.starts_with(keys, common), False)
-        words = np.where(inside, words, np.where(truths(pc.less(keys, common), False), _LEAST, _GREATEST))
+        inside = Vector(pc.starts_with(keys, common)).truths(False)
+        words = np.where(inside, words, np.where(Vector(pc.less(keys, common)).truths(False), _LEAST, _GREATEST))
     elif skip:
         start = np.uint64(int.from_bytes(common, "big") << (64 - 8 * skip))
         mask = _GREATEST << np.uint64(64 - 8 * skip)
@@ -144,13 +144,13 @@ def _words(values: pa.Array, common: bytes) -> Words:
         words = np.where(inside, keys << np.uint64(8 * skip), np.where(keys < start, _LEAST, _GREATEST))
     else:
         words = keys
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     return words if valid is None else np.where(valid, words, _LEAST)
 
 
 def _keys(values: pa.Array) -> Words | pa.Array:
     """Return the keys of the values: words if keys of the type have eight bytes, else bytes."""
     if pa.types.is_floating(values.type):
-        return ordered(vector(values.cast(pa.float64()), np.float64))
+        return ordered(Vector(values.cast(pa.float64())).items(np.float64))
     keys = encode_values(values, values.type)
-    return vector(keys, np.int64).view(np.uint64) ^ _SIGN if keys.type == pa.int64() else keys
+    return Vector(keys).items(np.int64).view(np.uint64) ^ _SIGN if keys.type == pa.int64() else keys

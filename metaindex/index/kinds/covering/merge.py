@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, DamagedIndexError, dataclass, one_array
+from metaindex.core import BuildError, DamagedIndexError, Vector, dataclass
 from metaindex.index.kinds.kind import KeyRows
 from metaindex.index.kinds.pieces import MergedPiece, WritesPieces, in_threads
 from metaindex.index.kinds.row_sums import RowSum, sum_of_rows
@@ -226,7 +226,7 @@ class _RunStream:
                 if ascending.broken(table):
                     raise merge._wrong(self._piece, "they do not ascend")
                 if self._piece.bucket is not None and table.num_rows:
-                    indexed = [one_array(column) for column in table.columns[: layout.indexed]]
+                    indexed = [Vector(column).array for column in table.columns[: layout.indexed]]
                     if (buckets_of(indexed, layout.buckets) != self._piece.bucket).any():
                         raise merge._wrong(self._piece, "some hash to others")
                 self.read += table.num_rows

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import truths, valid_mask, vector
+from metaindex.core import Vector
 
 Words = npt.NDArray[np.uint32]
 
@@ -49,26 +49,26 @@ def keys_of(count: int) -> npt.NDArray[np.int32]:
 
 def hashed(column: pa.Array, seeds: Words) -> Words:
     """The hash of each value, of a type that may be indexed, with a seed of its own."""
-    hashes, valid = _hash(column, seeds), valid_mask(column)
+    hashes, valid = _hash(column, seeds), Vector(column).valid
     return hashes if valid is None else np.where(valid, hashes, seeds)
 
 
 def _hash(column: pa.Array, seeds: Words) -> Words:
     t = column.type
     if pa.types.is_boolean(t):
-        return _of_ints(truths(column, False).astype(np.int32), seeds)
+        return _of_ints(Vector(column).truths(False).astype(np.int32), seeds)
     if pa.types.is_integer(t) and t.bit_width <= 32:
-        return _of_ints(vector(column, t.to_pandas_dtype()).astype(np.int32), seeds)
+        return _of_ints(Vector(column).items(t.to_pandas_dtype()).astype(np.int32), seeds)
     if pa.types.is_int64(t):
-        return _of_longs(vector(column, np.int64), seeds)
+        return _of_longs(Vector(column).items(np.int64), seeds)
     if pa.types.is_date32(t):
-        return _of_ints(vector(column.view(pa.int32()), np.int32), seeds)
+        return _of_ints(Vector(column.view(pa.int32())).items(np.int32), seeds)
     if pa.types.is_timestamp(t):
-        return _of_longs(vector(column.view(pa.int64()), np.int64), seeds)
+        return _of_longs(Vector(column.view(pa.int64())).items(np.int64), seeds)
     if pa.types.is_float32(t):
-        return _of_ints(_plain(vector(column, np.float32)).view(np.int32), seeds)
+        return _of_ints(_plain(Vector(column).items(np.float32)).view(np.int32), seeds)
     if pa.types.is_float64(t):
-        return _of_longs(_plain(vector(column, np.float64)).view(np.int64), seeds)
+        return _of_longs(_plain(Vector(column).items(np.float64)).view(np.int64), seeds)
     if pa.types.is_decimal(t):
         return _of_decimals(column, seeds)
     return _of_bytes(column, seeds)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import from_vector, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 from metaindex.index.kinds.served import ORDINAL, ROW
 
 SORT = "_mi_sort"
@@ -76,9 +76,9 @@ class Ascending:
 
 def _ordered(chunk: pa.Array) -> pa.Array:
     """Doubles as integers in their order."""
-    doubles = vector(chunk.cast(pa.float64()), np.float64).copy()
+    doubles = Vector(chunk.cast(pa.float64())).items(np.float64).copy()
     doubles += 0.0  # -0.0 is 0.0
     doubles[np.isnan(doubles)] = np.nan
     words = doubles.view(np.uint64)
     words = np.where(words & _SIGN != 0, ~words, words | _SIGN) ^ _SIGN
-    return from_vector(words.view(np.int64), valid_mask(chunk), pa.int64())
+    return arrow_array(words.view(np.int64), Vector(chunk).valid, pa.int64())

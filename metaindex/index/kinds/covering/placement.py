@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import dataclass, from_vector, one_array
+from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.index.kinds.values.encoding import KEPT, as_bytes, encode_values
 
 from .bounds import Bounds, Extremes, FirstAndLast
@@ -78,7 +78,7 @@ class ByColumns:
         return sort_columns(rows, self.indexed)[0]
 
     def leading(self, rows: pa.Table) -> pa.Array:
-        column = one_array(rows.column(0))
+        column = Vector(rows.column(0)).array
         keys = as_bytes(encode_values(column, column.type))
         return pc.fill_null(pc.binary_slice(keys, 0, KEPT), b"")
 
@@ -119,7 +119,7 @@ class ByCurve:
     def places(self, columns: list[pa.Array]) -> pa.Array:
         """Return the rows' positions on the curve, from their indexed columns."""
         ranks = [points.ranks(column) for points, column in zip(self.points, columns, strict=True)]
-        return from_vector(numbers_of(ranks, self.bits).view(np.int64), None, pa.int64())
+        return arrow_array(numbers_of(ranks, self.bits).view(np.int64), None, pa.int64())
 
     def sorting(self, rows: pa.Table) -> pa.Table:
         return rows.append_column(POINT, self.places(self._columns(rows)))
@@ -131,7 +131,7 @@ class ByCurve:
         return _OnCurve(self)
 
     def _columns(self, rows: pa.Table) -> list[pa.Array]:
-        return [one_array(column) for column in rows.columns[: self.indexed]]
+        return [Vector(column).array for column in rows.columns[: self.indexed]]
 
 
 class _OnCurve:

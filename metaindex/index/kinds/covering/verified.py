@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, one_array
+from metaindex.core import Mask, Vector
 from metaindex.index.kinds.kind import Mismatch
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, StoredPart, with_lineage
 from metaindex.index.log.entry import CoveredKey
@@ -44,7 +44,7 @@ def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.C
             if unkeyed[ordinals].any():
                 raise Mismatch(f"rows of {named(key)} are of files of which it is said to have none", PARTITION)
             if part.bucket is not None:
-                indexed = [one_array(column) for column in table.columns[: layout.indexed]]
+                indexed = [Vector(column).array for column in table.columns[: layout.indexed]]
                 if (buckets_of(indexed, layout.buckets) != part.bucket).any():
                     raise Mismatch(f"rows of {named(key)} are in other buckets than they hash to", part.path)
             if ascending.broken(layout.placement.sorting(table)):

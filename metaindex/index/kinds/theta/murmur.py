@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import vector
+from metaindex.core import Vector
 
 Hashes = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
@@ -77,26 +77,27 @@ def murmur_hashes(values: pa.Array) -> Hashes:
     if is_.is_string(t) or is_.is_binary(t) or is_.is_large_string(t) or is_.is_large_binary(t):
         return hash_texts(values) if len(values) else _none()
     if is_.is_fixed_size_binary(t):
-        return hash_rows(vector(values, np.uint8, t.byte_width).reshape(len(values), t.byte_width))
+        return hash_rows(Vector(values).items(np.uint8, t.byte_width).reshape(len(values), t.byte_width))
     if is_.is_decimal(t):
-        return _hash_decimals(vector(values.cast(pa.decimal128(38, t.scale)), np.uint64, 2).reshape(-1, 2))
+        return _hash_decimals(Vector(values.cast(pa.decimal128(38, t.scale))).items(np.uint64, 2).reshape(-1, 2))
     if is_.is_boolean(t):
-        return hash_words(vector(values.cast(pa.uint8()), np.uint8))
+        return hash_words(Vector(values.cast(pa.uint8())).items(np.uint8))
     if is_.is_floating(t):
         double = is_.is_float64(t)
-        floats = vector(values.cast(pa.float64() if double else pa.float32()), np.float64 if double else np.float32)
+        wide = Vector(values.cast(pa.float64() if double else pa.float32()))
+        floats = wide.items(np.float64 if double else np.float32)
         return hash_words(np.where(np.isnan(floats), np.nan, floats + 0.0).astype(floats.dtype))  # -0.0 + 0.0 is 0.0
     if is_.is_date(t):
-        return hash_words(vector(values.cast(pa.date32()), np.int32))
+        return hash_words(Vector(values.cast(pa.date32())).items(np.int32))
     if is_.is_timestamp(t):
-        return _hash_times(vector(values, np.int64), {"s": 1_000_000, "ms": 1_000}.get(t.unit, 1))
+        return _hash_times(Vector(values).items(np.int64), {"s": 1_000_000, "ms": 1_000}.get(t.unit, 1))
     if is_.is_time(t):
-        return hash_words(vector(values.cast(pa.time64("us")), np.int64))
+        return hash_words(Vector(values.cast(pa.time64("us"))).items(np.int64))
     if is_.is_uint64(t):
-        return hash_words(vector(values, np.uint64))
+        return hash_words(Vector(values).items(np.uint64))
     if is_.is_integer(t):
         long = t.bit_width == 64 or is_.is_uint32(t)
-        return hash_words(vector(values.cast(pa.int64() if long else pa.int32()), np.int64 if long else np.int32))
+        return hash_words(Vector(values.cast(pa.int64() if long else pa.int32())).items(np.int64 if long else np.int32))
     raise TypeError(f"values of type {t} are not counted by sketches")
 
 

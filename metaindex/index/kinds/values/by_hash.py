@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import dataclass, from_vector, numbers
+from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.index.kinds.canonical import hash_key
 from metaindex.index.kinds.keyed import KeyPlan, Units
 from metaindex.index.kinds.xxhash64 import Hashes
@@ -73,7 +73,7 @@ class HashCollector(GroupCollector[Hashes]):
         order = np.argsort(hashes)
         # As signed numbers in the order of the unsigned ones.
         flipped = (hashes[order] ^ _SIGN).view(np.int64)
-        columns = [from_vector(flipped, None, pa.int64()), from_vector(raw[order], None, pa.int64())]
+        columns = [arrow_array(flipped, None, pa.int64()), arrow_array(raw[order], None, pa.int64())]
         self._spills.append(write_spill(self._spill, pa.table(columns, names=["hash", "raw"])))
 
 
@@ -100,10 +100,10 @@ class HashFinisher(Finisher):
         layout, torn, in_range = self.layout, torn_of(self.gathered), [np.empty(0, np.int64)]
         for path in (path for share in self.gathered for path in share.spills):
             for table in read_spill(self.spill, path, low, high):
-                signed = numbers(table.column("hash"))
+                signed = Vector(table.column("hash")).numbers
                 start, end = np.searchsorted(signed, low), np.searchsorted(signed, high - 1, side="right")
                 hashes = unsigned(table.column("hash"))[start:end] ^ _SIGN
-                raw = numbers(table.column("raw"))[start:end]
+                raw = Vector(table.column("raw")).numbers[start:end]
                 if len(torn):
                     kept = ~np.isin(raw >> 32, torn)
                     hashes, raw = hashes[kept], raw[kept]
@@ -132,5 +132,5 @@ def write_entries(plan: KeyPlan, sink: RunSink, entries: Units, first: int, tota
 
 def entry_rows(key_id: int, entries: Units) -> pa.Table:
     """Rows of VALUES."""
-    ids = from_vector(np.full(len(entries), key_id, np.int64), None, pa.int64())
-    return pa.Table.from_arrays([ids, from_vector(entries, None, pa.int64())], schema=VALUES)
+    ids = arrow_array(np.full(len(entries), key_id, np.int64), None, pa.int64())
+    return pa.Table.from_arrays([ids, arrow_array(entries, None, pa.int64())], schema=VALUES)

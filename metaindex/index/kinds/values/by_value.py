@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import dataclass, from_truths, from_vector, numbers, truths
+from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
@@ -88,7 +88,7 @@ class ValueCollector(GroupCollector[pa.Array]):
         step = -(-len(keys) // _SAMPLES)
         self._samples += [key for key in keys[::step].to_pylist() if key is not None] if step > 1 else []
         self._spills.append(
-            write_spill(self._spill, pa.table([keys, from_vector(raw, None, pa.int64())], names=["key", "raw"]))
+            write_spill(self._spill, pa.table([keys, arrow_array(raw, None, pa.int64())], names=["key", "raw"]))
         )
 
 
@@ -143,7 +143,7 @@ def by_key(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
     if not keys.null_count:
         ordered, order = sort_keys(keys)
         return ordered, units[order]
-    valid = truths(pc.is_valid(keys), null=False)
+    valid = Vector(pc.is_valid(keys)).truths(null=False)
     ordered, order = sort_keys(keys.drop_null())
     nulls = units[~valid]
     return pa.concat_arrays([pa.nulls(len(nulls), keys.type), ordered]), np.concatenate([nulls, units[valid][order]])
@@ -155,7 +155,7 @@ def in_order(keys: pa.Array, units: Units, unit_bits: int) -> tuple[pa.Array, Un
     keys, units = by_key(keys, units)
     if not len(keys):
         return keys, units
-    same = truths(pc.fill_null(pc.equal(keys[1:], keys[:-1]), False), null=False)
+    same = Vector(pc.fill_null(pc.equal(keys[1:], keys[:-1]), False)).truths(null=False)
     same[: max(0, keys.null_count - 1)] = True
     number = np.zeros(len(units), np.int64)
     np.cumsum(~same, out=number[1:])
@@ -168,7 +168,7 @@ def in_order(keys: pa.Array, units: Units, unit_bits: int) -> tuple[pa.Array, Un
         units, again = words & ((1 << unit_bits) - 1), words[1:] == words[:-1]
     if again.any():
         kept = np.concatenate([[True], ~again])
-        keys, units = keys.filter(from_truths(kept)), units[kept]
+        keys, units = keys.filter(arrow_array(kept)), units[kept]
     return keys, units
 
 
@@ -205,7 +205,7 @@ class ValueFinisher(Finisher):
         for path in (path for share in self.gathered for path in share.spills):
             for table in read_spill(self.spill, path, low, high):
                 table = table.filter(_inside(table.column("key"), low, high)).combine_chunks()
-                units = numbers(table.column("raw"))
+                units = Vector(table.column("raw")).numbers
                 if len(torn):
                     kept = ~np.isin(units >> 32, torn)
                     table, units = table.filter(pa.array(kept)), units[kept]
@@ -246,6 +246,6 @@ def write_keys(
 
 def key_rows(key_id: int, keys: pa.Array, units: Units) -> pa.Table:
     """Rows of VALUE_KEYS, or of VALUE_INTEGERS."""
-    ids = from_vector(np.full(len(units), key_id, np.int64), None, pa.int64())
+    ids = arrow_array(np.full(len(units), key_id, np.int64), None, pa.int64())
     schema = VALUE_INTEGERS if keys.type == pa.int64() else VALUE_KEYS
-    return pa.Table.from_arrays([ids, keys, from_vector(units, None, pa.int64())], schema=schema)
+    return pa.Table.from_arrays([ids, keys, arrow_array(units, None, pa.int64())], schema=schema)

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import from_rows, from_vector, valid_mask, vector
+from metaindex.core import Vector, arrow_array
 from metaindex.expressions import physical_type, to_physical
 from metaindex.index.kinds.canonical import check_form, plain_type
 from metaindex.index.kinds.xxhash64 import hash_slices
@@ -53,7 +53,7 @@ def encode_key(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> pa.
     pieces = []
     for part in parts:
         lengths = np.diff(_offsets(part)).astype(">u2").view(np.uint8).reshape(-1, 2)
-        pieces += [from_rows(np.ascontiguousarray(lengths), None), part]
+        pieces += [arrow_array(np.ascontiguousarray(lengths), None), part]
     return _cut(pc.binary_join_element_wise(*pieces, b""))
 
 
@@ -71,7 +71,7 @@ def encode_values(values: pa.Array, t: pa.DataType) -> pa.Array:
     if values.type != t:
         values = values.cast(t)
     if domain == pa.float64():
-        return from_rows(_words(ordered(vector(values.cast(pa.float64()), np.float64))), valid_mask(values))
+        return arrow_array(_words(ordered(Vector(values.cast(pa.float64())).items(np.float64))), Vector(values).valid)
     return to_physical(values, t, upper=False)
 
 
@@ -79,7 +79,7 @@ def as_bytes(keys: pa.Array) -> pa.Array:
     """Keys as bytes of the same order: integers in 8, others as they are."""
     if keys.type != pa.int64():
         return keys
-    return from_rows(_words(vector(keys, np.int64).view(np.uint64) ^ _SIGN), valid_mask(keys))
+    return arrow_array(_words(Vector(keys).items(np.int64).view(np.uint64) ^ _SIGN), Vector(keys).valid)
 
 
 def ordered(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
@@ -108,13 +108,13 @@ def _cut(values: pa.Array) -> pa.Array:
         return values.cast(pa.binary())
     import pyarrow.compute as pc
 
-    rows = from_vector(long.astype(np.int64), None, pa.int64())
+    rows = arrow_array(long.astype(np.int64), None, pa.int64())
     some = values.take(rows).cast(pa.large_binary())
     offsets = _offsets(some)
     hashes = hash_slices(
         np.frombuffer(some.buffers()[2], np.uint8), offsets[:-1].astype(np.int64), np.diff(offsets).astype(np.int64)
     )
-    ends = from_rows(_words(hashes), None).cast(pa.large_binary())
+    ends = arrow_array(_words(hashes), None).cast(pa.large_binary())
     short = pc.binary_join_element_wise(pc.binary_slice(some, 0, KEPT), ends, pa.scalar(b"", pa.large_binary()))
     mask = np.zeros(len(values), np.bool_)
     mask[long] = True
@@ -130,7 +130,7 @@ def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
         values = values.cast(pa.large_binary())
     lengths = np.diff(_offsets(values)).astype(np.int64)
-    valid = valid_mask(values)
+    valid = Vector(values).valid
     return lengths if valid is None else np.where(valid, lengths, 0)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import dataclass, numbers
+from metaindex.core import Vector, dataclass
 from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits, Units
@@ -115,7 +115,7 @@ class HashReader(EqualityReader):
             least, greatest = self._bounds(part)
             groups = list(range(int(greatest.searchsorted(low)), int(least.searchsorted(high, "right"))))
             if groups:
-                entries = numbers(self._run.read(part, groups, ["entry"]).column("entry"))
+                entries = Vector(self._run.read(part, groups, ["entry"]).column("entry")).numbers
                 matching.append(entries[entries.searchsorted(low) : entries.searchsorted(high, "right")])
         units = matching[0] if len(matching) == 1 else np.concatenate(matching) if matching else _NONE
         return Hits(units=units & ((1 << layout.unit_bits) - 1), group_bits=layout.group_bits)
@@ -139,7 +139,7 @@ class HashReader(EqualityReader):
         if not len(wanted):
             return _NONE
         keep = len(wanted) <= _FEW_GROUPS
-        entries = numbers(self._run.read(part, wanted.tolist(), ["entry"], keep=keep).column("entry"))
+        entries = Vector(self._run.read(part, wanted.tolist(), ["entry"], keep=keep).column("entry")).numbers
         start, end = np.searchsorted(entries, lows, side="left"), np.searchsorted(entries, highs, side="right")
         return entries[int(start[0]) : int(end[0])] if len(lows) == 1 else entries[spans(start, end)]
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow._compute import SetLookupOptions
 
-from metaindex.core import compute, from_bytes, numbers, truths, valid_mask
+from metaindex.core import Vector, arrow_array, compute
 from metaindex.expressions import Interval, Literal
 from metaindex.index.kinds.canonical import Absent
 from metaindex.index.kinds.keyed import Hits, Units
@@ -128,7 +128,7 @@ class KeyValueReader:
             if len(groups) > _MOST_GROUPS:
                 return None
             for keys, units in self._read(part, groups):
-                valid = valid_mask(keys)
+                valid = Vector(keys).valid
                 null_units.append(_NONE if valid is None else units[~valid])
         return self._hits(null_units)
 
@@ -225,13 +225,13 @@ class KeyValueReader:
         matching = []
         for part in parts:
             for keys, units in self._read(part, self._keys.row_groups(part)):
-                valid = valid_mask(keys)
+                valid = Vector(keys).valid
                 mask = np.ones(len(units), np.bool_) if valid is None else valid.copy()
                 if len(but):
                     same = np.zeros(len(units), np.bool_)
                     same[_equal_rows(keys, but)] = True
                     if keys.type != pa.int64():
-                        same &= numbers(compute("binary_length", keys)) < CUT
+                        same &= Vector(compute("binary_length", keys)).numbers < CUT
                     mask &= ~same
                 matching.append(units[mask])
         return self._hits(matching)
@@ -268,23 +268,23 @@ def _equal_rows(keys: pa.Array, asked: Keys) -> npt.NDArray[np.int64]:
         return np.arange(position(keys, asked[0]), position(keys, asked[0], right=True))
     if keys.type == pa.int64():
         nulls: int = keys.null_count
-        held: Units = numbers(keys)[nulls:]
+        held: Units = Vector(keys).numbers[nulls:]
         return spans(held.searchsorted(asked), held.searchsorted(asked, "right")) + nulls
-    mask = compute("is_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
-    return np.flatnonzero(truths(mask, null=False))
+    mask = compute("is_in", keys, options=SetLookupOptions(arrow_array(asked.tolist()), skip_nulls=True))
+    return np.flatnonzero(Vector(mask).truths(null=False))
 
 
 def _rows_of_each(keys: pa.Array, asked: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the matching rows with the place of each row's key, ascending."""
     if keys.type == pa.int64():
         nulls: int = keys.null_count
-        held: Units = numbers(keys)[nulls:]
+        held: Units = Vector(keys).numbers[nulls:]
         first, last = held.searchsorted(asked), held.searchsorted(asked, "right")
         return spans(first, last) + nulls, np.repeat(np.arange(len(asked)), last - first)
-    places = compute("index_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
-    valid = valid_mask(places)
+    places = compute("index_in", keys, options=SetLookupOptions(arrow_array(asked.tolist()), skip_nulls=True))
+    valid = Vector(places).valid
     rows = np.flatnonzero(np.ones(len(places), np.bool_) if valid is None else valid)
-    return rows, numbers(places)[rows].astype(np.int64)
+    return rows, Vector(places).numbers[rows].astype(np.int64)
 
 
 def _between(keys: pa.Array, low: Key | None, high: Key | None) -> slice:
@@ -297,7 +297,7 @@ def position(keys: pa.Array, key: Key, *, right: bool = False) -> int:
     low: int = keys.null_count
     high = len(keys)
     if keys.type == pa.int64():
-        return low + int(numbers(keys)[low:].searchsorted(key, "right" if right else "left"))
+        return low + int(Vector(keys).numbers[low:].searchsorted(key, "right" if right else "left"))
     while low < high:
         middle = (low + high) // 2
         here = keys[middle].as_py()

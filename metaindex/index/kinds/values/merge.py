@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import numbers
+from metaindex.core import Vector
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.kinds.kind import KeyRows
 from metaindex.index.log.entry import CoveredKey
@@ -135,7 +135,7 @@ def _entries(run: RunReader, key: CoveredKey, low: int, high: int) -> Iterator[U
         said = run.footer(part).range("entry")
         groups = [g for g, (a, b) in enumerate(zip(said.least, said.greatest, strict=True)) if b >= low and a < high]
         if groups:
-            entries = numbers(run.read(part, groups, ["entry"], keep=False).column("entry"))
+            entries = Vector(run.read(part, groups, ["entry"], keep=False).column("entry")).numbers
             yield entries[np.searchsorted(entries, low) : np.searchsorted(entries, high)]
 
 

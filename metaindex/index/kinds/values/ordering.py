@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import from_vector, vector
+from metaindex.core import Vector, arrow_array
 
 _Ints = npt.NDArray[np.int64]
 
@@ -23,7 +23,7 @@ def sort_keys(keys: pa.Array) -> tuple[pa.Array, _Ints]:
     words |= np.arange(count, dtype=np.uint64)
     words.sort()
     order = (words & np.uint64((1 << int(row_bits)) - 1)).view(np.int64)
-    ordered = keys.take(from_vector(order, None, pa.int64()))
+    ordered = keys.take(arrow_array(order, None, pa.int64()))
     alike = (words[1:] >> row_bits) == (words[:-1] >> row_bits)
     if alike.any():
         # Neighbours that are the same are in order already.
@@ -42,12 +42,12 @@ def _refined(
     unsorted = np.zeros(int(group[-1]) + 1, np.bool_)
     unsorted[group[1:][differ]] = True
     rows = np.flatnonzero(unsorted[group])
-    some = ordered.take(from_vector(rows.astype(np.int64), None, pa.int64()))
+    some = ordered.take(arrow_array(rows.astype(np.int64), None, pa.int64()))
     inner = pc.sort_indices(some)
-    within = vector(inner, np.uint64).astype(np.int64)
+    within = Vector(inner).items(np.uint64).astype(np.int64)
     places = np.arange(len(ordered), dtype=np.int64)
     places[rows] = rows[within]
-    return ordered.take(from_vector(places, None, pa.int64())), order[places]
+    return ordered.take(arrow_array(places, None, pa.int64())), order[places]
 
 
 def shared_bytes(least: bytes, greatest: bytes) -> int:
@@ -60,7 +60,7 @@ def shared_bytes(least: bytes, greatest: bytes) -> int:
 
 def _integer_words(keys: pa.Array) -> npt.NDArray[np.uint64]:
     """The bits in which the keys differ, from the top of the word on."""
-    words: npt.NDArray[np.uint64] = vector(keys, np.int64).view(np.uint64) ^ np.uint64(1 << 63)
+    words: npt.NDArray[np.uint64] = Vector(keys).items(np.int64).view(np.uint64) ^ np.uint64(1 << 63)
     words -= words.min()
     words <<= np.uint64(64 - max(1, int(words.max()).bit_length()))
     return words

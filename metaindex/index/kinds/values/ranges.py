@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import numbers
+from metaindex.core import Vector
 from metaindex.index.kinds.keyed import Units
 
 from .asked import Key, KeyRange, Keys
@@ -44,7 +44,7 @@ def rows_of_each(keys: pa.Array, ranges: Sequence[KeyRange]) -> tuple[Places, Pl
     look at one after the other."""
     nulls: int = keys.null_count
     if keys.type == pa.int64():
-        held: Keys = numbers(keys)[nulls:]
+        held: Keys = Vector(keys).numbers[nulls:]
     elif len(keys) > _MOST_OBJECTS * len(ranges):
         return None
     else:

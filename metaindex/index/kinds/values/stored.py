@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, dataclass, numbers, one_array
+from metaindex.core import DamagedIndexError, Vector, dataclass
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.log.types import type_from_text
@@ -107,11 +107,11 @@ class StoredKeys:
 
     def units(self, part: PartInfo, groups: Sequence[int], *, keep: bool) -> Units:
         """The units alone."""
-        return numbers(self._run.read(part, groups, ["unit"], keep=keep).column("unit"))
+        return Vector(self._run.read(part, groups, ["unit"], keep=keep).column("unit")).numbers
 
     def rows(self, table: pa.Table) -> tuple[pa.Array, Units]:
         """Keys and units of stored rows."""
-        return one_array(table.column(self.column)), numbers(table.column("unit"))
+        return Vector(table.column(self.column)).array, Vector(table.column("unit")).numbers
 
     def _bound(self, part: PartInfo, text: str | None) -> Key:
         """A bound of a part."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, from_vector, valid_mask
+from metaindex.core import DamagedIndexError, Vector, arrow_array
 from metaindex.index.kinds.different import keys_type
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.log.entry import CoveredKey
@@ -30,8 +30,8 @@ def each_value(reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.A
                         f"values are of files that their run has; run {reader.run.run} names others; refresh the index"
                         " with mode='full'"
                     )
-                there = valid_mask(keys)
+                there = Vector(keys).valid
                 if there is not None:
                     ordinals = ordinals[there]
-                    keys = keys.take(from_vector(np.flatnonzero(there), None, pa.int64()))
+                    keys = keys.take(arrow_array(np.flatnonzero(there), None, pa.int64()))
                 yield ordinals, keys.cast(keys_type(type_))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import one_array
+from metaindex.core import Vector
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest, KeyBuild, Progress
 from metaindex.index.build.row_source import RowSource
@@ -83,7 +83,7 @@ class ArrowBuilder(LocalBuilder):
         table = self.sorts(table, keys)
         sorting, table = table.select(keys), table.drop_columns(keys)
         if plan.buckets:
-            places = self.hashes([one_array(column) for column in table.columns[: plan.indexed]], plan.buckets)
+            places = self.hashes([Vector(column).array for column in table.columns[: plan.indexed]], plan.buckets)
             table = table.append_column(BUCKET, pa.array(places))
         else:
             names = [repr(row) for row in sorting.to_pylist()]
