@@ -33,9 +33,9 @@ from metaindex.formats import (
 from metaindex.index import FACT_ROWS, Progress, RunSink, facts_of
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.kinds.facts import in_column_order
+from metaindex.query import Builders, Handle
 from metaindex.storage import LocalStorage
-from metaindex.table import Handle, Table
-from metaindex.table.builders import Builders
+from metaindex.table import Table
 
 SPAN = 1_000_000_000
 """Values lie between 0 and SPAN."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from metaindex.core import Output
+from metaindex.query import Answer
 from metaindex.statements import in_options
-from metaindex.table import Answer
 
 from . import arguments
 from .arguments import DONE

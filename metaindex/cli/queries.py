@@ -33,8 +33,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.query import summary
-    from metaindex.table import clean_query_log, handle_of, logged_queries, setting_of
+    from metaindex.query import clean_query_log, logged_queries, setting_of, summary
+    from metaindex.table import handle_of
 
     if not args.clean and (args.keep is not None or args.keep_bytes is not None):
         raise ArgumentError("--keep and --keep-bytes say what --clean leaves; it is not given; add --clean")

@@ -5,13 +5,6 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
-    from .answer import Answer as Answer
-    from .asked import TimestampLike as TimestampLike
-    from .asked import VersionLike as VersionLike
-    from .asked import at_version as at_version
-    from .asked import check_since as check_since
-    from .asked import names_of as names_of
-    from .asked import paths_of as paths_of
     from .below import tables_below as tables_below
     from .commands import command as command
     from .configuration import PLACES as PLACES
@@ -21,31 +14,18 @@ if TYPE_CHECKING:
     from .face import handle_of as handle_of
     from .face import queries_of as queries_of
     from .folder_of_tables import hint as hint
-    from .handle import Handle as Handle
-    from .location import check_outside as check_outside
     from .missing_option import NextStep as NextStep
     from .missing_option import opened_with as opened_with
     from .missing_option import readable_with as readable_with
     from .missing_option import replacing as replacing
     from .missing_option import what_helps as what_helps
     from .narrowing import narrowed as narrowed
-    from .noting import place_of as place_of
-    from .noting import recorder_of as recorder_of
-    from .noting import tell as tell
     from .opening import check_options as check_options
     from .opening import open_as_read as open_as_read
     from .opening import open_table as open_table
-    from .queries import Queries as Queries
-    from .query_log import clean_query_log as clean_query_log
-    from .query_log import logged_queries as logged_queries
-    from .query_log import setting_of as setting_of
     from .upkeep import indexes as indexes
     from .verbs import create as create
     from .verbs import refresh as refresh
-    from .views.explanation import Credit as Credit
-    from .views.explanation import Explanation as Explanation
-    from .views.explanation import describe as describe
-    from .views.explanation import describe_leaf as describe_leaf
     from .views.history import History as History
     from .views.history import history as history
     from .views.history import history_schema as history_schema
@@ -66,24 +46,16 @@ else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "answer": "Answer",
-            "location": "check_outside",
-            "asked": "TimestampLike VersionLike at_version check_since names_of paths_of",
             "below": "tables_below",
             "commands": "command",
             "configuration": "PLACES config_of configured",
             "face": "Table handle_of queries_of",
             "folder_of_tables": "hint",
-            "handle": "Handle",
             "missing_option": "NextStep opened_with readable_with replacing what_helps",
             "narrowing": "narrowed",
-            "noting": "place_of recorder_of tell",
             "opening": "check_options open_as_read open_table",
-            "queries": "Queries",
-            "query_log": "clean_query_log logged_queries setting_of",
             "upkeep": "indexes",
             "verbs": "create refresh",
-            "views.explanation": "Credit Explanation describe describe_leaf",
             "views.history": "History history history_schema",
             "views.info": (
                 "IndexInfo IndexList fresh_in_words old_remarks options_in_words_of sayable short_version "

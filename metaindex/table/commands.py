@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Iterator
 
-from .handle import Handle
+from metaindex.query import Handle
 
 
 def command(handle: Handle, verb: str, *words: str, reader: bool = True) -> str:

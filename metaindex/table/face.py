@@ -24,27 +24,17 @@ from metaindex.core import (
 )
 from metaindex.formats import Diff, Snapshot
 from metaindex.index import Kind
-from metaindex.query import PruneResult
-
-from .asked import OrderLike, TimestampLike, VersionLike, at_version
-from .handle import Handle
-from .queries import Queries
+from metaindex.query import Handle, OrderLike, PruneResult, Queries, TimestampLike, VersionLike, at_version
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     import pyarrow as pa
 
     from metaindex.advisor import Clustering, Recommendation, Reported, Savings, WhatIf
     from metaindex.index import Builder, Outcome, Progress, Verification
-    from metaindex.query import Named, QueriesCleaned, Scan
-    from metaindex.table.views.explanation import Explanation
+    from metaindex.query import Aggregated, Explanation, Located, Named, QueriesCleaned, Scan, Searched, Touched
     from metaindex.table.views.history import History
     from metaindex.table.views.info import IndexList
     from metaindex.table.views.versions import VersionList
-
-    from .aggregated import Aggregated
-    from .locate import Located
-    from .search import Searched
-    from .touched import Touched
 
 
 class Table:
@@ -199,7 +189,7 @@ class Table:
         indexes: Iterable[str] | None = None,
     ) -> int:
         """Return how many live rows match at a version (default: now), as a number: `table.count("user = 42")`."""
-        from .aggregates import counted_rows
+        from metaindex.query import counted_rows
 
         return counted_rows(self._queries, predicate, version, timestamp, indexes=indexes)
 
@@ -234,7 +224,7 @@ class Table:
         UnknownColumnError, VersionNotFoundError, ArgumentError for no aggregate; ScanError for a column that has no
         order, a sum of anything but integers and decimals, and one that overflows.
         """
-        from .aggregates import aggregated
+        from metaindex.query import aggregated
 
         asked = {"count": count, "min": min, "max": max, "sum": sum, "group_by": group_by}
         asked |= {"count_distinct": count_distinct, "approx_distinct": approx_distinct}
@@ -271,7 +261,7 @@ class Table:
         those without a live match, and counts the matches; a file that stays from version to version is read once.
         Raises what `prune` and `scan` raise; with `all_versions`, a version that cannot be read is a note.
         """
-        from .locate import locate
+        from metaindex.query import locate
 
         return locate(
             self._queries, predicate, version, timestamp, all_versions=all_versions, exact=exact, indexes=indexes
@@ -289,7 +279,7 @@ class Table:
     ) -> Touched:
         """Return the files that a MERGE by these keys would rewrite: those with a live row that has one of them.
         `source` and `on` as `keys` and `on` of `scan`. `exact=False`: no data is read; there may be false positives."""
-        from .touching import touched
+        from metaindex.query import touched
 
         return touched(self._queries, source, on, version, timestamp, exact=exact, indexes=indexes)
 
@@ -304,7 +294,7 @@ class Table:
     ) -> Searched:
         """Return the columns, files and row groups in which a text stands, of all columns that an index keys; each
         column's type reads it. Raises IndexNotFoundError if no index keys any. Example: `table.search("N14228")`."""
-        from .search import search
+        from metaindex.query import search
 
         return search(self._queries, text, version, timestamp, exact=exact, indexes=indexes)
 
@@ -573,14 +563,14 @@ class Table:
         `since`: how far back. Unknown values are NULL; `indexes` are those that skipped files, or were read in the
         table's place. At most a million rows, the newest; a damaged or oversized file of the log is left out with a
         warning that names it."""
-        from .query_log import logged_queries
+        from metaindex.query import logged_queries
 
         return logged_queries(self._handle, since).rows
 
     def clean_query_log(self) -> QueriesCleaned:
         """Remove what of the query log is older or larger than `Config.query_log` allows (default: 90 days, 64 MB), and
         merge the many small files of a day. `clean_index` does it, too."""
-        from .query_log import clean_query_log
+        from metaindex.query import clean_query_log
 
         return clean_query_log(self._handle)
 

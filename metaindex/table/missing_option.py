@@ -14,9 +14,9 @@ from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import column_sql
 from metaindex.formats import At, ReadOptions, Schema, is_whole
 from metaindex.index import IndexLogEntry, State, create_text, kind_from_spec, with_text
+from metaindex.query import Handle
 
 from .commands import command, opening
-from .handle import Handle
 
 _MOST_BYTES = 32 << 20
 """Of a file that is read at once."""

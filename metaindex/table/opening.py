@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, Config, UnsupportedFeatureError
 from metaindex.formats import catalog_options, is_known, meant, open_ref
+from metaindex.query import Builders, Handle
 
-from .builders import Builders
 from .face import Table
-from .handle import Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

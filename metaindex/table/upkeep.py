@@ -25,16 +25,13 @@ from metaindex.index import (
     validate,
     verify,
 )
+from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_dropped
 from metaindex.table.views.history import History, history
 from metaindex.table.views.info import IndexInfo, IndexList
 from metaindex.table.views.latest import index_info
 from metaindex.table.views.staleness import Staleness
 from metaindex.table.views.staleness import staleness as how_far_behind
 
-from .asked import TimestampLike, VersionLike, at_version
-from .dropped import check_dropped
-from .handle import Handle
-from .queries import Queries
 from .verbs import refresh
 
 if TYPE_CHECKING:

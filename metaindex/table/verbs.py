@@ -39,10 +39,7 @@ from metaindex.index import (
     same_kinds,
     validate,
 )
-from metaindex.query import ANEW, SAME_NAME
-
-from .asked import TimestampLike, VersionLike, at_version
-from .handle import Handle
+from metaindex.query import ANEW, SAME_NAME, Handle, TimestampLike, VersionLike, at_version
 
 if TYPE_CHECKING:
     from metaindex.index import Builder, Progress
@@ -267,7 +264,7 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
     if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
         raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
     outcome = handle.actions(name).clean(seconds)
-    from .query_log import clean_query_log  # where nobody cleans, nothing of the query log is loaded
+    from metaindex.query import clean_query_log  # where nobody cleans, nothing of the query log is loaded
 
     try:
         cleaned = clean_query_log(handle)
@@ -293,7 +290,7 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
 
 def _still_noted(handle: Handle) -> tuple[str, ...]:
     """Return a note if a query log may hold erased values."""
-    from .query_log import is_kept
+    from metaindex.query import is_kept
 
     try:
         kept = is_kept(handle)

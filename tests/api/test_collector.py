@@ -15,8 +15,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.expressions import Or, col
-from metaindex.query import gc_paused
 from metaindex.query.pruning import collector
+from metaindex.query.pruning.collector import gc_paused
 
 MANY = Or(tuple((col("k") == n) & (col("k") < n + 1) for n in range(500)))
 TEXT = " OR ".join(f"(k = {n} AND k < {n + 1})" for n in range(500))

@@ -22,7 +22,7 @@ OWN_TEXTS = "metaindex/query/query_log/texts.py"
 CALLERS = {
     "metaindex/formats/condition.py",  # of users, and of engines that push filters down
     "metaindex/spark/optimizer/request.py",  # of plans of Spark
-    "metaindex/table/queries.py",  # pyiceberg's conditions, where they choose rows
+    "metaindex/query/queries.py",  # pyiceberg's conditions, where they choose rows
     "metaindex/advisor/workloads/statements.py",  # of workloads, held against no table yet
 }
 

@@ -10,8 +10,7 @@ import numpy as np
 from metaindex.advisor.clustering.measure import ClusteringQuestion, measure
 from metaindex.expressions import column_sql, physical_type
 from metaindex.formats import Leaf, Snapshot
-from metaindex.query import BoundsOf, Scan
-from metaindex.table import Handle, TimestampLike, VersionLike, at_version, names_of
+from metaindex.query import BoundsOf, Handle, Scan, TimestampLike, VersionLike, at_version, names_of
 
 if TYPE_CHECKING:
     from metaindex.advisor.clustering.clustering import Clustering

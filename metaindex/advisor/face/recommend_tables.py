@@ -11,7 +11,8 @@ from metaindex.advisor.workloads.taking import workload
 from metaindex.advisor.workloads.template import Workload
 from metaindex.core import ArgumentError, watched
 from metaindex.index import Kind
-from metaindex.table import Table, handle_of, open_table, paths_of, tables_below
+from metaindex.query import paths_of
+from metaindex.table import Table, handle_of, open_table, tables_below
 
 from .recommending import RecommendQuestion, recommendation
 

@@ -26,8 +26,8 @@ from metaindex.advisor.workloads.template import Workload
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.formats import At
 from metaindex.index import Kind, Value, with_text
-from metaindex.query import logged
-from metaindex.table import Handle, create, logged_queries, paths_of, place_of
+from metaindex.query import Handle, logged, logged_queries, paths_of, place_of
+from metaindex.table import create
 
 from .layout import catalog_name, clustering
 from .weighing import asked_query, at_hand, check_workplace, unread

@@ -15,8 +15,8 @@ from metaindex.advisor.report.written import Reported, check_page, write_page
 from metaindex.core import ArgumentError, MetaIndexError, dataclass, local_path
 from metaindex.expressions import columns as columns_of
 from metaindex.formats import Snapshot
+from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_since, paths_of
 from metaindex.storage import is_remote
-from metaindex.table import Handle, Queries, TimestampLike, VersionLike, at_version, check_since, paths_of
 from metaindex.table import indexes as indexes_of
 
 from .layout import layout_seen
@@ -25,7 +25,8 @@ from .spared import savings_of
 if TYPE_CHECKING:
     from metaindex.advisor.selection.answer import Recommendation
     from metaindex.index import Progress
-    from metaindex.table import Explanation, IndexInfo
+    from metaindex.query import Explanation
+    from metaindex.table import IndexInfo
 
 _STEPS = 6
 _MOST_CONDITIONS = 50

@@ -6,7 +6,8 @@ import datetime as dt
 
 from metaindex.advisor.credit.savings import Savings, computed_savings
 from metaindex.core import MetaIndexError
-from metaindex.table import Handle, History, history, indexes, logged_queries
+from metaindex.query import Handle, logged_queries
+from metaindex.table import History, history, indexes
 
 
 def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:

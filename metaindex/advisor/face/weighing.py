@@ -23,8 +23,7 @@ from metaindex.core import ArgumentError, one_line
 from metaindex.expressions import columns
 from metaindex.formats import Leaf, Schema
 from metaindex.index import Kind, columns_of
-from metaindex.query import Scan
-from metaindex.table import Handle, TimestampLike, VersionLike, at_version, check_outside, names_of, paths_of
+from metaindex.query import Handle, Scan, TimestampLike, VersionLike, at_version, check_outside, names_of, paths_of
 
 if TYPE_CHECKING:
     from metaindex.advisor.hypothetical.answer import WhatIf

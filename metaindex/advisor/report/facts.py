@@ -8,7 +8,8 @@ from metaindex.advisor.figures.strip import Strip
 from metaindex.advisor.selection.answer import Recommendation
 from metaindex.core import dataclass
 from metaindex.formats import Snapshot
-from metaindex.table import Explanation, IndexInfo
+from metaindex.query import Explanation
+from metaindex.table import IndexInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from metaindex.core import BarCell, Element, GridCell, Heading, counted, grid, listed, percent, tag
-from metaindex.query import LeafReport
-from metaindex.table import Explanation, describe, describe_leaf
+from metaindex.query import Explanation, LeafReport, describe, describe_leaf
 
 _TITLE = 120
 _PARTS = 20

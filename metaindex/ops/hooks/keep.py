@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from metaindex.core import ConcurrentWriteError, MetaIndexError, said_by_spark
 from metaindex.formats import Version
 from metaindex.index import IndexLogEntry, OpenIndex, State, StoreCache, kind_from_spec
-from metaindex.query import check, why
-from metaindex.table import Handle, Table, handle_of, refresh
+from metaindex.query import Handle, check, why
+from metaindex.table import Table, handle_of, refresh
 
 if TYPE_CHECKING:
     from metaindex.core import BuilderName

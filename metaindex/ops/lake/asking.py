@@ -23,7 +23,7 @@ from metaindex.core import (
 )
 from metaindex.formats import At, Snapshot, format_named
 from metaindex.index import FileIdentities, OpenIndex, State, Target
-from metaindex.query import BoundsOf, human_bytes
+from metaindex.query import BoundsOf, human_bytes, place_of
 from metaindex.table import (
     IndexInfo,
     NextStep,
@@ -34,7 +34,6 @@ from metaindex.table import (
     history,
     index_info,
     opened_with,
-    place_of,
     readable_with,
     replacing,
     staleness,
@@ -44,8 +43,7 @@ from .facts import LakeIndex, LakeLayout, LakeTable
 from .unread import unread_files
 
 if TYPE_CHECKING:
-    from metaindex.query import Scan
-    from metaindex.table import Handle
+    from metaindex.query import Handle, Scan
 
 _MOST_FILES = 20_000
 """Of a table whose layout is measured: the cheap part of advice stays cheap."""

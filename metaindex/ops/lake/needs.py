@@ -21,8 +21,8 @@ from metaindex.index import (
     suspected,
 )
 from metaindex.ops.hooks.keep import IndexKey, in_namespaces, living_or_why, stands_at, unusable
-from metaindex.query import logged
-from metaindex.table import Table, handle_of, place_of, staleness
+from metaindex.query import logged, place_of
+from metaindex.table import Table, handle_of, staleness
 
 from .asking import LakePlace
 

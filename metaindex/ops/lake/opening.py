@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from metaindex.core import ArgumentError, Config, EmptyFilesError, NotATableError, counted, dataclass, watched
 from metaindex.formats import DEPTH, FoundTable, Walk
-from metaindex.query import WRITER
+from metaindex.query import WRITER, check_since
 from metaindex.storage import is_remote, storage_for
-from metaindex.table import Table, check_since, handle_of, open_table
+from metaindex.table import Table, handle_of, open_table
 
 from .answer import Lake
 from .asking import LakePlace, RowsAsked, ask

@@ -35,12 +35,13 @@ from metaindex.query import (
     PRUNED,
     Offer,
     Restriction,
+    at_version,
     buckets_left,
     share_read,
     share_sent,
     unevenness,
 )
-from metaindex.table import Table, at_version, handle_of
+from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts
 from .reasons import Reason

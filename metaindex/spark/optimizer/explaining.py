@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.core import ArgumentError, MetaIndexError, Shown, named
-from metaindex.query import PruneResult, human_bytes
-from metaindex.table import at_version, handle_of
+from metaindex.query import PruneResult, at_version, human_bytes
+from metaindex.table import handle_of
 
 from .covers import Cover
 from .display import Display, differing

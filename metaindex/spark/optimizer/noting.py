@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from metaindex.core import QueryLog, listening
 from metaindex.expressions import And, columns, without_said
-from metaindex.query import PruneResult, QueryRow, Recorder, bounded, helpers, now_us
-from metaindex.table import Table, handle_of, recorder_of, tell
+from metaindex.query import PruneResult, QueryRow, Recorder, bounded, helpers, now_us, recorder_of, tell
+from metaindex.table import Table, handle_of
 
 from .covers import Cover
 from .reasons import Reason

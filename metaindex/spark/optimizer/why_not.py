@@ -19,7 +19,8 @@ from .text_scans import built_apart
 from .types_apart import types_apart
 
 if TYPE_CHECKING:
-    from metaindex.table import Credit, IndexInfo
+    from metaindex.query import Credit
+    from metaindex.table import IndexInfo
 
 
 _PROVED_NOTHING = (Reason.NOTHING_PROVED, Reason.CHANGED)

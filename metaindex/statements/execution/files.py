@@ -13,11 +13,11 @@ from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError,
 from metaindex.expressions import ColumnRef, IsNull, bind, names_given, quoted
 from metaindex.formats import NAMED, said_name
 from metaindex.index import Value
-from metaindex.query import IndexReport
+from metaindex.query import Credit, IndexReport, paths_of
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.query_tables import check_query, with_names
 from metaindex.statements.grammar.tree import TableName
-from metaindex.table import Credit, Table, open_table, paths_of
+from metaindex.table import Table, open_table
 
 from .cures import NAMING, StatementWords, in_statement, in_words
 from .results import EXPLAINED, FORMATTED, StatementResult, result

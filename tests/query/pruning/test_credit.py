@@ -92,7 +92,7 @@ def test_partitions_are_the_tables_own(tmp_path: Path) -> None:
 
 
 def mi_credit(own: int, beyond: dict[str, int]) -> object:
-    from metaindex.table import Credit
+    from metaindex.query.explanation import Credit
 
     return Credit(own, beyond)
 

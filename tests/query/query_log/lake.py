@@ -10,10 +10,11 @@ import pyarrow as pa
 
 import metaindex as mi
 from metaindex.query.query_log.files import encoded, new_name
+from metaindex.query.query_log.noting import place_of
 from metaindex.query.query_log.row import QueryRow
 from metaindex.query.query_log.writer import WRITER
 from metaindex.storage import Storage
-from metaindex.table import handle_of, place_of
+from metaindex.table import handle_of
 from tests.tables import Lake, rows
 
 START_MS = 1_700_000_000_000

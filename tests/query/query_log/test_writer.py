@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 import pytest
 
 import metaindex as mi
-from metaindex.query.query_log import writer
+from metaindex.query.query_log import noting, writer
 from metaindex.query.query_log.files import encoded, new_name
 from metaindex.query.query_log.row import MOST_NODES
 from metaindex.query.query_log.writer import MOST_WAITING, WRITER
-from metaindex.table import handle_of, noting
+from metaindex.table import handle_of
 from tests.disks import read_only, small_disk
 from tests.query.query_log.lake import flushed, folder_of, noted, row, storage_of, tree
 from tests.racers import ROOT, raced

@@ -12,8 +12,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import setting
+from metaindex.query import Queries
 from metaindex.spark import optimizer as rule
-from metaindex.table import Queries
 from tests.spark.optimizer.lakes import location_of
 
 if TYPE_CHECKING:

@@ -116,7 +116,7 @@ _OF_OTHERS = {
 }
 """What other faces alone are told."""
 _NOT_ASKED = (
-    *("advisor/report/", "cli/diagnosis/", "ops/hooks/", "core/config.py", "table/asked.py"),
+    *("advisor/report/", "cli/diagnosis/", "ops/hooks/", "core/config.py", "query/arguments.py"),
     *("index/kinds/column_stats/command.py",),
 )
 """Rooms that no statement comes to, and what a configuration and the arguments of Python say of themselves."""

@@ -17,16 +17,17 @@ import pyarrow as pa
 from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, VersionNotFoundError, counted, named
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import at_moment
-from metaindex.query import FooterGroups, KeptGroups, matching_rows
-from metaindex.table.views.explanation import describe
+from metaindex.query.arguments import TimestampLike, VersionLike, names_of
+from metaindex.query.explanation import describe
+from metaindex.query.readers.arrow import matching_rows
+from metaindex.query.readers.footer_groups import FooterGroups, KeptGroups
 
 from .answer import PLACE, SHOWN, Answer, place
-from .asked import TimestampLike, VersionLike, names_of
 
 if TYPE_CHECKING:
-    from metaindex.query import PruneResult, Scan
-
-    from .queries import Queries
+    from metaindex.query.pruning.result import PruneResult
+    from metaindex.query.queries import Queries
+    from metaindex.query.readers.scan import Scan
 
 
 LOCATED = pa.schema(

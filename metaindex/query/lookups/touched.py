@@ -6,7 +6,9 @@ import pyarrow as pa
 
 from metaindex.core import Shown, dataclass, named
 from metaindex.formats import Version
-from metaindex.query import Scan, human_bytes, matching_rows
+from metaindex.query.pruning.report import human_bytes
+from metaindex.query.readers.arrow import matching_rows
+from metaindex.query.readers.scan import Scan
 
 TOUCHED = pa.schema(
     [

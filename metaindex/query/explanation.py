@@ -12,7 +12,10 @@ from metaindex.core import Plain, Shown, Tabular, counted, dataclass
 from metaindex.expressions import In, Opaque, Predicate, columns, conjuncts, leaves
 from metaindex.formats import Schema, Snapshot
 from metaindex.index import FileIdentities, OpenIndex, covered_columns
-from metaindex.query import LeafReport, PruneResult, why
+
+from .pruning.folder import why
+from .pruning.result import PruneResult
+from .pruning.walk import LeafReport
 
 _SHOWN = 1_000
 """Values of an IN that are written out."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .asked import TimestampLike, VersionLike
-from .queries import Queries
+from metaindex.query.arguments import TimestampLike, VersionLike
+from metaindex.query.queries import Queries
+
 from .touched import Touched
 from .touched import touched as touched_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metaindex.query import Named
+    from metaindex.query.semi_join.sources import Named
 
 
 def touched(

@@ -8,8 +8,10 @@ from collections.abc import Callable
 import pyarrow.compute as pc
 
 from metaindex.core import Vector
-from metaindex.query import LOG, PruneResult
-from metaindex.table.views.explanation import Credit
+
+from .explanation import Credit
+from .pruning.result import PruneResult
+from .pruning.walk import LOG
 
 logger = logging.getLogger("metaindex")
 

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING
 
 from metaindex.core import MetaIndexError, QueryLog, first_line, listening, record_query
 from metaindex.index import namespace_folder
-
-from .handle import Handle
+from metaindex.query.handle import Handle
 
 if TYPE_CHECKING:
-    from metaindex.query import LogPlace, PruneResult, QueryRow, Recorder, ScanPlan
+    from metaindex.query.pruning.result import PruneResult
+    from metaindex.query.readers.plan import ScanPlan
+
+    from .files import LogPlace
+    from .row import QueryRow
+    from .writer import Recorder
 
 logger = logging.getLogger("metaindex")
 
 
 def recorder_of(handle: Handle, setting: QueryLog) -> Recorder | None:
     """Return the writer of a table's query log. None, with a warning, if its place cannot be found."""
-    from metaindex.query import WRITER
+    from .writer import WRITER
 
     try:
         return WRITER.recorder(place_of(handle), setting)
@@ -32,7 +36,7 @@ def recorder_of(handle: Handle, setting: QueryLog) -> Recorder | None:
 
 def place_of(handle: Handle) -> LogPlace:
     """Return the place of the query log: beside the indexes of the table, and of its namespace."""
-    from metaindex.query import LogPlace
+    from .files import LogPlace
 
     root = handle.root(None)
     home = handle.indexes_folder(root)
@@ -53,14 +57,14 @@ class Noting:
     def prune(self, result: PruneResult) -> None:
         """A query for the files to read."""
         if self.wanted:
-            from metaindex.query import pruned
+            from .noted import pruned
 
             self._note(lambda: pruned(result, "prune"))
 
     def scan(self, scan: ScanPlan, engine: str, columns: Sequence[str] | None) -> None:
         """A scan that is read now."""
         if self.wanted:
-            from metaindex.query import scanned
+            from .noted import scanned
 
             self._note(lambda: scanned(scan, engine, columns))
 

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from metaindex.core import Column, Shown, Tabular, TextTable, cell, counted, dataclass, json_value, named, rows_of
 from metaindex.formats import Version
-
-from .answer import Answer
+from metaindex.query.lookups.answer import Answer
 
 _SHOWN = 100
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from metaindex.index import Finding, Verification
-from metaindex.query import ScanPlan, batches
+
+from .readers.plan import ScanPlan
+from .readers.recorded_scan import batches
 
 
 def check_dropped(scan: ScanPlan, predicate: object, report: Verification) -> Iterator[Finding]:

@@ -6,11 +6,14 @@ import datetime as dt
 import time
 
 from metaindex.core import QueryLog, noting
-from metaindex.query import WRITER, LoggedQueries, QueriesCleaned, clean, listed, logged
+from metaindex.query.arguments import check_since
+from metaindex.query.handle import Handle
 
-from .asked import check_since
-from .handle import Handle
+from .cleaning import QueriesCleaned, clean
+from .files import listed
 from .noting import place_of
+from .reading import LoggedQueries, logged
+from .writer import WRITER
 
 
 def logged_queries(handle: Handle, since: dt.timedelta | None = None) -> LoggedQueries:

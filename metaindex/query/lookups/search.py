@@ -16,16 +16,16 @@ from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTyp
 from metaindex.expressions import ColumnRef, Comparison, Literal, Op, Opaque, Or, Predicate
 from metaindex.formats import OfSchema, Schema, bound
 from metaindex.index import looked_up
-from metaindex.query import FooterGroups
+from metaindex.query.arguments import TimestampLike, VersionLike, names_of
+from metaindex.query.readers.footer_groups import FooterGroups
 
 from .answer import PLACE, SHOWN, Answer, place
-from .asked import TimestampLike, VersionLike, names_of
 from .locate import LOCATED, Places
 
 if TYPE_CHECKING:
-    from metaindex.query import PruneResult, Scan
-
-    from .queries import Queries
+    from metaindex.query.pruning.result import PruneResult
+    from metaindex.query.queries import Queries
+    from metaindex.query.readers.scan import Scan
 
 SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOCATED)[:-1]])
 

@@ -42,11 +42,13 @@ from metaindex.index import (
     list_namespaces,
     namespace_folder,
 )
-from metaindex.query import IndexFolder, IndexReport, QuarantinedIndexes
 from metaindex.storage import Confines, confined, is_remote, own_folder
 
 from .builders import Builders
 from .location import check_outside
+from .pruning.folder import IndexFolder
+from .pruning.quarantine import QuarantinedIndexes
+from .pruning.report import IndexReport
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     from metaindex.index import IndexActions, IndexLogEntry, Target, Written

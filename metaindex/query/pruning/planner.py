@@ -11,19 +11,15 @@ from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import At, OfSchema, Resolved, Schema, Snapshot, Version, at_moment, predicate_of
 from metaindex.index import OpenIndex
-from metaindex.query import (
-    IndexReport,
-    NeedsSnapshot,
-    PlanCache,
-    PlanCacheKey,
-    Pruner,
-    PruneResult,
-    TableQuestion,
-    gc_paused,
-)
+from metaindex.query.arguments import VersionLike, at_version
+from metaindex.query.handle import Handle
 
-from .asked import VersionLike, at_version
-from .handle import Handle
+from .collector import gc_paused
+from .plan_cache import PlanCache, PlanCacheKey
+from .pruner import Pruner
+from .question import NeedsSnapshot, TableQuestion
+from .report import IndexReport
+from .result import PruneResult
 
 logger = logging.getLogger("metaindex")
 

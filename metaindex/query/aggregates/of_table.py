@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.expressions import columns
-from metaindex.query import BoundsOf, KnownFiles, LeftOut, Rows, aggregate, asked_of, certain_files, narrowest
+from metaindex.query.arguments import TimestampLike, VersionLike, names_of
+from metaindex.query.bounds import BoundsOf
+from metaindex.query.readers.plan import narrowest
 
 from .aggregated import Aggregated
-from .asked import TimestampLike, VersionLike, names_of
+from .aggregating import Rows, aggregate
+from .asked import asked_of
+from .first import certain_files
+from .kept import LeftOut
+from .known import KnownFiles
 
 if TYPE_CHECKING:
-    from metaindex.query import Scan
-
-    from .queries import Queries
+    from metaindex.query.queries import Queries
+    from metaindex.query.readers.scan import Scan
 
 _NAMED = ("min", "max", "sum", "count_distinct", "approx_distinct", "group_by")
 

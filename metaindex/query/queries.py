@@ -12,19 +12,23 @@ import numpy as np
 from metaindex.core import ArgumentError, MetaIndexError, Vector, noting
 from metaindex.expressions import And, Constant, Predicate
 from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version, at_moment
-from metaindex.query import PruneResult
 
-from .asked import OrderLike, TimestampLike, VersionLike, at_version, names_of
+from .arguments import OrderLike, TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
-from .noting import Noting
-from .planner import PlannedAnswer, Planner
+from .pruning.planner import PlannedAnswer, Planner
+from .pruning.result import PruneResult
+from .query_log.noting import Noting
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from metaindex.formats import HeldFooters
-    from metaindex.query import Choose, JoinKeys, Named, Scan
-    from metaindex.table.views.explanation import Credit, Explanation
+
+    from .explanation import Credit, Explanation
+    from .readers.plan import Choose
+    from .readers.scan import Scan
+    from .semi_join.keys import JoinKeys
+    from .semi_join.sources import Named
 
 
 class Queries:
@@ -111,7 +115,7 @@ class Queries:
         """Implement `Table.scan`."""
         asked = self._keys(keys, on)
         if order_by is not None:
-            from metaindex.query import first_in_order
+            from .aggregates.first import first_in_order
 
             only = names_of(indexes, "indexes")
             every = _with_its_columns(self.over_files(predicate, columns, version, timestamp, only, asked))
@@ -119,7 +123,7 @@ class Queries:
         made = _with_its_columns(self._scan(predicate, columns, version, timestamp, indexes, asked))
         if limit is None:
             return made
-        from metaindex.query import first_rows
+        from .aggregates.first import first_rows
 
         return first_rows(made, limit)
 
@@ -132,7 +136,7 @@ class Queries:
         indexes: Iterable[str] | None,
         keys: JoinKeys | None = None,
     ) -> Scan:
-        from metaindex.query import snapshot_of_kept
+        from .readers.named import snapshot_of_kept
 
         at = at_version(version, timestamp)
         only = names_of(indexes, "indexes")
@@ -205,7 +209,7 @@ class Queries:
             if on is None:
                 return None
             raise ArgumentError("on= names the columns of keys; no keys= were given; give the table that holds them")
-        from metaindex.query import JoinKeys
+        from .semi_join.keys import JoinKeys
 
         return JoinKeys.of(keys, on, self.handle.config.time_zone)
 
@@ -239,7 +243,7 @@ class Queries:
         on: Named | None = None,
     ) -> Explanation:
         """Implement `Table.explain`."""
-        from metaindex.table.views.explanation import Explanation, coverage
+        from .explanation import Explanation, coverage
 
         only = names_of(indexes, "indexes")
         result = self.prune(_or_all(predicate, keys), version, timestamp, indexes=only, keys=keys, on=on)
@@ -264,7 +268,7 @@ class Queries:
         columns: tuple[str, ...] | None,
         choose: Choose,
     ) -> Scan:
-        from metaindex.query import Scan
+        from .readers.scan import Scan
 
         return Scan(
             files,
