@@ -7,15 +7,17 @@ import datetime as dt
 import difflib
 import re
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
+from metaindex.core import ArgumentError
 from metaindex.formats import FILES, NAMED
+from metaindex.statements import VERBS
 
-if TYPE_CHECKING:
-    from metaindex.core import Config
+Part = Callable[[Any], object]
+"""Adds arguments to a parser, or to a group of one."""
 
-DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, USAGE, WRONG, INTERRUPTED = 0, 1, 2, 3, 130
 
 EXIT_CODES = """exit codes:
   0    done
@@ -23,12 +25,6 @@ EXIT_CODES = """exit codes:
   2    the command line was not understood
   3    an index is not right: `verify` found something
   130  interrupted; nothing half-done is visible"""
-
-
-WORKLOAD = (
-    "a workload: a file of SQL statements (.sql), a file or a pipe of one in each line, an event log of Spark, or a"
-    " folder of them"
-)
 
 
 class NotUnderstood(SystemExit):
@@ -84,217 +80,54 @@ def near(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near_words[0]!r}?" if near_words else ""
 
 
-def table(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """TABLE and how to open it."""
-    parser.add_argument(
-        "table",
-        metavar="TABLE",
-        nargs="?" if optional else None,
-        help=(
-            "path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files; plain files"
-            " by a quoted pattern too: '/data/2024-*/part-*.parquet'"
-        ),
-    )
-    opening(parser)
+# -- how arguments are declared ----------------------------------------------------------------------------------------
 
 
-def opening(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how TABLE is opened."""
-    group = parser.add_argument_group("opening the table")
-    group.add_argument(
-        "--root",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="one more file, folder or pattern of the same table of plain files; can be repeated",
-    )
-    group.add_argument(
-        "--trust-index",
-        action="store_true",
-        help="of plain files: do not list the folder, as nothing has changed since an index was created or refreshed",
-    )
-    group.add_argument("--format", choices=[*NAMED, FILES], help="the table's format; detected where not given")
-    group.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="KEY=VALUE",
-        help="an option of the reader, such as header=true or delimiter=';'; can be repeated",
-    )
-    group.add_argument(
-        "--storage-option",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="KEY=VALUE",
-        help="an option of the object store, such as region=eu-west-1 or endpoint=...; can be repeated",
-    )
-    group.add_argument(
-        "--index-location",
-        metavar="FOLDER",
-        help="folder that holds the indexes; beside the table where not given",
-    )
-    group.add_argument(
-        "--namespace",
-        metavar="NAME",
-        help="indexes of their own name space, of a team say; others do not see them. Default: the common ones",
-    )
-    group.add_argument(
-        "--confine", action="store_true", help="refuse files of the table that lie outside of its folder, links too"
-    )
-    group.add_argument(
-        "--confine-to",
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="the same, but for files below FOLDER; can be repeated",
-    )
-    group.add_argument(
-        "--catalog",
-        metavar="NAME",
-        help=(
-            "an Iceberg catalog as pyiceberg is configured for it; TABLE is then the name in the catalog, such as"
-            " db.flights"
-        ),
-    )
+def word(name: str, text: str, dest: str = "", **how: Any) -> Part:
+    """A word that has a place: TABLE."""
+    return lambda parser: parser.add_argument(dest or name.lower(), metavar=name, help=text, **how)
 
 
-def lake(parser: argparse.ArgumentParser) -> None:
-    """Add the lake's place and the options that say how its tables are opened."""
-    parser.add_argument("place", metavar="ROOT|CATALOG", help="a folder or URI with tables below it, or catalog:NAME")
-    lake_opening(parser)
+def option(names: str, metavar: str | None, text: str, **how: Any) -> Part:
+    """An option; `names`: with blanks between them."""
+    return lambda parser: parser.add_argument(*names.split(), metavar=metavar, help=text, **how)
 
 
-def lake_opening(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how the tables of a lake are opened."""
-    group = parser.add_argument_group("opening the lake")
-    group.add_argument(
-        "--catalog-option",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="KEY=VALUE",
-        help="a property of the catalog, such as type=rest or uri=...; can be repeated",
-    )
-    group.add_argument(
-        "--storage-option",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="KEY=VALUE",
-        help="an option of the object store, such as region=eu-west-1 or endpoint=...; can be repeated",
-    )
-    group.add_argument(
-        "--index-location", metavar="FOLDER", help="folder that holds the indexes; beside each table where not given"
-    )
-    group.add_argument(
-        "--namespace", metavar="NAME", help="indexes of their own name space, of a team say. Default: the common ones"
-    )
-    group.add_argument(
-        "--timeout",
-        type=seconds,
-        default=30.0,
-        metavar="SECONDS",
-        help="how long one table, or one namespace, may take to answer; default: 30",
-    )
-    group.add_argument(
-        "--most-folders",
-        type=at_least_one,
-        default=100_000,
-        metavar="N",
-        help="tables are looked for in so many folders; default: 100000",
-    )
+def flag(name: str, text: str) -> Part:
+    return lambda parser: parser.add_argument(name, action="store_true", help=text)
 
 
-def lake_config(args: argparse.Namespace) -> Config:
-    """Return the configuration for the tables of a lake."""
-    from metaindex.core import Config
-
-    return Config(index_location=args.index_location, namespace=args.namespace)
+def many(name: str, metavar: str, text: str, **how: Any) -> Part:
+    """An option that can be repeated."""
+    return option(name, metavar, f"{text}; can be repeated", **{"action": "append", "default": [], **how})
 
 
-def catalog_properties(args: argparse.Namespace) -> dict[str, str] | None:
-    """Return the properties given by --catalog-option, or None."""
-    return dict(args.catalog_option) or None
+def value_of(verb: str, name: str) -> Callable[[str], object]:
+    """Return what parses an option that statements have, too."""
+
+    def parsed(text: str) -> object:
+        try:
+            return VERBS[verb].value(name, text)
+        except ArgumentError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parsed
 
 
-def index_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the index, by the name it was created with")
+def group(title: str, *parts: Part) -> Part:
+    return lambda parser: all_of(*parts)(parser.add_argument_group(title))
 
 
-def predicate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "predicate",
-        metavar="PREDICATE",
-        help="a SQL condition as behind WHERE, in one argument: \"dep_delay > 60 AND dest = 'SEA'\"",
-    )
+def one_of(*parts: Part, required: bool = False) -> Part:
+    """Options of which one is given."""
+    return lambda parser: all_of(*parts)(parser.add_mutually_exclusive_group(required=required))
 
 
-def version(parser: argparse.ArgumentParser) -> None:
-    """Time travel."""
-    group = parser.add_argument_group("which version of the table (time travel; default: as it is now)")
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--version",
-        metavar="V",
-        help=(
-            "a Delta version number, an Iceberg snapshot id, branch or tag, or a listing of plain files that an index"
-            " remembers (`metaindex indexes TABLE NAME` lists those)"
-        ),
-    )
-    which.add_argument(
-        "--timestamp",
-        metavar="T",
-        help="the version that was current then: ISO 8601, UTC where it names no zone",
-    )
+def all_of(*parts: Part) -> Part:
+    return lambda parser: [part(parser) for part in parts]
 
 
-def only_indexes(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("which indexes")
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--index",
-        action="append",
-        metavar="NAME",
-        help="use only this index; can be repeated; default: all that can help",
-    )
-    which.add_argument(
-        "--no-indexes", action="store_true", help="use none: what the table's own log and partitions prove, to compare"
-    )
-
-
-def query_log(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--query-log",
-        choices=["kept", "hashed", "left out", "off"],
-        help=(
-            "note this query beside the indexes, with the values in its condition kept, hashed (by the salt of"
-            " METAINDEX_QUERY_LOG_SALT) or left out; default: as METAINDEX_QUERY_LOG says, else off"
-        ),
-    )
-
-
-def builder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--builder",
-        choices=["spark", "local"],
-        help=(
-            "who reads the files: spark (PySpark, for very large tables) or local (this process, no Java); default:"
-            " local, but for covering indexes, which Spark builds"
-        ),
-    )
-
-
-def merging_builder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--builder",
-        choices=["spark", "local"],
-        help=(
-            "who merges the rows of covering indexes: spark (tasks of PySpark) or local (threads of this process, no"
-            " Java; default); what else an index has is merged without Spark"
-        ),
-    )
+# -- what a value is ---------------------------------------------------------------------------------------------------
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -313,39 +146,6 @@ def names(text: str) -> list[str]:
     return listed
 
 
-def share(text: str) -> float:
-    """Parse a share of the table's bytes, from 0 to 1."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"a share is a number from 0 to 1, such as 0.01; got {text!r}")
-    return number
-
-
-def duration(text: str) -> dt.timedelta:
-    """Parse a duration in one unit, such as 12h."""
-    named = re.fullmatch(r"(\d{1,9})([smhd])", text)
-    if not named:
-        raise argparse.ArgumentTypeError(f"a time is a whole number and s, m, h or d, such as 12h; got {text!r}")
-    return dt.timedelta(seconds=int(named[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[named[2]])
-
-
-_UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
-
-
-def size(text: str) -> float:
-    """Bytes: a number and a unit."""
-    said = _SIZE.match(text.strip())
-    if said is None:
-        raise argparse.ArgumentTypeError(f"a size is a number and KB, MB, GB or TB, such as 100MB; got {text!r}")
-    unit = _UNITS[said[2].upper()]
-    binary = {10**3: 2**10, 10**6: 2**20, 10**9: 2**30, 10**12: 2**40, 10**15: 2**50}.get(unit, 1)
-    return float(said[1]) * (binary if said[3] else unit)
-
-
 def seconds(text: str) -> float:
     """Parse a number of seconds above zero."""
     try:
@@ -357,9 +157,16 @@ def seconds(text: str) -> float:
     return value
 
 
+def duration(text: str) -> dt.timedelta:
+    """Parse a duration in one unit, such as 12h."""
+    named = re.fullmatch(r"(\d{1,9})([smhd])", text)
+    if not named:
+        raise argparse.ArgumentTypeError(f"a time is a whole number and s, m, h or d, such as 12h; got {text!r}")
+    return dt.timedelta(seconds=int(named[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[named[2]])
+
+
 def at_least_one(text: str) -> int:
-    number = at_least_zero(text)
-    if not number:
+    if not (number := at_least_zero(text)):
         raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed; got {text!r}")
     return number
 
@@ -368,3 +175,129 @@ def at_least_zero(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"a whole number from 0 on is needed; got {text!r}")
     return int(text)
+
+
+# -- arguments of several commands -------------------------------------------------------------------------------------
+
+STORAGE = many(
+    "--storage-option",
+    "KEY=VALUE",
+    "an option of the object store, such as region=eu-west-1 or endpoint=...",
+    type=pair,
+)
+LOCATION = option("--index-location", "FOLDER", "folder that holds the indexes; beside each table where not given")
+NAMESPACE = option(
+    "--namespace",
+    "NAME",
+    "indexes of their own name space, of a team say; others do not see them. Default: the common ones",
+)
+OPENING = group(
+    "opening the table",
+    many("--root", "PATH", "one more file, folder or pattern of the same table of plain files"),
+    flag(
+        "--trust-index",
+        "of plain files: do not list the folder, as nothing has changed since an index was created or refreshed",
+    ),
+    option("--format", None, "the table's format; detected where not given", choices=[*NAMED, FILES]),
+    many("--option", "KEY=VALUE", "an option of the reader, such as header=true or delimiter=';'", type=pair),
+    STORAGE,
+    LOCATION,
+    NAMESPACE,
+    flag("--confine", "refuse files of the table that lie outside of its folder, links too"),
+    many("--confine-to", "FOLDER", "the same, but for files below FOLDER"),
+    option(
+        "--catalog",
+        "NAME",
+        "an Iceberg catalog as pyiceberg is configured for it; TABLE is then the name in the catalog, such as"
+        " db.flights",
+    ),
+)
+_TABLE = (
+    "path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files; plain files by a"
+    " quoted pattern too: '/data/2024-*/part-*.parquet'"
+)
+TABLE = all_of(word("TABLE", _TABLE), OPENING)
+TABLE_IF_ANY = all_of(word("TABLE", _TABLE, nargs="?"), OPENING)
+INDEX = word("NAME", "the index, by the name it was created with")
+CATALOG_OPTION = many(
+    "--catalog-option", "KEY=VALUE", "a property of the catalog, such as type=rest or uri=...", type=pair
+)
+PREDICATE = word("PREDICATE", "a SQL condition as behind WHERE, in one argument: \"dep_delay > 60 AND dest = 'SEA'\"")
+ANY_PREDICATE = word("PREDICATE", "a SQL condition as behind WHERE; none: every row", nargs="?")
+WHERE = many("--where", "PREDICATE", "a SQL condition as behind WHERE, in one argument: one for each query")
+QUERIES = many(
+    "--queries",
+    "FILE",
+    "a workload: a file of SQL statements (.sql), a file or a pipe of one in each line, an event log of Spark, or a"
+    " folder of them",
+)
+AS = many(
+    "--as",
+    "NAME",
+    "a name that TABLE has in SQL, as db.flights; without it the last part of its path",
+    dest="called",
+)
+SINCE = option("--since", "TIME", "only queries so recent: such as 12h, 7d; default: all", type=duration)
+SAMPLE = option(
+    "--sample",
+    "SHARE",
+    "the files that are read may have this share of the table's bytes; 0: none is read, and only what the log tells is"
+    " known. Default: 0.01, of a table of up to 32 MB all; never more than 64 files of a larger one",
+    type=value_of("whatif", "sample"),
+)
+VERSION = group(
+    "which version of the table (time travel; default: as it is now)",
+    one_of(
+        option(
+            "--version",
+            "V",
+            "a Delta version number, an Iceberg snapshot id, branch or tag, or a listing of plain files that an index"
+            " remembers (`metaindex indexes TABLE NAME` lists those)",
+        ),
+        option("--timestamp", "T", "the version that was current then: ISO 8601, UTC where it names no zone"),
+    ),
+)
+INDEXES = group(
+    "which indexes",
+    one_of(
+        many("--index", "NAME", "use only this index; default: all that can help", default=None),
+        flag("--no-indexes", "use none: what the table's own log and partitions prove, to compare"),
+    ),
+)
+AT = all_of(VERSION, INDEXES)
+QUERY_LOG = option(
+    "--query-log",
+    None,
+    "note this query beside the indexes, with the values in its condition kept, hashed (by the salt of"
+    " METAINDEX_QUERY_LOG_SALT) or left out; default: as METAINDEX_QUERY_LOG says, else off",
+    choices=["kept", "hashed", "left out", "off"],
+)
+_BUILDERS = ["spark", "local"]
+BUILDER = option(
+    "--builder",
+    None,
+    "who reads the files: spark (PySpark, for very large tables) or local (this process, no Java); default: local, but"
+    " for covering indexes, which Spark builds",
+    choices=_BUILDERS,
+)
+MERGING_BUILDER = option(
+    "--builder",
+    None,
+    "who merges the rows of covering indexes: spark (tasks of PySpark) or local (threads of this process, no Java;"
+    " default); what else an index has is merged without Spark",
+    choices=_BUILDERS,
+)
+FILES_READ = option(
+    "--files",
+    "N",
+    "read so many data files whole and compare what the index says of them, spread over the table; default: 20; all:"
+    " every one; 0: none",
+    type=value_of("verify", "files"),
+    default=20,
+)
+EXACT = flag("--exact", "read the row groups that may hold it, leave out those that do not, and count the live rows")
+
+
+def asked_at(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the version and the indexes that were asked for, as the methods of `Table` take them."""
+    return {"version": args.version, "timestamp": args.timestamp, "indexes": args.index}

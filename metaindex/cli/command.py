@@ -8,17 +8,23 @@ from dataclasses import dataclass
 
 from metaindex.core import Output
 
+from .arguments import Part
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """`line` stands in the list of commands, `about` (with the terms explained) and `examples` in the command's own
-    help. `run` returns the exit code; what goes wrong it raises. `more`: arguments that it takes time to find, for
-    which only the command itself is made to wait."""
+    help. `run` returns the exit code; what goes wrong it raises. `also`: names that it had, which are not listed."""
 
     name: str
     line: str
     about: str
     examples: tuple[str, ...]
-    arguments: Callable[[argparse.ArgumentParser], None]
+    parts: tuple[Part, ...]
     run: Callable[[argparse.Namespace, Output], int]
-    more: Callable[[argparse.ArgumentParser], None] | None = None
+    also: tuple[str, ...] = ()
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments to a parser."""
+        for part in self.parts:
+            part(parser)

@@ -5,70 +5,49 @@ from __future__ import annotations
 import argparse
 import signal
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core import Output
-from metaindex.statements import in_options, part_in_options
+from metaindex.core import ArgumentError, Config, Output
+from metaindex.statements import in_options
 
-from . import arguments
-from .arguments import DONE
+from .arguments import (
+    CATALOG_OPTION,
+    DONE,
+    LOCATION,
+    NAMESPACE,
+    QUERIES,
+    SINCE,
+    STORAGE,
+    at_least_one,
+    flag,
+    group,
+    option,
+    seconds,
+    word,
+)
 from .command import Command
-from .opening import each_warning_once
+from .opening import each_warning_once, write_parts
 from .progress import Progress
 
 if TYPE_CHECKING:
     from metaindex.ops import Lake
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    arguments.lake(parser)
-    page = parser.add_argument_group("a page for a browser")
-    page.add_argument("--html", metavar="FILE", help="write the page, such as lake.html")
-    page.add_argument(
-        "--reports",
-        metavar="FOLDER",
-        help="make a page of each table (metaindex report) in this folder, beside the lake's page, which links to it",
-    )
-    page.add_argument("--overwrite", action="store_true", help="FILE may be another file than a page of ours")
-    parser.add_argument(
-        "--queries",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help=f"{arguments.WORKLOAD}; indexes are recommended for the tables that it names. Can be repeated",
-    )
-    parser.add_argument(
-        "--since",
-        type=arguments.duration,
-        metavar="TIME",
-        help="what indexes left out of queries so recent: such as 30d; default: all that are noted",
-    )
-    parser.add_argument("--no-layout", action="store_true", help="do not measure how files lie")
-    parser.add_argument("--watch", action="store_true", help="look again and again, until stopped")
-    parser.add_argument(
-        "--every",
-        type=arguments.seconds,
-        default=60.0,
-        metavar="SECONDS",
-        help="with --watch: from one look to the next, longer where a look takes longer; default: 60",
-    )
-
-
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.core import ArgumentError
-
     if (args.reports or args.overwrite) and not args.html:
         raise ArgumentError("--reports and --overwrite are for the page; none is written; name it by --html FILE")
     if not args.watch:
         _look(args, out)
         return DONE
     over = threading.Event()
-    with _until_signal(over):
-        while not over.is_set():
+    before = signal.signal(signal.SIGTERM, lambda number, frame: over.set())
+    try:
+        while not over.is_set():  # SIGTERM ends the waiting; Ctrl-C a look that is under way, too
             lake = _look(args, out)
             over.wait(max(args.every, lake.seconds))
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return DONE
 
 
@@ -78,9 +57,9 @@ def _look(args: argparse.Namespace, out: Output) -> Lake:
     with each_warning_once(), Progress() as progress:
         lake = open_lake(
             args.place,
-            catalog=arguments.catalog_properties(args),
+            catalog=dict(args.catalog_option) or None,
             storage_options=dict(args.storage_option),
-            config=arguments.lake_config(args),
+            config=Config(index_location=args.index_location, namespace=args.namespace),
             since=args.since,
             layout=not args.no_layout,
             queries=[*map(Path, args.queries)] or None,
@@ -92,8 +71,7 @@ def _look(args: argparse.Namespace, out: Output) -> Lake:
             done = lake.report(args.html, reports=args.reports, overwrite=args.overwrite, progress=progress)
             out.say(f"metaindex: {done.path} written, {done.size_bytes:,} bytes")
     out.data(_in_options(lake.to_json()))
-    for part in () if out.json else lake.shown:
-        out.write(part_in_options(part))
+    write_parts(() if out.json else lake.shown, out)
     return lake
 
 
@@ -105,20 +83,6 @@ def _in_options(told: dict[str, object]) -> dict[str, object]:
         for table in tables
     ]
     return {**told, "tables": said}
-
-
-class _until_signal:  # noqa: N801 - a context
-    """Inside, SIGTERM ends the waiting; Ctrl-C a look that is under way, too."""
-
-    def __init__(self, over: threading.Event) -> None:
-        self._over = over
-        self._before: Callable[..., object] | int | None = None
-
-    def __enter__(self) -> None:
-        self._before = signal.signal(signal.SIGTERM, lambda number, frame: self._over.set())
-
-    def __exit__(self, *raised: object) -> None:
-        signal.signal(signal.SIGTERM, self._before)
 
 
 COMMAND = Command(
@@ -142,6 +106,50 @@ keeps the indexes of all tables fresh.""",
         "metaindex lake catalog: --catalog-option type=rest --catalog-option uri=https://catalog.example.com",
         "metaindex lake /lake --html /srv/www/lake.html --watch --every 600",
     ),
-    _arguments,
+    (
+        word("ROOT|CATALOG", "a folder or URI with tables below it, or catalog:NAME", "place"),
+        group(
+            "opening the lake",
+            CATALOG_OPTION,
+            STORAGE,
+            LOCATION,
+            NAMESPACE,
+            option(
+                "--timeout",
+                "SECONDS",
+                "how long one table, or one namespace, may take to answer; default: 30",
+                type=seconds,
+                default=30.0,
+            ),
+            option(
+                "--most-folders",
+                "N",
+                "tables are looked for in so many folders; default: 100000",
+                type=at_least_one,
+                default=100_000,
+            ),
+        ),
+        group(
+            "a page for a browser",
+            option("--html", "FILE", "write the page, such as lake.html"),
+            option(
+                "--reports",
+                "FOLDER",
+                "make a page of each table (metaindex report) in this folder; the lake's page links to it",
+            ),
+            flag("--overwrite", "FILE may be another file than a page of ours"),
+        ),
+        QUERIES,
+        SINCE,
+        flag("--no-layout", "do not measure how files lie"),
+        flag("--watch", "look again and again, until stopped"),
+        option(
+            "--every",
+            "SECONDS",
+            "with --watch: from one look to the next, longer where a look takes longer; default: 60",
+            type=seconds,
+            default=60.0,
+        ),
+    ),
     _run,
 )

@@ -13,114 +13,76 @@ from metaindex.core import FormatError, MetaIndexError, Output, one_line
 from metaindex.statements import in_options
 from metaindex.table import hint
 
-from . import (
-    advise,
-    clean,
-    clustering,
-    completion,
-    count,
-    create,
-    demo,
-    diff,
-    doctor,
-    explain,
-    history,
-    indexes,
-    lake,
-    lifecycle,
-    locate,
-    optimize,
-    prune,
-    queries,
-    refresh,
-    repair,
-    report,
-    savings,
-    scan,
-    search,
-    sql,
-    verify,
-    watch,
-    whatif,
-)
-from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnderstood, Parser, near
+from . import advice, lake, machine, queries, sql, tables, verbs, watch
+from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnderstood, Parser, flag, group, near
 from .command import Command
 from .defaults import applied
 from .opening import each_warning_once
 
 COMMANDS: tuple[Command, ...] = (
-    create.COMMAND,
-    refresh.COMMAND,
-    optimize.COMMAND,
-    indexes.COMMAND,
-    history.COMMAND,
-    verify.COMMAND,
-    repair.COMMAND,
+    verbs.CREATE,
+    verbs.REFRESH,
+    verbs.OPTIMIZE,
+    tables.INDEXES,
+    tables.HISTORY,
+    verbs.VERIFY,
+    verbs.REPAIR,
     watch.COMMAND,
-    prune.COMMAND,
-    scan.COMMAND,
-    count.COMMAND,
-    locate.COMMAND,
-    search.COMMAND,
-    explain.COMMAND,
-    clustering.COMMAND,
-    whatif.COMMAND,
-    advise.COMMAND,
-    queries.COMMAND,
-    savings.COMMAND,
-    report.COMMAND,
+    queries.PRUNE,
+    queries.SCAN,
+    queries.COUNT,
+    queries.LOCATE,
+    queries.SEARCH,
+    queries.EXPLAIN,
+    advice.CLUSTERING,
+    advice.WHATIF,
+    advice.RECOMMEND,
+    tables.QUERIES,
+    tables.SAVINGS,
+    advice.REPORT,
     lake.COMMAND,
-    diff.COMMAND,
-    lifecycle.DISABLE,
-    lifecycle.ENABLE,
-    lifecycle.DELETE,
-    lifecycle.RESTORE,
-    lifecycle.CANCEL,
-    lifecycle.VACUUM,
-    clean.COMMAND,
+    queries.DIFF,
+    verbs.DISABLE,
+    verbs.ENABLE,
+    verbs.DROP,
+    verbs.RESTORE,
+    verbs.CANCEL,
+    verbs.VACUUM,
+    verbs.CLEAN,
     sql.COMMAND,
-    doctor.COMMAND,
-    completion.COMMAND,
-    demo.COMMAND,
+    machine.DOCTOR,
+    machine.COMPLETION,
+    machine.DEMO,
 )
 
 _MEANT = {
-    "drop": "delete",
-    "remove": "delete",
-    "rm": "delete",
-    "undelete": "restore",
-    "list": "indexes",
-    "ls": "indexes",
-    "show": "indexes",
-    "add": "create",
-    "build": "create",
-    "update": "refresh",
-    "query": "scan",
-    "select": "scan",
-    "read": "scan",
-    "head": "scan --limit",
-    "aggregate": "count --sum",
-    "sum": "count --sum",
-    "min": "count --min",
-    "max": "count --max",
-    "distinct": "count --count-distinct",
-    "group": "count --by",
-    "describe": "indexes",
-    "info": "indexes",
-    "status": "indexes",
-    "log": "history",
-    "reindex": "refresh --mode full",
-    "rebuild": "refresh --mode full",
-    "erase": "clean --erase",
-    "purge": "vacuum",
-    "compact": "optimize",
-    "check": "verify",
-    "find": "locate",
-    "what-if": "whatif",
-    "estimate": "whatif",
-    "recommend": "advise",
+    "drop": "remove rm",
+    "restore": "undelete undrop",
+    "indexes": "list ls show describe info status",
+    "create": "add build",
+    "refresh": "update",
+    "refresh --mode full": "reindex rebuild",
+    "scan": "query select read",
+    "scan --limit": "head",
+    "count --sum": "aggregate sum",
+    "count --min": "min",
+    "count --max": "max",
+    "count --count-distinct": "distinct",
+    "count --by": "group",
+    "history": "log",
+    "clean --erase": "erase",
+    "vacuum": "purge",
+    "optimize": "compact",
+    "verify": "check",
+    "locate": "find",
+    "whatif": "what-if estimate",
 }
 """What other programs call our commands."""
+_OUTPUT = group(
+    "output",
+    flag("--json", "one JSON value on stdout, for machines; an error too"),
+    flag("--debug", "show the traceback of an error"),
+)
 
 _ABOUT = """One index over Delta, Iceberg and plain Parquet, CSV and JSON tables: read only the files that can match.
 
@@ -150,7 +112,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name may not fit the terminal's encoding
-    parser = _parser(words)
+    name = words[0] if words else ""
+    parser = _parser(name, whole=name == machine.COMPLETION.name)
     try:
         if not words or words == ["help"]:
             parser.print_help()
@@ -221,7 +184,8 @@ def _open_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-def _parser(words: Sequence[str]) -> Parser:
+def _parser(name: str = "", *, whole: bool = False) -> Parser:
+    """Return the parser. Only the command of this name has its arguments, or each if it is `whole`: some take time."""
     from metaindex import __version__
 
     parser = Parser(
@@ -235,42 +199,43 @@ def _parser(words: Sequence[str]) -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
     for command in COMMANDS:
         examples = "\n".join(f"  {line}" for line in command.examples)
-        of_command = commands.add_parser(
-            command.name,
-            help=command.line,
-            description=command.about,
-            epilog=f"examples:\n{examples}\n\n{EXIT_CODES}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        command.arguments(of_command)
-        if command.more is not None and words[:1] == [command.name]:
-            command.more(of_command)
-        group = of_command.add_argument_group("output")
-        group.add_argument("--json", action="store_true", help="one JSON value on stdout, for machines; an error too")
-        group.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        of_command.set_defaults(command=command, whole=parser)
+        for called in (command.name, *(also for also in command.also if also == name)):
+            of_command = commands.add_parser(
+                called,
+                help=command.line,
+                description=command.about,
+                epilog=f"examples:\n{examples}\n\n{EXIT_CODES}",
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+                allow_abbrev=False,
+            )
+            if called == name or whole:
+                command.arguments(of_command)
+            _OUTPUT(of_command)
+            of_command.set_defaults(command=command, whole=parser)
     return parser
 
 
 def _help_asked(words: list[str]) -> list[str]:
     """`help COMMAND` asks for what `COMMAND --help` does."""
-    known = {command.name for command in COMMANDS}
-    return [words[1], "--help"] if words[:1] == ["help"] and len(words) > 1 and words[1] in known else words
+    return [words[1], "--help"] if words[:1] == ["help"] and len(words) > 1 and words[1] in _known() else words
+
+
+def _known() -> list[str]:
+    return [name for command in COMMANDS for name in (command.name, *command.also)]
 
 
 def _check_command(parser: Parser, words: Sequence[str]) -> None:
     """Report a wrong or misplaced command in a line. Options of the main parser stand before it."""
-    known = [command.name for command in COMMANDS]
     first = words[0]
     if first in ("--json", "--debug") and len(words) > 1:
         parser.error(f"{first} stands behind the command: metaindex {words[1]} {first} ...")
-    if first.startswith("-") or first in known:
+    if first.startswith("-") or first in _known():
         return
-    if len(words) > 1 and words[1] in known:
+    if len(words) > 1 and words[1] in _known():
         parser.error(f"the command comes first: metaindex {words[1]} {first} ...")
-    meant = _MEANT.get(first.lower())
-    hint = (f"did you mean {meant!r}?" if meant else near(first, known)) or f"the commands are {', '.join(known)}"
+    listed = [command.name for command in COMMANDS]
+    meant = next((command for command, others in _MEANT.items() if first.lower() in others.split()), None)
+    hint = (f"did you mean {meant!r}?" if meant else near(first, listed)) or f"the commands are {', '.join(listed)}"
     parser.error(f"there is no command {first!r}; {hint}")
 
 

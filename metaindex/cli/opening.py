@@ -1,4 +1,4 @@
-"""Opening a table from the words of a command line."""
+"""Tables opened from the words of a command line, and answers written."""
 
 from __future__ import annotations
 
@@ -6,42 +6,47 @@ import argparse
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from metaindex.core import Output, QueryLog
+from metaindex.core import Config, Output, QueryLog, Tabular, TextTable
+from metaindex.statements import in_options
+
+from .arguments import DONE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.index import Builder, MergedPiece, Progress, RowMerge
+    from metaindex.index import Builder, MergedPiece, Outcome, Progress, RowMerge
     from metaindex.table import Table
 
 _WORDS = {"true": True, "false": False}
 
 
 def open_from(
-    arguments: argparse.Namespace, spark: Callable[[], SparkSession] | None = None, path: str | None = None
+    args: argparse.Namespace, spark: Callable[[], SparkSession] | None = None, path: str | None = None
 ) -> Table:
     """The table that TABLE (or `path`) and its options name. Starts no JVM."""
-    from metaindex import Config, open_table
+    from metaindex.formats import configured_catalog
+    from metaindex.table import open_table
 
-    options: dict[str, object] = {key: _WORDS.get(value.lower(), value) for key, value in arguments.option}
+    options: dict[str, object] = {key: _WORDS.get(value.lower(), value) for key, value in args.option}
     config = Config(
-        index_location=arguments.index_location,
-        namespace=arguments.namespace,
-        use_indexes=not getattr(arguments, "no_indexes", False),
-        confine=arguments.confine,
-        confine_to=tuple(arguments.confine_to),
-        query_log=_query_log(getattr(arguments, "query_log", None)),
+        index_location=args.index_location,
+        namespace=args.namespace,
+        use_indexes=not getattr(args, "no_indexes", False),
+        confine=args.confine,
+        confine_to=tuple(args.confine_to),
+        query_log=_query_log(getattr(args, "query_log", None)),
     )
     return open_table(
-        path or ([arguments.table, *arguments.root] if arguments.root else arguments.table),
-        format=arguments.format,
-        catalog=_catalog(arguments.catalog),
-        storage_options=dict(arguments.storage_option),
+        path or ([args.table, *args.root] if args.root else args.table),
+        format=args.format,
+        catalog=None if args.catalog is None else configured_catalog(args.catalog),
+        storage_options=dict(args.storage_option),
         spark=spark,
         config=config,
-        trust_index=arguments.trust_index,
+        trust_index=args.trust_index,
         **options,
     )
 
@@ -52,17 +57,12 @@ def _query_log(word: str | None) -> QueryLog | bool | None:
     return QueryLog(word)  # type: ignore[arg-type]  # one of the choices
 
 
-def open_to_build(arguments: argparse.Namespace, out: Output) -> tuple[Table, str]:
+def open_to_build(args: argparse.Namespace, out: Output) -> tuple[Table, Any]:
     """Return the table and the builder's name. Spark is started, with a message, once there is something to build."""
-    return open_from(arguments, lambda: start_spark(out)), chosen_builder(arguments)
+    return open_from(args, lambda: start_spark(out)), args.builder or "default"
 
 
-def chosen_builder(arguments: argparse.Namespace) -> str:
-    """Return the value of --builder, or the default."""
-    return arguments.builder or "default"
-
-
-def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
+def merging_builder(args: argparse.Namespace, out: Output) -> Builder:
     """Return the builder that merges rows. It starts Spark only for rows of covering indexes: most merges have none."""
     from metaindex.index import LocalBuilder
 
@@ -72,7 +72,7 @@ def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
 
             return SparkBuilder(start_spark(out)).merge_rows(merge, progress)
 
-    return OnDemand() if chosen_builder(arguments) == "spark" else LocalBuilder()
+    return OnDemand() if args.builder == "spark" else LocalBuilder()
 
 
 def start_spark(out: Output) -> SparkSession:
@@ -81,14 +81,6 @@ def start_spark(out: Output) -> SparkSession:
 
     out.say("metaindex: starting Spark, which takes some seconds")
     return quiet_session("metaindex")
-
-
-def _catalog(name: str | None) -> object:
-    if name is None:
-        return None
-    from metaindex.formats import configured_catalog
-
-    return configured_catalog(name)
 
 
 @contextmanager
@@ -109,3 +101,50 @@ def each_warning_once() -> Iterator[None]:
         yield
     finally:
         logger.removeFilter(is_new)
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+class Answer(Protocol):
+    """An answer of a method of `Table`."""
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]: ...
+    def to_json(self) -> Any: ...
+
+
+def write(answer: Answer, out: Output) -> int:
+    """Write an answer whole, for people or for machines."""
+    out.data(answer.to_json())
+    write_parts(answer.shown if not out.json else (), out)
+    return DONE
+
+
+def write_parts(parts: Sequence[str | Tabular], out: Output) -> None:
+    """Write texts and tables, with options in place of Python's arguments. Lines of Python stay as they are."""
+    for part in parts:
+        if isinstance(part, TextTable):
+            out.table(part.columns, [[*map(in_options, row)] for row in part.rows])
+        else:
+            text = str(part)
+            out.write(text if "mi.open_table(" in text else in_options(text))
+
+
+def report(outcome: Outcome, out: Output) -> int:
+    """Write what a verb did to an index."""
+    entry, notes = outcome.entry, tuple(map(in_options, outcome.notes))
+    out.data(
+        {
+            "index": outcome.index,
+            "operation": outcome.operation,
+            "changed": outcome.changed,
+            "state": entry.state.value,
+            "entry": entry.id,
+            "files": entry.content.versions[-1].files if entry.content.versions else 0,
+            "size_bytes": sum(run.size_bytes for run in entry.content.runs),
+            "notes": notes,
+        }
+    )
+    out.write(str(replace(outcome, notes=notes)))
+    return DONE

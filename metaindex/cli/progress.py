@@ -96,3 +96,10 @@ class Progress:
             self._tasks[what] = self._bar.add_task(one_line(what), total=total)
         if done is not None:
             self._bar.update(self._tasks[what], completed=done, total=total)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Report, inside, work that cannot count its steps."""
+    with Progress() as progress, progress.during(what):
+        yield

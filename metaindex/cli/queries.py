@@ -1,82 +1,448 @@
-"""`metaindex queries TABLE`: which queries were noted, and what did they read?"""
+"""The commands that ask a table: prune, scan, count, locate, search, explain, diff, clustering."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, Output
+from metaindex.core import Column, Output, cell, counted, json_value, rows_of
+from metaindex.statements import in_options
 
 from . import arguments
-from .arguments import DONE
+from .arguments import ANY_PREDICATE, AT, DONE, EXACT, PREDICATE, QUERY_LOG, TABLE, asked_at, flag, option
 from .command import Command
-from .opening import open_from
+from .opening import open_from, write_parts
+from .progress import Progress, busy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from metaindex.formats import FileTable
+    from metaindex.query import Answer, PruneResult, Scan
+
+_SHOWN = 20
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    arguments.table(parser)
-    parser.add_argument(
-        "--since", type=arguments.duration, metavar="TIME", help="only queries so recent: such as 12h, 7d; default: all"
-    )
-    parser.add_argument(
-        "--clean", action="store_true", help="remove what is too old or too much, and merge small files, in its place"
-    )
-    parser.add_argument(
-        "--keep", type=arguments.duration, metavar="TIME", help="with --clean: how old queries may be; default: 90d"
-    )
-    parser.add_argument(
-        "--keep-bytes",
-        type=arguments.at_least_zero,
-        metavar="N",
-        help="with --clean: how large the log may be; default: 67108864",
-    )
+# -- prune -------------------------------------------------------------------------------------------------------------
 
 
-def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.query import clean_query_log, logged_queries, setting_of, summary
-    from metaindex.table import handle_of
-
-    if not args.clean and (args.keep is not None or args.keep_bytes is not None):
-        raise ArgumentError("--keep and --keep-bytes say what --clean leaves; it is not given; add --clean")
-    if args.clean and args.since is not None:
-        raise ArgumentError(
-            "--since chooses queries to show, and --clean shows none; say --keep TIME, or leave one out"
-        )
-    table = open_from(args)
-    handle = handle_of(table)
-    if args.clean:
-        setting = setting_of(handle)
-        if args.keep is not None:
-            setting = replace(setting, keep_days=args.keep.total_seconds() / 86400)
-        if args.keep_bytes is not None:
-            setting = replace(setting, keep_bytes=args.keep_bytes)
-        cleaned = clean_query_log(handle, setting)
-        out.data(cleaned.to_json())
-        out.write(str(cleaned))
-        for left in cleaned.left:
-            out.write(f"left as it is: {left}")
+def _prune(args: argparse.Namespace, out: Output) -> int:
+    result = open_from(args).prune(args.predicate, **asked_at(args))
+    if args.paths and not out.json:
+        if paths := result.paths:
+            out.exact(paths)
         return DONE
-    told = summary(table.path, logged_queries(handle, args.since))
-    out.data(told.to_json())
-    for part in told.shown if not out.json else ():
-        out.write(str(part))
+    out.data(result.to_json())
+    if not out.json:
+        _write_pruned(result, out)
     return DONE
 
 
-COMMAND = Command(
-    "queries",
-    "which queries were noted, how often, and what did they read?",
-    """Groups the queries of the table's query log by what they have in common: their condition, values apart. "helped"
-counts those of which an index left files out, or was read in the table's place; files and bytes are sums, and
-"planning ms" is the mean time that metaindex took to answer.
+def _write_pruned(result: PruneResult, out: Output) -> None:
+    from metaindex.query import human_bytes
 
-Queries are noted where that is switched on: Config(query_log=True) in Python, METAINDEX_QUERY_LOG=kept in the
-environment, --query-log kept for one command, spark.metaindex.queryLog=kept in a Spark session.""",
+    out.write(
+        f"{result.table} ({result.format}) at version {result.version}, planned in {result.seconds * 1000:.1f} ms"
+    )
+    out.write(
+        f"read {result.kept_files:,} of {result.total_files:,} files, "
+        f"{human_bytes(result.kept_bytes)} of {human_bytes(result.total_bytes)}"
+    )
+    for text in result.not_understood:
+        out.write(f"no index answers, so it keeps every file: {text}")
+    if result.indexes:
+        out.write()
+        out.table(
+            _columns("index", "dropped>", "by columns", "reads>", "read>", "remark"),
+            [
+                [
+                    index.name,
+                    f"{index.dropped_files:,}" if index.used else "-",
+                    ", ".join(index.columns) or "-",
+                    f"{index.reads:,}",
+                    human_bytes(index.bytes_read),
+                    in_options(index.reason if index.used else f"not used: {index.reason}"),
+                ]
+                for index in result.indexes
+            ],
+        )
+    out.write()
+    shown = result.files.table.slice(0, _SHOWN)
+    out.table(
+        _columns("kept file", "size>", "rows>", "partition"),
+        [
+            [
+                row["path"],
+                human_bytes(row["size_bytes"]),
+                "not known" if row["record_count"] is None else f"{row['record_count']:,}",
+                row["partition"],
+            ]
+            for row in shown.select(["path", "size_bytes", "record_count", "partition"]).to_pylist()
+        ],
+    )
+    if result.kept_files > _SHOWN:
+        out.write(f"... and {result.kept_files - _SHOWN:,} more; --paths lists all")
+
+
+def _columns(*titles: str) -> list[Column]:
+    """Return columns; `>` behind a title puts them to the right."""
+    return [Column(title.rstrip(">"), right=title.endswith(">")) for title in titles]
+
+
+PRUNE = Command(
+    "prune",
+    "which files can hold rows that match a predicate?",
+    """Says which files of a table must be read for a predicate. A file is dropped only where an index (or the table's
+own log) proves that no row in it can match; what is not proved is kept. No data file is read.""",
     (
-        "metaindex queries lake/flights",
-        "metaindex queries lake/flights --since 7d --json",
-        "metaindex queries lake/flights --clean --keep 30d",
+        'metaindex prune lake/flights "dep_delay > 1000"',
+        "metaindex prune lake/flights \"tailnum = 'N14228' AND month = 1\" --paths | xargs -d '\\n' ls -l",
+        'metaindex prune lake/flights "dep_delay > 1000" --version 3',
+        "metaindex prune lake/flights \"origin IN ('JFK', 'LGA')\" --timestamp 2026-01-31T12:00:00 --json",
+        'metaindex prune lake/flights "dep_delay > 1000" --no-indexes     what the table alone can prove',
     ),
-    _arguments,
-    _run,
+    (TABLE, PREDICATE, flag("--paths", "write only the paths of the kept files, one a line"), AT, QUERY_LOG),
+    _prune,
+)
+
+
+# -- scan --------------------------------------------------------------------------------------------------------------
+
+
+def _limit(text: str) -> int:
+    """Parse a limit, or "all", which is 0 internally; 0 itself is refused, as in SQL it means no row."""
+    if text.lower() == "all":
+        return 0
+    try:
+        return arguments.at_least_one(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"a limit is a number of rows from 1 on, or all; got {text!r}; leave it out for {_SHOWN} rows, say all for"
+            " every row, or --count for how many there are"
+        ) from None
+
+
+def _scan(args: argparse.Namespace, out: Output) -> int:
+    from .saving import check_target, save
+
+    table = open_from(args)
+    if args.output is not None:
+        check_target(args.output, table.path, args.overwrite)
+    limit = args.limit if args.limit is not None else (0 if args.output or args.count else _SHOWN)
+    scan = table.scan(args.predicate, args.columns, limit=limit or None, **asked_at(args))
+    with Progress() as progress:
+        batches = _watched(scan, progress)
+        if args.count:
+            count = sum(batch.num_rows for batch in batches)
+            out.data({"rows": count, **_files(scan)})
+            out.write(f"{count}")
+        elif args.output is not None:
+            count = save(args.output, scan.schema, batches)
+            out.data({"rows": count, "output": args.output, **_files(scan)})
+            out.write(f"{counted(count, 'row')} written to {args.output}")
+        else:
+            _write_rows(batches, scan, limit, out)
+    return DONE
+
+
+def _watched(scan: Scan, progress: Progress) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    for batch in scan.to_batches():
+        rows += batch.num_rows
+        progress("rows read", rows, rows)
+        yield batch
+
+
+def _write_rows(batches: Iterator[pa.RecordBatch], scan: Scan, limit: int, out: Output) -> None:
+    import pyarrow as pa
+
+    table, files = pa.Table.from_batches(batches, schema=scan.schema), _files(scan)
+    rows = rows_of(table) if table.num_columns else []
+    names = table.column_names
+    out.data({"columns": names, "rows": [{k: json_value(v) for k, v in row.items()} for row in rows], **files})
+    if out.json:
+        return
+    right = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in table.schema.types]
+    out.table(
+        [Column(name, right=r) for name, r in zip(names, right, strict=True)],
+        [[cell(row[name]) for name in names] for row in rows],
+    )
+    more = ", there may be more (--limit)" if limit and table.num_rows == limit else ""
+    kept = f"{files['kept_files']:,} of {files['total_files']:,} files may hold such rows"
+    out.say(f"{counted(table.num_rows, 'row')}{more}; {kept}")
+
+
+def _files(scan: Scan) -> dict[str, int]:
+    total = len(scan.snapshot.files) if scan.result is None else scan.result.total_files
+    return {"kept_files": len(scan.file_rows), "total_files": total}
+
+
+SCAN = Command(
+    "scan",
+    "read the rows that match, from the kept files only",
+    """Reads the rows that match a predicate: the indexes say which files can hold any, only those are read, rows
+deleted in the table are left out, and the predicate is applied again. The answer is the one that a full read gives.""",
+    (
+        'metaindex scan lake/flights "dep_delay > 1000"',
+        'metaindex scan lake/flights "dep_delay > 1000" --columns tailnum,dep_delay --limit 5',
+        "metaindex scan lake/flights \"dest = 'ABQ'\" --output abq.parquet",
+        "metaindex scan lake/flights \"date(time_hour) = '2013-03-01' AND lower(dest) = 'abq'\"",
+        'metaindex scan lake/flights "dep_delay > 1000" --version 3 --count',
+    ),
+    (
+        TABLE,
+        ANY_PREDICATE,
+        option("--columns", "A,B", "only these columns; default: all", type=arguments.names),
+        option(
+            "--limit",
+            "N|all",
+            f"stop after N rows, from 1 on; all: every row; default: {_SHOWN}, and all with --output or --count",
+            type=_limit,
+        ),
+        flag("--count", "only count the rows"),
+        option("--output", "FILE", "write the rows to FILE: .parquet, .csv or .jsonl"),
+        flag("--overwrite", "--output may replace a file"),
+        AT,
+        QUERY_LOG,
+    ),
+    _scan,
+)
+
+
+# -- count, locate, search, explain ------------------------------------------------------------------------------------
+
+_AGGREGATES = {
+    "--min": "the least value of",
+    "--max": "the greatest value of",
+    "--sum": "the sum of",
+    "--count-distinct": "how many different values have",
+    "--approx-distinct": "about how many different values have",
+}
+
+
+def _count(args: argparse.Namespace, out: Output) -> int:
+    with busy("counting"):
+        found = open_from(args).aggregate(
+            count=True,
+            min=args.min,
+            max=args.max,
+            sum=args.sum,
+            count_distinct=args.count_distinct,
+            approx_distinct=args.approx_distinct,
+            where=args.predicate,
+            group_by=args.by,
+            **asked_at(args),
+        )
+    out.data(found.to_json())
+    if out.json:
+        return DONE
+    answer = found.answer
+    if found.table.num_columns == 1:
+        out.write(str(found.table.column(0)[0].as_py()))
+    elif answer.table is not None:
+        out.table(answer.table.columns, answer.table.rows)
+    for sentence in (*answer.left_out, *answer.sentences):
+        out.say(in_options(sentence))
+    return DONE
+
+
+def _of_columns(name: str, text: str) -> arguments.Part:
+    return option(name, "A,B", text, type=arguments.names, default=())
+
+
+COUNT = Command(
+    "count",
+    "how many rows match, with few files opened",
+    """Counts the rows that match a predicate. Files of which every row matches are answered from metadata, without
+being opened; only those at the border are read, and those with deletes where nothing says how many. With --min and
+--max also the least and greatest value of columns, with --sum their sum (which reads them, unless an index has --sums
+of them), with --count-distinct how many different values they have (likewise, unless an index has --value-list of
+them), with --approx-distinct about how many (by --sketches), with --by for each value of columns. But for
+--approx-distinct the answer is the one that a full read gives.""",
+    (
+        'metaindex count lake/flights "dep_delay > 1000"',
+        "metaindex count lake/flights --by origin --max time_hour",
+        'metaindex count lake/flights "month = 3" --version 3 --json',
+    ),
+    (
+        TABLE,
+        ANY_PREDICATE,
+        *(_of_columns(name, f"{what} these columns, too") for name, what in _AGGREGATES.items()),
+        _of_columns("--by", "for each value of these columns"),
+        AT,
+        QUERY_LOG,
+    ),
+    _count,
+)
+
+
+def _locate(args: argparse.Namespace, out: Output) -> int:
+    with busy("looking"):
+        located = open_from(args).locate(
+            args.predicate, all_versions=args.all_versions, exact=args.exact, **asked_at(args)
+        )
+    out.data(located.to_json())
+    _write_answer(located.answer, out)
+    for note in located.notes if not out.json else ():
+        out.say(in_options(note))
+    return DONE
+
+
+def _write_answer(answer: Answer, out: Output) -> None:
+    """Print the results of a look-up for people."""
+    write_parts(answer.sentences, out)
+    if answer.table is not None:
+        out.write()
+        out.table(answer.table.columns, answer.table.rows)
+    for sentence in answer.left_out:
+        out.write(f"{sentence}; --json lists all")
+
+
+LOCATE = Command(
+    "locate",
+    "which files, row groups and rows hold a value?",
+    """Lists the live data files, and in Parquet their row groups, in which rows that match a predicate may be: "where
+is the data of user 42?". The indexes, the table's log and the footers of the kept files leave candidates; with
+--exact those are read, and the rows that are not deleted counted. With --all-versions every version that the table
+still keeps is asked: a value that was deleted lives on in files of old versions until the table's own clean-up
+removes them.""",
+    (
+        'metaindex locate lake/events "user_id = 42"',
+        'metaindex locate lake/events "user_id = 42" --exact',
+        'metaindex locate lake/events "user_id = 42" --all-versions --exact --json',
+        "metaindex locate lake/flights \"tailnum = 'N14228' AND month = 1\" --version 3",
+    ),
+    (
+        TABLE,
+        PREDICATE,
+        EXACT,
+        flag("--all-versions", "at every version of the table that can still be read, and not only at one"),
+        AT,
+    ),
+    _locate,
+)
+
+
+def _search(args: argparse.Namespace, out: Output) -> int:
+    with busy("searching"):
+        hits = open_from(args).search(args.text, exact=args.exact, **asked_at(args))
+    out.data(hits.to_json())
+    _write_answer(hits.answer, out)
+    return DONE
+
+
+SEARCH = Command(
+    "search",
+    "in which indexed columns does a value stand?",
+    """Asks every column that an index keys (--values, --bloom, --value-list of create) for one value at once, and
+lists the columns, files and row groups that hold it, or may hold it; --exact reads those and counts the live rows.
+The text is read as each column's type reads it: 42 is a number where the column has numbers. Columns of whose type it
+is no value cannot hold it and are not asked.""",
+    (
+        "metaindex search lake/events 42",
+        "metaindex search lake/flights N14228 --exact",
+        "metaindex search lake/events someone@example.org --version 12 --json",
+    ),
+    (TABLE, arguments.word("TEXT", "the whole value, as one would write it: 42, N14228, 2026-01-31"), EXACT, AT),
+    _search,
+)
+
+
+def _explain(args: argparse.Namespace, out: Output) -> int:
+    with busy("planning"):
+        explanation = open_from(args).explain(args.predicate, **asked_at(args))
+    out.data(explanation.to_json())
+    if not out.json:
+        out.write(in_options(str(explanation)))
+    return DONE
+
+
+EXPLAIN = Command(
+    "explain",
+    "how would a query be planned, and why?",
+    """Shows the predicate as it was understood, part by part, how many of the version's files each index covers, and
+what it proved or why it was not used. An index answers for every version whose files it knows, older and newer ones:
+"recorded" means that it has seen exactly this version, so that the table's log need not be read to plan. A part that
+no index can read (a function it does not know, say) keeps every file; it is applied when rows are read.""",
+    (
+        "metaindex explain lake/flights \"dep_delay > 60 AND upper(dest) = 'SEA'\"",
+        'metaindex explain lake/flights "dep_delay > 60" --version 3',
+    ),
+    (TABLE, PREDICATE, AT),
+    _explain,
+)
+
+
+# -- diff --------------------------------------------------------------------------------------------------------------
+
+
+def _diff(args: argparse.Namespace, out: Output) -> int:
+    from metaindex.query import human_bytes
+
+    table = open_from(args)
+    with busy("reading the table's log"):
+        diff = table.diff(args.since, args.until, base_timestamp=args.since_time, target_timestamp=args.until_time)
+    kinds = {"appended": diff.appended, "deleted": diff.deleted, "deletes changed": diff.deletes_changed}
+    out.data(
+        {
+            "table": table.path,
+            "base": diff.base.id,
+            "target": diff.target.id,
+            "schema_changed": diff.schema_changed,
+            "source": diff.source,
+            **{name.replace(" ", "_"): _changed(files) for name, files in kinds.items()},
+        }
+    )
+    if out.json:
+        return DONE
+    schema = ", the schema changed" if diff.schema_changed else ""
+    out.write(f"{table.path} ({table.format}) from version {diff.base} to {diff.target}{schema}")
+    for name, files in kinds.items():
+        out.write(f"{name}: {counted(len(files), 'file')}, {human_bytes(files.size_bytes)}")
+    rows: Sequence[Sequence[str]] = [
+        [name, str(row["path"]), human_bytes(int(str(row["size_bytes"]))), str(row["partition"])]
+        for name, files in kinds.items()
+        for row in _changed(files, _SHOWN)
+    ]
+    if rows:
+        out.write()
+        out.table(_columns("what", "file", "size>", "partition"), rows)
+    if hidden := sum(map(len, kinds.values())) - len(rows):
+        out.write(f"... and {hidden:,} more; --json lists all")
+    return DONE
+
+
+def _changed(files: FileTable, most: int | None = None) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = files.table.select(["path", "size_bytes", "partition"]).slice(0, most).to_pylist()
+    return rows
+
+
+DIFF = Command(
+    "diff",
+    "what changed between two versions of a table",
+    """Lists the data files that came, those that left, and those whose deleted rows changed, from one version of a
+table to another. The table's log is asked where it serves the range, else the two lists of files are compared. No
+index is needed, and no data file is read.""",
+    (
+        "metaindex diff lake/flights --since 3",
+        "metaindex diff lake/flights --since 3 --until 7",
+        "metaindex diff lake/flights --since-time 2026-01-31T12:00:00 --json",
+    ),
+    (
+        TABLE,
+        arguments.group(
+            "from which version (--since or --since-time), to which (default: now)",
+            arguments.one_of(
+                option("--since", "V", "a version, as in --version of other commands"),
+                option("--since-time", "T", "the version that was current then: ISO 8601, UTC where it names no zone"),
+                required=True,
+            ),
+            arguments.one_of(
+                option("--until", "V", "a version; one older than --since is no error"),
+                option("--until-time", "T", "the version that was current then"),
+            ),
+        ),
+    ),
+    _diff,
 )

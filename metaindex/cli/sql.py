@@ -8,48 +8,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core import Output
+from metaindex.core import ArgumentError, Output, StatementError, first_line
 
-from . import arguments
-from .arguments import DONE, FAILED
+from .arguments import BUILDER, DONE, FAILED, OPENING, WRONG, many, pair, word
 from .command import Command
 from .defaults import for_table, names
 from .opening import open_from, start_spark
 from .progress import Progress
-from .verify import WRONG
 
 if TYPE_CHECKING:
     from metaindex.index import Value
     from metaindex.table import Table
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "statements", nargs="*", metavar="STATEMENT", help="a statement, or several with semicolons between them"
-    )
-    parser.add_argument(
-        "--file",
-        "-f",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="statements of a file; -: of stdin. Can be repeated",
-    )
-    parser.add_argument(
-        "--table",
-        dest="tables",
-        action="append",
-        default=[],
-        type=arguments.pair,
-        metavar="NAME=PATH",
-        help="a name that a table has in the statements, as db.flights=lake/flights; can be repeated",
-    )
-    arguments.opening(parser)
-    arguments.builder(parser)
-
-
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.core import ArgumentError, StatementError
     from metaindex.statements import FileTables, parsed, pointed, run, split
 
     def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
@@ -88,7 +60,6 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 def _texts(args: argparse.Namespace) -> Iterator[str]:
     from metaindex.advisor import opened
-    from metaindex.core import ArgumentError, first_line
 
     if "-" in args.statements:
         raise ArgumentError("statements of stdin are a file's; '-' stands as a statement; say -f -")
@@ -128,6 +99,18 @@ is run; the first that fails is the last one.""",
         "metaindex sql \"EXPLAIN INDEXES SELECT * FROM 'lake/flights' WHERE tailnum = 'N14228'\"",
         "metaindex sql --table flights=lake/flights -f indexes.sql --builder local",
     ),
-    _arguments,
+    (
+        word("STATEMENT", "a statement, or several with semicolons between them", "statements", nargs="*"),
+        many("--file -f", "FILE", "statements of a file; -: of stdin"),
+        many(
+            "--table",
+            "NAME=PATH",
+            "a name that a table has in the statements, as db.flights=lake/flights",
+            dest="tables",
+            type=pair,
+        ),
+        OPENING,
+        BUILDER,
+    ),
     _run,
 )

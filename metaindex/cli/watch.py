@@ -14,11 +14,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, Output, counted, json_text, one_line, show
+from metaindex.core import ArgumentError, Config, Output, counted, json_text, one_line, show
 from metaindex.statements import in_options
 
-from . import arguments
-from .arguments import DONE, FAILED
+from .arguments import (
+    CATALOG_OPTION,
+    DONE,
+    FAILED,
+    OPENING,
+    duration,
+    flag,
+    group,
+    many,
+    option,
+    seconds,
+    value_of,
+    word,
+)
 from .command import Command
 from .defaults import for_table
 from .opening import open_from
@@ -28,82 +40,6 @@ if TYPE_CHECKING:
     from metaindex.table import Table
 
 _GRACE_SECONDS = 30.0
-
-
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tables", metavar="TABLE", nargs="*", help="paths or URIs of tables that have indexes")
-    lake = parser.add_argument_group("a whole lake")
-    lake.add_argument(
-        "--lake",
-        metavar="ROOT|CATALOG",
-        help="all tables below a folder or URI, or of catalog:NAME; those that come later, too",
-    )
-    lake.add_argument(
-        "--bytes-per-hour",
-        type=arguments.size,
-        metavar="SIZE",
-        help="of files that came and of indexes that are written: such as 500MB; default: no limit",
-    )
-    lake.add_argument(
-        "--cpu-per-hour",
-        type=arguments.duration,
-        metavar="TIME",
-        help="processor time of this watcher, its looking included: such as 10m; default: no limit",
-    )
-    lake.add_argument(
-        "--patience",
-        type=arguments.seconds,
-        default=180.0,
-        metavar="SECONDS",
-        help="an index that another process is at is left to it as long as that showed a sign of life so long ago at "
-        "most; default: 180",
-    )
-    lake.add_argument(
-        "--find-every",
-        type=arguments.seconds,
-        default=300.0,
-        metavar="SECONDS",
-        help="how often tables are looked for; default: 300",
-    )
-    lake.add_argument(
-        "--timeout",
-        type=arguments.seconds,
-        metavar="SECONDS",
-        help="how long one table, or one namespace, may take to answer; default: 30",
-    )
-    lake.add_argument(
-        "--catalog-option",
-        action="append",
-        default=[],
-        type=arguments.pair,
-        metavar="KEY=VALUE",
-        help="with --lake catalog:NAME: a property of the catalog; can be repeated",
-    )
-    group = parser.add_argument_group("watching")
-    group.add_argument("--index", action="append", metavar="NAME", help="only indexes of this name; can be repeated")
-    group.add_argument("--once", action="store_true", help="ask each table once, refresh what is behind, and end")
-    group.add_argument(
-        "--every",
-        type=arguments.seconds,
-        metavar="SECONDS",
-        help="how often a table that changes is asked; default: 2, of a lake 10",
-    )
-    group.add_argument(
-        "--idle",
-        type=arguments.seconds,
-        metavar="SECONDS",
-        help="how often, at least, a quiet table is asked; default: 30, of a lake 300",
-    )
-    group.add_argument(
-        "--builder",
-        choices=["spark", "local"],
-        default="local",
-        help=(
-            "who reads the files that came: local (default; this process) or spark, for tables that grow by very much"
-            " at a time"
-        ),
-    )
-    arguments.opening(parser)
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -116,12 +52,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
     tables = _named(args) if args.lake is None else _lake(args)
     usual = Pace() if args.lake is None else PACE
+    cpu = None if args.cpu_per_hour is None else args.cpu_per_hour.total_seconds()
     watcher = Watcher(
         tables,
         _Teller(out, once=args.once),
-        budget=UpkeepBudget(
-            args.bytes_per_hour, None if args.cpu_per_hour is None else args.cpu_per_hour.total_seconds()
-        ),
+        budget=UpkeepBudget(args.bytes_per_hour, cpu),
         indexes=args.index,
         builder=args.builder,
         pace=Pace(args.every or usual.every, args.idle or usual.idle, usual.error),
@@ -163,7 +98,7 @@ def _lake(args: argparse.Namespace) -> LakeAsked:
         args.lake,
         dict(args.catalog_option) or None,
         dict(args.storage_option),
-        arguments.lake_config(args),
+        Config(index_location=args.index_location, namespace=args.namespace),
         **({} if args.timeout is None else {"timeout_seconds": args.timeout}),
     )
     lake.check()
@@ -273,6 +208,76 @@ namespace, version, seconds, message, at_ms.""",
         "metaindex watch s3://lake/flights --json >> watch.jsonl",
         "metaindex watch --lake s3://lake/gold --bytes-per-hour 2GB --cpu-per-hour 10m",
     ),
-    _arguments,
+    (
+        word("TABLE", "paths or URIs of tables that have indexes", "tables", nargs="*"),
+        group(
+            "a whole lake",
+            option(
+                "--lake",
+                "ROOT|CATALOG",
+                "all tables below a folder or URI, or of catalog:NAME; those that come later, too",
+            ),
+            option(
+                "--bytes-per-hour",
+                "SIZE",
+                "of files that came and of indexes that are written: such as 500MB; default: no limit",
+                type=value_of("recommend", "budget"),
+            ),
+            option(
+                "--cpu-per-hour",
+                "TIME",
+                "processor time of this watcher, its looking included: such as 10m; default: no limit",
+                type=duration,
+            ),
+            option(
+                "--patience",
+                "SECONDS",
+                "an index that another process is at is left to it as long as that showed a sign of life so long ago at"
+                " most; default: 180",
+                type=seconds,
+                default=180.0,
+            ),
+            option(
+                "--find-every",
+                "SECONDS",
+                "how often tables are looked for; default: 300",
+                type=seconds,
+                default=300.0,
+            ),
+            option(
+                "--timeout",
+                "SECONDS",
+                "how long one table, or one namespace, may take to answer; default: 30",
+                type=seconds,
+            ),
+            CATALOG_OPTION,
+        ),
+        group(
+            "watching",
+            many("--index", "NAME", "only indexes of this name", default=None),
+            flag("--once", "ask each table once, refresh what is behind, and end"),
+            option(
+                "--every",
+                "SECONDS",
+                "how often a table that changes is asked; default: 2, of a lake 10",
+                type=seconds,
+            ),
+            option(
+                "--idle",
+                "SECONDS",
+                "how often, at least, a quiet table is asked; default: 30, of a lake 300",
+                type=seconds,
+            ),
+            option(
+                "--builder",
+                None,
+                "who reads the files that came: local (default; this process) or spark, for tables that grow by very"
+                " much at a time",
+                choices=["spark", "local"],
+                default="local",
+            ),
+        ),
+        OPENING,
+    ),
     _run,
 )

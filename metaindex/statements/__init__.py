@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from .execution.cures import StatementWords as StatementWords
     from .execution.cures import in_options as in_options
     from .execution.cures import in_statement as in_statement
-    from .execution.cures import part_in_options as part_in_options
     from .execution.files import FileTables as FileTables
     from .execution.files import explained as explained
     from .execution.files import sql as sql
@@ -39,11 +38,12 @@ if TYPE_CHECKING:
     from .grammar.tree import RefreshIndex as RefreshIndex
     from .grammar.tree import Statement as Statement
     from .grammar.tree import TableName as TableName
+    from .grammar.verbs import VERBS as VERBS
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "execution.cures": "StatementWords in_options in_statement part_in_options",
+            "execution.cures": "StatementWords in_options in_statement",
             "execution.files": "FileTables explained sql",
             "execution.results": "FORMATTED StatementResult result schema_of",
             "execution.run": "run",
@@ -55,5 +55,6 @@ else:
             "grammar.query_tables": "begins_as_query no_query path_between_quotes",
             "grammar.tokens": "Token tokens",
             "grammar.tree": "ChangeIndex CreateIndex RefreshIndex Statement TableName",
+            "grammar.verbs": "VERBS",
         },
     )

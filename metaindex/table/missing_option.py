@@ -131,7 +131,7 @@ def replacing(readable: ReadableWith, old: IndexLogEntry, entries: Sequence[Inde
     table, wanted = readable.handle, readable.handle.read
     others = [entry for entry in entries if _is_alike(entry, old, wanted)]
     if any(not any(run.uncovered_files for run in entry.content.runs) for entry in others if entry.enabled):
-        return NextStep(command(table, "delete", old.name, reader=False), deletes=True)
+        return NextStep(command(table, "drop", old.name, reader=False), deletes=True)
     try:
         return None if others else NextStep(_creating(table, old), deletes=False)
     except MetaIndexError:

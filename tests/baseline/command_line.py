@@ -30,7 +30,7 @@ TEXTS = Path(__file__).with_name("statements.txt")
 def command_lines() -> Iterator[str]:
     """Every command, option, choice and default, and the exit codes."""
     for command in COMMANDS:
-        whole = _parser([command.name])
+        whole = _parser(command.name)
         (group,) = (one for one in whole._actions if isinstance(one, argparse._SubParsersAction))
         name = f"metaindex {command.name}"
         yield name

@@ -164,11 +164,11 @@ def test_the_life_of_an_index(call: Call, tmp_path: Path) -> None:
     assert call("prune", table, "id = 300", "--version", version, "--json").json["kept_files"] == 0
     assert call("scan", table, "--version", version, "--count").out == "30\n"
 
-    assert "DELETED" in call("delete", table, "stats").out
+    assert "DELETED" in call("drop", table, "stats").out
     assert call("prune", table, "id = 112", "--json").json["kept_files"] == 7
     assert "ACTIVE" in call("restore", table, "stats").out
     assert call("vacuum", table, "stats").code == 1  # only a deleted index is removed
-    call("delete", table, "stats")
+    call("drop", table, "stats")
     assert call("vacuum", table, "stats").code == 0
     assert "has no index; build one: metaindex create" in call("indexes", table).out
     assert call("indexes", table, "--json").json == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.cli.completion import SHELLS
+from metaindex.cli.machine import SHELLS
 from metaindex.cli.main import COMMANDS
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture

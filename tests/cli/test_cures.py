@@ -123,7 +123,7 @@ def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> N
         ["indexes", root],
         ["history", root, "i"],
         ["lake", tmp_path],
-        ["advise", root, "--where", "id = 3"],
+        ["recommend", root, "--where", "id = 3"],
         ["whatif", root, "--where", "id = 3", "--values", "id"],
     ]
     said = [call(*command).out for command in commands]
@@ -145,7 +145,7 @@ def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, 
     call("disable", tmp_path / "t", "i")
     assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
     call("enable", tmp_path / "t", "i")
-    call("delete", tmp_path / "t", "i")
+    call("drop", tmp_path / "t", "i")
     deleted = call("indexes", tmp_path / "t").out
     assert "used by" not in deleted, "by none"
     assert re.search(r"i +DELETED +- ", deleted), "nobody asks whether it is fresh"
@@ -193,9 +193,9 @@ def test_a_deleted_index_says_the_commands_that_restore_and_remove_it(call: Call
     settle(path)
     opening = ["--index-location", str(tmp_path / "in dex"), "--option", "header=true"]
     call("create", path, "i", "--values", "id", "--builder", "local", *opening)
-    told = call("delete", path, "i", *opening).out
+    told = call("drop", path, "i", *opening).out
     commands = re.findall(r"`metaindex ([^`]*)`", told)
     assert [command.split()[0] for command in commands] == ["restore", "vacuum"]
     assert "ACTIVE" in call(*shlex.split(commands[0])).out
-    call("delete", path, "i", *opening)
+    call("drop", path, "i", *opening)
     assert "the index is gone" in call(*shlex.split(commands[1])).out

@@ -74,7 +74,7 @@ def test_statements_and_several_tables_know_the_names(file: Path, lake: Path, tm
     )
     assert " i " not in said.out.splitlines()[0], "what the command line says goes before the file"
     assert call("watch", "t", "db.o", "--once").code == 0
-    workload = call("advise", "t", "db.o", "--where", "_c0 = 7", "--json")
+    workload = call("recommend", "t", "db.o", "--where", "_c0 = 7", "--json")
     assert {table["table"] for table in workload.json["tables"]} == {str(lake), str(other)}
 
 

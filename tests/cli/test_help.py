@@ -88,3 +88,16 @@ def test_a_report_is_written_to_html(call: Call, indexed: Path, tmp_path: Path) 
 def test_an_index_that_is_disabled_is_said_to_be(call: Call, indexed: Path) -> None:
     assert "done, ACTIVE, disabled (entry" in call("disable", indexed, "stats").out
     assert "done, ACTIVE (entry" in call("enable", indexed, "stats").out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "more"), [("advise", "recommend", ("--where", "id = 112")), ("delete", "drop", ("nothing",))]
+)
+def test_a_command_is_known_by_the_name_that_it_had(
+    call: Call, indexed: Path, old: str, new: str, more: tuple[str, ...]
+) -> None:
+    assert f"\n    {old} " not in call().out
+    assert call(new, "--help").out.split()[-40:] == call(old, "--help").out.split()[-40:]
+    was, told = call(old, indexed, *more), call(new, indexed, *more)
+    assert (was.code, was.err) == (told.code, told.err)
+    assert was.out.splitlines()[:3] == told.out.splitlines()[:3]

@@ -113,7 +113,7 @@ def _execute(log: OperationLog, action: Action) -> Outcome:
             landed = None if action.forward_only else abandon(log, mark, action.operation, action.undo)
             if landed is not None and isinstance(error, StorageError):
                 return Outcome(
-                    begun.name, action.operation.value, True, landed
+                    begun.name, action.operation.verb, True, landed
                 )  # only the answer to the commit was lost
             raise
 
@@ -123,7 +123,7 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
     for attempt in range(TRIES):
         base = log.latest()
         entry = action.first_entry(base)
-        validate(action.operation, base, entry.name, _verb(action))
+        validate(action.operation, base, entry.name, action.verb if isinstance(action, OtherVerb) else "")
         mark = UnderWay(action.operation, entry.id, nonce, who(), now_ms(), action.runs())
         under_way = base.under_way if base is not None else ()
         begun = replace(
@@ -151,7 +151,7 @@ def _verb(action: Action) -> str:
 
 
 def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mark: UnderWay) -> Outcome:
-    operation, base = action.operation.value, begun
+    operation, base = action.operation.verb, begun
     for _ in range(RUNS):
         try:
             change = action.run(base)
@@ -202,7 +202,7 @@ def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outc
     operation = action.operation
     if latest is not None and names(latest, mark):
         return Outcome(
-            latest.name, operation.value, True, latest
+            latest.name, operation.verb, True, latest
         )  # only the answer to the commit was lost, and the commit itself is cleaned away
     undo(action.undo)
     if latest is not None and operation in ONCE and latest.stable is LEAVES[operation]:
@@ -211,7 +211,7 @@ def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outc
                 f"create needs state {State.DOESNOTEXIST.value}; another writer left index {latest.name!r}"
                 f" {latest.stable.value}; look at it and try again"
             )
-        return Outcome(latest.name, operation.value, False, latest, ("another writer did the same",))
+        return Outcome(latest.name, operation.verb, False, latest, ("another writer did the same",))
     raise ConcurrentWriteError(
         f"a commit needs its operation under way; {operation.value} begun at entry {mark.began} was cancelled; run it"
         " again"

@@ -27,7 +27,7 @@ class _Transition:
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
         if base is None:
             validate(self.operation, None, self.name)
-            raise missing(self.operation.value, self.name)
+            raise missing(self.operation.verb, self.name)
         return base.following(nonce="", timestamp_ms=0, written_by="")
 
     def runs(self) -> tuple[str, ...]:

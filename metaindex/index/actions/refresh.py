@@ -138,7 +138,7 @@ def check_same_table(entry: IndexLogEntry, table_format: str) -> None:
     if entry.table.format != table_format:
         raise ConcurrentWriteError(
             f"an index is refreshed from the table it was built on; {entry.name!r} is of a {entry.table.format} table"
-            f" and this is {table_format}; delete it and create it anew"
+            f" and this is {table_format}; drop it and create it anew"
         )
 
 

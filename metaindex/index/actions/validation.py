@@ -13,12 +13,12 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: 
     """IndexStateError, IndexExistsError or IndexNotFoundError where the operation cannot begin; ForeignIndexError where
     it would change what this metaindex cannot read. `verb`: what the user asked for, where it is not the
     operation's."""
-    verb = verb or operation.value
+    verb = verb or operation.verb
     stable = base.stable if base is not None else State.DOESNOTEXIST
     for other in base.under_way if base is not None else ():
         if operation not in COMPATIBLE[other.operation]:
             raise IndexStateError(
-                f"{verb} does not go beside {other.operation.value}; index {name!r} is"
+                f"{verb} does not go beside {other.operation.verb}; index {name!r} is"
                 f" {base.state.value if base else ''}: {held(other)}; wait for it, or cancel it if its writer is dead"
             )
     needs = NEEDS[operation]
@@ -38,13 +38,13 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: 
         raise missing(verb, name)
     is_now = f"{verb} needs state {needs.value}; index {name!r} is {stable.value}"
     entry = f"(entry {base.id if base else 0})"
-    if operation is Operation.DELETE and verb == operation.value:
+    if operation is Operation.DELETE and verb == operation.verb:
         cure = "no query uses it; vacuum it to remove its files, or restore it"
         raise IndexStateError(f"{is_now} already {entry}; {cure}")
     if operation is Operation.RESTORE:
         raise IndexStateError(f"{is_now} already {entry}; there is nothing to restore")
     raise IndexStateError(
-        f"{is_now} {entry}; " + {State.ACTIVE: "delete it first", State.DELETED: "restore it first"}[stable]
+        f"{is_now} {entry}; " + {State.ACTIVE: "drop it first", State.DELETED: "restore it first"}[stable]
     )
 
 

@@ -34,6 +34,11 @@ class Operation(Enum):
     VACUUM = "vacuum"
     CANCEL = "cancel"
 
+    @property
+    def verb(self) -> str:
+        """The word that people type."""
+        return "drop" if self is Operation.DELETE else self.value
+
 
 NEEDS: dict[Operation, State | None] = {
     Operation.CREATE: State.DOESNOTEXIST,

@@ -304,7 +304,7 @@ def _advice(
             fact = (
                 f"{index.info.name} helped none of the {index.queries:,} queries that were noted since it was created"
             )
-            yield advised(fact, "delete", index.info.name)
+            yield advised(fact, "drop", index.info.name)
     if not row.indexes and (row.files or 0) > 1:
         yield advised("no index", "create", "stats")
     if row.layout is not None and row.layout.share > _OVERLAPPING and (row.files or 0) >= _FEW_FILES:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from metaindex.core import MetaIndexError, TextTable, dataclass
+from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import quoted, text_sql, word
 from metaindex.formats import READER
 from metaindex.index import Options, Value, value_text
@@ -100,15 +100,6 @@ _CLI_CURES: Final[tuple[Cure, ...]] = (
     (argument(_CLI_ARGUMENTS), _cli_argument),
     (rf"(?<!--option ){argument(READER)}", _reader_option),
 )
-
-
-def part_in_options(part: object) -> str:
-    """A part of an answer, as it is printed; a table cell by cell. Lines of Python stay as they are."""
-    if isinstance(part, TextTable):
-        part = replace(part, rows=tuple(tuple(map(in_options, row)) for row in part.rows))
-    elif isinstance(part, str) and "mi.open_table(" not in part:
-        part = in_options(part)
-    return str(part)
 
 
 def in_options(message: str) -> str:

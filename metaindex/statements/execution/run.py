@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from metaindex.advisor import recommend
-from metaindex.core import ArgumentError, IndexNotFoundError, IndexStateError, MetaIndexError, Tabular
+from metaindex.core import ArgumentError, IndexNotFoundError, MetaIndexError, Tabular
 from metaindex.formats import spelled
-from metaindex.index import Kind, State, Value, create_text, kind_from_spec
+from metaindex.index import Kind, State, check_name, create_text, kind_from_spec
 from metaindex.statements.grammar.tree import (
     CandidateIndex,
     ChangeIndex,
@@ -25,6 +24,7 @@ from metaindex.statements.grammar.tree import (
     TableName,
     VerifyIndex,
 )
+from metaindex.statements.grammar.verbs import VERBS
 from metaindex.table import Table, handle_of, hint
 
 from .cures import StatementWords, in_statement, in_words
@@ -46,11 +46,7 @@ from .tables import NamedTables
 if TYPE_CHECKING:
     from metaindex.advisor import Recommendation
 
-_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
 _HOUR_SECONDS: Final = 3600
-_LISTED: Final = "list them with indexes()"
-_DROPS: Final = {"delete needs": "drop needs", "delete it": "drop it"}
-_DELETE: Final = re.compile(r"\A(?:delete needs)|(?<=; )(?:delete it)")
 
 
 def run(statement: Statement, tables: NamedTables) -> StatementResult:
@@ -89,7 +85,8 @@ def _run(statement: Statement, tables: NamedTables) -> StatementResult:
         case DescribeIndex(name, table, history):
             return _described(name, table, tables, history=history)
         case VerifyIndex(name, table, options):
-            return _verified(tables.open(table), name, dict(options), tables)
+            how = VERBS["verify"].arguments(options)
+            return verified(tables.open(table).verify_index(name, progress=tables.progress, **how))
         case ExplainIndexes(query, formatted):
             return tables.explained(query, formatted=formatted)
         case ExplainWhatIf():
@@ -100,23 +97,15 @@ def _run(statement: Statement, tables: NamedTables) -> StatementResult:
             assert_never(statement)
 
 
-def _verified(table: Table, name: str, said: Mapping[str, Value], tables: NamedTables) -> StatementResult:
-    _check_one_of(said, "versions", ("newest", "all"))
-    versions: Literal["newest", "all"] = "all" if said.get("versions") == "all" else "newest"
-    return verified(table.verify_index(name, files=_files(said), versions=versions, progress=tables.progress))
-
-
 def _create(statement: CreateIndex, tables: NamedTables) -> StatementResult:
-    said = dict(statement.options)
     outcome = tables.open(statement.table).create_index(
         statement.name,
         *statement.kinds,
-        builder=_builder(said, tables),
         progress=tables.progress,
         version=statement.at.version,
         timestamp=statement.at.timestamp,
-        history=_flag(said, "history", default=False),
         if_not_exists=statement.if_not_exists,
+        **{"builder": tables.builder, **VERBS["create"].arguments(statement.options)},
     )
     return changed(outcome)
 
@@ -125,11 +114,8 @@ def _in_its_words(statement: RefreshIndex | ChangeIndex, tables: NamedTables) ->
     """A verb whose errors say which indexes there are, and call the verbs as statements do."""
     try:
         return _change(statement, tables)
-    except IndexStateError as error:
-        raise IndexStateError(_DELETE.sub(lambda found: _DROPS[found[0]], str(error))) from error
     except IndexNotFoundError as error:
-        if _LISTED not in str(error):
-            raise
+        check_name(statement.name)
         verb = "refresh" if isinstance(statement, RefreshIndex) else statement.verb
         fact = f"{verb} needs an index; there is none named {statement.name!r}"
         raise handle_of(tables.open(statement.table)).indexes().missing(fact, statement.name) from error
@@ -145,42 +131,17 @@ def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> State
             return nothing(statement.name, verb, stable.value, "there is no such index")
         if verb == "drop" and stable is State.DELETED:
             return nothing(statement.name, verb, stable.value, "it is dropped already")
-    said = dict(statement.options)
+    how = VERBS[verb].arguments(statement.options)
+    if "builder" in VERBS[verb].options:
+        how = {"builder": tables.builder, "progress": tables.progress, **how}
     if isinstance(statement, RefreshIndex):
-        at = statement.at
-        outcome = table.refresh_index(
-            statement.name,
-            statement.mode or "incremental",  # type: ignore[arg-type]
-            builder=_builder(said, tables),
-            progress=tables.progress,
-            version=at.version,
-            timestamp=at.timestamp,
-            where=statement.where or None,
-            under=_text(said, "under"),
-        )
-        return changed(outcome)
-    outcome = _changes(statement, table, said, tables)[verb]()
-    return changed(replace(outcome, operation=verb) if verb == "drop" else outcome)
-
-
-def _changes(
-    statement: ChangeIndex, table: Table, said: Mapping[str, Value], tables: NamedTables
-) -> Mapping[str, Callable[[], Any]]:
-    """Return the action of each verb that changes an index."""
-    name, how = statement.name, {"builder": _builder(said, tables), "progress": tables.progress}
-    kept = None if statement.hours is None else statement.hours * _HOUR_SECONDS
-    return {
-        "drop": lambda: table.delete_index(name),
-        "restore": lambda: table.restore_index(name),
-        "vacuum": lambda: table.vacuum_index(name),
-        "cancel": lambda: table.cancel_index(name),
-        "enable": lambda: table.enable_index(name),
-        "disable": lambda: table.disable_index(name),
-        "clean": lambda: table.clean_index(name, kept),
-        "erase": lambda: table.erase_index(name, **how),
-        "repair": lambda: table.repair_index(name, files=_files(said), **how),
-        "optimize": lambda: table.optimize_index(name, statement.mode or "quick", **how),  # type: ignore[arg-type]
-    }
+        how |= {"version": statement.at.version, "timestamp": statement.at.timestamp, "where": statement.where or None}
+    elif statement.hours is not None:
+        how["retention"] = statement.hours * _HOUR_SECONDS
+    if statement.mode:
+        how["mode"] = statement.mode
+    outcome = getattr(table, VERBS[verb].method)(statement.name, **how)
+    return changed(outcome)
 
 
 def _described(name: str, table: TableName, tables: NamedTables, *, history: bool) -> StatementResult:
@@ -236,7 +197,7 @@ def _fact(value: object) -> str:
 
 def _what_if(statement: ExplainWhatIf, tables: NamedTables) -> StatementResult:
     asked = tables.asked(statement.query)
-    said = dict(statement.options)
+    how = VERBS["whatif"].arguments(statement.options)
     by_table: dict[str, list[CandidateIndex]] = {table.path: [] for table in asked.tables}
     for candidate in statement.candidates:
         by_table[_candidates_table(candidate, tables, by_table)].append(candidate)
@@ -247,7 +208,7 @@ def _what_if(statement: ExplainWhatIf, tables: NamedTables) -> StatementResult:
         if statement.candidates and not candidates:
             continue
         kinds = [candidate.kinds for candidate in candidates]
-        answer = table.what_if(asked.workload, *kinds, sample=_number(said, "sample"), tables=asked.names or None)
+        answer = table.what_if(asked.workload, *kinds, tables=asked.names or None, **how)
         rows += weighed(answer)
         told += [*([""] if told else []), *answer.shown]
     rows += [{"query": problem.example, "note": problem.reason} for problem in asked.workload.problems]
@@ -271,7 +232,7 @@ def _candidates_table(candidate: CandidateIndex, tables: NamedTables, known: Map
 
 
 def _recommend(statement: RecommendIndexes, tables: NamedTables) -> StatementResult:
-    said = dict(statement.options)
+    how = VERBS["recommend"].arguments(statement.options)
     opened = [tables.open(name) for name in statement.tables]
     names = dict(tables.names) | {
         ".".join(name.parts): table.path for name, table in zip(statement.tables, opened, strict=True) if name.parts
@@ -279,13 +240,10 @@ def _recommend(statement: RecommendIndexes, tables: NamedTables) -> StatementRes
     answer = recommend(
         tables.workload(statement.queries, opened) if statement.queries else None,
         *opened,
-        budget_bytes=_size(said, "budget"),
-        budget_cpu=_number(said, "budget_cpu"),
-        days=_number(said, "days"),
-        sample=_number(said, "sample"),
-        copies=_flag(said, "copies", default=True),
+        budget_bytes=how.pop("budget", None),
         tables=names or None,
         progress=tables.progress,
+        **how,
     )
     if not answer.templates:
         raise ArgumentError(f"indexes are recommended for queries; {_without_queries(statement.queries, answer)}")
@@ -300,63 +258,3 @@ def _without_queries(path: str, answer: Recommendation) -> str:
         "none are given, and none are noted; name their file (FROM 'queries.sql'), or have them noted by"
         " Config(query_log=True) as they are asked, in a session of Spark by SET spark.metaindex.queryLog = kept"
     )
-
-
-# -- options -----------------------------------------------------------------------------------------------------------
-
-
-def _builder(said: Mapping[str, Value], tables: NamedTables) -> Any:
-    """Return the builder that the statement names, else the caller's."""
-    _check_one_of(said, "builder", ("local", "spark"))
-    return said.get("builder", tables.builder)
-
-
-def _check_one_of(said: Mapping[str, Value], name: str, known: tuple[str, ...]) -> None:
-    if name in said and said[name] not in known:
-        raise ArgumentError(f"the option {name} is {' or '.join(known)}; got {said[name]!r}")
-
-
-def _flag(said: Mapping[str, Value], name: str, *, default: bool) -> bool:
-    value = said.get(name, default)
-    words = {"true": True, "false": False}
-    value = words.get(value.lower(), value) if isinstance(value, str) else value
-    if not isinstance(value, bool):
-        raise ArgumentError(f"the option {name} is true or false; got {value!r}")
-    return value
-
-
-def _text(said: Mapping[str, Value], name: str) -> str | None:
-    return None if name not in said else str(said[name])
-
-
-def _number(said: Mapping[str, Value], name: str) -> float | None:
-    value = said.get(name)
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        raise ArgumentError(f"the option {name} is a number; got {value!r}") from None
-
-
-def _files(said: Mapping[str, Value]) -> int | None:
-    value = said.get("files", 20)
-    if value == "all":
-        return None
-    try:
-        number = None if isinstance(value, bool) else float(value)
-    except ValueError:
-        number = None
-    if number is None or number != int(number):
-        raise ArgumentError(f"the option files is a whole number, or all; got {value!r}")
-    return int(number)
-
-
-def _size(said: Mapping[str, Value], name: str) -> float | None:
-    """Bytes: a number, or a text with a unit."""
-    value = said.get(name)
-    if value is None:
-        return None
-    sized = _SIZE.match(str(value).strip())
-    if sized is None or isinstance(value, bool):
-        raise ArgumentError(f"the option {name} is a size, such as '100MB'; got {value!r}")
-    power = "KMGTP".find(sized[2].upper()) + 1 if sized[2] else 0
-    return float(sized[1]) * float((1024 if sized[3] else 1000) ** power)

@@ -10,6 +10,8 @@ from typing import Final
 
 from metaindex.core import dataclass
 
+from .verbs import OPTIONS, VERBS
+
 _INDEX: Final = "name ON table"
 
 
@@ -31,69 +33,54 @@ class Form:
 
 _PART: Final = re.compile(r" \[(?!IF |TABLE\]|HISTORY\]|FORMATTED\])")
 
-_BUILDER: Final = {"builder": "local or spark"}
-_WHATIF: Final = {"sample": "a share of the table's bytes, as 0.01"}
+_AT: Final = " [VERSION AS OF v | TIMESTAMP AS OF 't']"
+_OPTIONS: Final = " [OPTIONS (key = value, ...)]"
+
+
+def _taken(verb: str) -> Mapping[str, str]:
+    return {name: OPTIONS[name].takes for name in VERBS[verb].options}
+
+
+def _change(name: str, more: str = "", *, at: str = "", shared: bool = False) -> Form:
+    """Return the form of a verb that changes an index."""
+    verb = VERBS[name]
+    modes = f" [{' | '.join(verb.modes).upper()}]" if verb.modes else ""
+    options = _OPTIONS if verb.options else ""
+    words = (name.upper(), "INDEX")
+    return Form(words, f"{' '.join(words)} [IF EXISTS] {_INDEX}{at}{modes}{options}{more}", _taken(name), shared)
+
+
 _FORMS: Final = (
     Form(
         ("CREATE", "INDEX"),
-        "CREATE INDEX [IF NOT EXISTS] name ON [TABLE] table [VERSION AS OF v | TIMESTAMP AS OF 't'] [USING kind]"
-        " [(columns)] [INCLUDE (columns)] [OPTIONS (key = value, ...)] [USING kind ...]",
-        {**_BUILDER, "history": "true or false"},
+        f"CREATE INDEX [IF NOT EXISTS] name ON [TABLE] table{_AT} [USING kind]"
+        f" [(columns)] [INCLUDE (columns)]{_OPTIONS} [USING kind ...]",
+        _taken("create"),
     ),
-    Form(
-        ("REFRESH", "INDEX"),
-        f"REFRESH INDEX [IF EXISTS] {_INDEX} [VERSION AS OF v | TIMESTAMP AS OF 't'] [INCREMENTAL | QUICK | FULL]"
-        " [OPTIONS (key = value, ...)] [WHERE condition]",
-        {**_BUILDER, "under": "a folder of the table"},
-        shared=True,
-    ),
-    Form(
-        ("OPTIMIZE", "INDEX"),
-        f"OPTIMIZE INDEX [IF EXISTS] {_INDEX} [QUICK | FULL] [OPTIONS (key = value, ...)]",
-        _BUILDER,
-        shared=True,
-    ),
-    Form(("DROP", "INDEX"), f"DROP INDEX [IF EXISTS] {_INDEX}"),
-    Form(("RESTORE", "INDEX"), f"RESTORE INDEX [IF EXISTS] {_INDEX}", shared=True),
-    Form(("VACUUM", "INDEX"), f"VACUUM INDEX [IF EXISTS] {_INDEX}", shared=True),
-    Form(("CANCEL", "INDEX"), f"CANCEL INDEX [IF EXISTS] {_INDEX}"),
-    Form(("ENABLE", "INDEX"), f"ENABLE INDEX [IF EXISTS] {_INDEX}"),
-    Form(("DISABLE", "INDEX"), f"DISABLE INDEX [IF EXISTS] {_INDEX}"),
-    Form(("CLEAN", "INDEX"), f"CLEAN INDEX [IF EXISTS] {_INDEX} [RETAIN n HOURS]"),
-    Form(
-        ("ERASE", "INDEX"),
-        f"ERASE INDEX [IF EXISTS] {_INDEX} [OPTIONS (key = value, ...)]",
-        _BUILDER,
-    ),
-    Form(
-        ("REPAIR", "INDEX"),
-        f"REPAIR INDEX [IF EXISTS] {_INDEX} [OPTIONS (key = value, ...)]",
-        {**_BUILDER, "files": "how many data files are read, or all"},
-    ),
-    Form(("SHOW", "INDEXES"), "SHOW INDEXES {ON | FROM | IN} [TABLE] table [VERSION AS OF v | TIMESTAMP AS OF 't']"),
+    _change("refresh", " [WHERE condition]", at=_AT, shared=True),
+    _change("optimize", shared=True),
+    _change("drop"),
+    _change("restore", shared=True),
+    _change("vacuum", shared=True),
+    _change("cancel"),
+    _change("enable"),
+    _change("disable"),
+    _change("clean", " [RETAIN n HOURS]"),
+    _change("erase"),
+    _change("repair"),
+    Form(("SHOW", "INDEXES"), f"SHOW INDEXES {{ON | FROM | IN}} [TABLE] table{_AT}"),
     Form(("DESCRIBE", "INDEX"), f"DESCRIBE INDEX [HISTORY] {_INDEX}", shared=True),
-    Form(
-        ("VERIFY", "INDEX"),
-        f"VERIFY INDEX {_INDEX} [OPTIONS (key = value, ...)]",
-        {"files": "how many data files are read, or all", "versions": "newest or all"},
-    ),
+    Form(("VERIFY", "INDEX"), f"VERIFY INDEX {_INDEX}{_OPTIONS}", _taken("verify")),
     Form(("EXPLAIN", "INDEXES"), "EXPLAIN INDEXES [FORMATTED] query"),
     Form(
         ("EXPLAIN", "WHATIF"),
-        "EXPLAIN WHATIF query [WITH INDEX [ON table] USING kind (columns) ... [, INDEX ...]]"
-        " [OPTIONS (key = value, ...)]",
-        _WHATIF,
+        f"EXPLAIN WHATIF query [WITH INDEX [ON table] USING kind (columns) ... [, INDEX ...]]{_OPTIONS}",
+        _taken("whatif"),
     ),
     Form(
         ("RECOMMEND", "INDEXES"),
-        "RECOMMEND INDEXES ON table [, table ...] [FROM 'queries.sql'] [OPTIONS (key = value, ...)]",
-        {
-            **_WHATIF,
-            "budget": "bytes of all indexes together, as '100MB'",
-            "budget_cpu": "seconds to build them",
-            "days": "the time that the queries are of",
-            "copies": "true or false: covering indexes, too",
-        },
+        f"RECOMMEND INDEXES ON table [, table ...] [FROM 'queries.sql']{_OPTIONS}",
+        _taken("recommend"),
     ),
 )
 FORMS: Final[Mapping[tuple[str, ...], Form]] = MappingProxyType({form.words: form for form in _FORMS})
@@ -115,5 +102,5 @@ INSTEAD: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     }
 )
 """What others say, and the statement that is named to them."""
-VERBS: Final = ("OPTIMIZE", "DROP", "RESTORE", "VACUUM", "CANCEL", "ENABLE", "DISABLE", "CLEAN", "ERASE", "REPAIR")
-"""Of `ChangeIndex`."""
+CHANGES: Final = ("OPTIMIZE", "DROP", "RESTORE", "VACUUM", "CANCEL", "ENABLE", "DISABLE", "CLEAN", "ERASE", "REPAIR")
+"""The verbs of `ChangeIndex`."""

@@ -13,7 +13,7 @@ from .candidates import candidates_from
 from .clauses import kinds_of, verb_options
 from .cursor import Cursor
 from .errors import wrong
-from .forms import ALSO, FORMS, INSTEAD, VERBS, Form
+from .forms import ALSO, CHANGES, FORMS, INSTEAD, Form
 from .tokens import Token, TokenKind, each_token, tokens
 from .tree import (
     ChangeIndex,
@@ -200,7 +200,7 @@ def _statement(cursor: Cursor) -> Statement:
             return ExplainWhatIf(query, candidates, options)
         case ("RECOMMEND", _):
             return _recommend(cursor)
-        case (verb, _) if verb in VERBS:
+        case (verb, _) if verb in CHANGES:
             return _change(cursor, verb)
     raise AssertionError(f"{cursor.form.words} is written in one place and not in the other")
 

@@ -290,7 +290,7 @@ def test_the_command_prints_and_creates_only_where_it_is_told_to(
 ) -> None:
     table = filled(tmp_path, "delta")
     (tmp_path / "log.sql").write_text(";\n".join(QUERIES))
-    words = ["advise", table.path, "--queries", str(tmp_path / "log.sql"), "--budget", "40KB", "--no-copies"]
+    words = ["recommend", table.path, "--queries", str(tmp_path / "log.sql"), "--budget", "40KB", "--no-copies"]
     before = tree(tmp_path)
     assert main(words) == 0
     assert ".create_index(" in capsys.readouterr().out

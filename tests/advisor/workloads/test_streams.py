@@ -74,9 +74,9 @@ def test_nothing_is_an_empty_workload() -> None:
     assert mi.workload(Path(os.devnull)).seen == 0
 
 
-@pytest.mark.parametrize("word", ["advise", "sql"])
+@pytest.mark.parametrize("word", ["recommend", "sql"])
 def test_what_has_no_end_and_what_is_no_file_is_refused(tmp_path: Path, call: Call, word: str) -> None:
-    words = ["advise", tmp_path, "--queries"] if word == "advise" else ["sql", "--file"]
+    words = ["recommend", tmp_path, "--queries"] if word == "recommend" else ["sql", "--file"]
     device = call(*words, "/dev/zero")
     assert device.code == 1
     assert "this is a device" in device.err
@@ -88,7 +88,7 @@ def test_what_has_no_end_and_what_is_no_file_is_refused(tmp_path: Path, call: Ca
     assert refused.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("word", ["advise", "whatif"])
+@pytest.mark.parametrize("word", ["recommend", "whatif"])
 def test_reading_that_lasts_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, word: str) -> None:
     told, show = threading.Event(), progress.show
 
@@ -108,7 +108,7 @@ def test_reading_that_lasts_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     writer = threading.Thread(target=late)
     writer.start()
     try:
-        more = [] if word == "advise" else ["--column", "a"]
+        more = [] if word == "recommend" else ["--column", "a"]
         answer = call(word, tmp_path, "--queries", f"/dev/fd/{reading}", "--as", "t", *more)
     finally:
         writer.join()

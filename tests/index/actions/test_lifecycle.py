@@ -68,7 +68,7 @@ def test_the_life_of_an_index(table: Table) -> None:
             "it, or choose",
         ),
         (lambda t: t.restore_index("stats"), mi.IndexStateError, "needs state DELETED"),
-        (lambda t: t.vacuum_index("stats"), mi.IndexStateError, "delete it first"),
+        (lambda t: t.vacuum_index("stats"), mi.IndexStateError, "drop it first"),
         (lambda t: t.cancel_index("stats"), mi.IndexStateError, "nothing to cancel"),
         (lambda t: t.delete_index("nope"), mi.IndexNotFoundError, "none named 'nope'"),
         (lambda t: t.refresh_index("nope"), mi.IndexNotFoundError, "there are: stats"),

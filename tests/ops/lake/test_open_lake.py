@@ -126,7 +126,7 @@ def test_savings_and_unused_indexes_come_from_the_query_log(tmp_path: Path) -> N
     opened.create_index("young", mi.Bloom("id"), builder="local")
     row = mi.open_lake(tmp_path)["lake"]
     said = "idle helped none of the 10 queries that were noted since it was created"
-    assert row.advice == (f"{said}: metaindex delete {table.path} idle",)
+    assert row.advice == (f"{said}: metaindex drop {table.path} idle",)
     assert row.unused == ("idle",)
     assert {index.info.name: index.queries for index in row.indexes} == {"stats": 10, "ids": 10, "idle": 10, "young": 0}
     assert mi.open_lake(tmp_path, since=dt.timedelta())["lake"].savings is None

@@ -184,7 +184,7 @@ def test_where_another_index_reads_the_files_the_old_one_is_taken_away(tmp_path:
     root = doubled(tmp_path / "lake" / "t")
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
     mi.open_table(root, escape='"').create_index("k", mi.ColumnStats(), builder="local")
-    assert mi.open_lake(root.parent)["t"].commands[0] == f"metaindex delete {root} i"
+    assert mi.open_lake(root.parent)["t"].commands[0] == f"metaindex drop {root} i"
 
 
 def test_one_index_is_advised_and_no_other_where_it_could_not_read_all(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_what_wants_spark_is_recommended_as_such(tmp_path: Path, capsys: pytest.
     without = mi.sql(f"{asked} OPTIONS (copies = false)")
     assert "by Spark" not in str(without)
     assert not any("covering" in str(row["kinds"]) for row in without.to_json())
-    assert main(["advise", str(path), "--queries", str(tmp_path / "log.sql")]) == 0
+    assert main(["recommend", str(path), "--queries", str(tmp_path / "log.sql")]) == 0
     assert "of use to its queries alone; --no-copies recommends what every engine uses" in capsys.readouterr().out
 
 

@@ -13,7 +13,7 @@ from metaindex.core import StatementError
 from metaindex.expressions import ColumnRef
 from metaindex.index import Kind
 from metaindex.statements.grammar.errors import pointed
-from metaindex.statements.grammar.forms import FORMS, VERBS
+from metaindex.statements.grammar.forms import CHANGES, FORMS
 from metaindex.statements.grammar.parsing import is_ours, parsed, split
 from metaindex.statements.grammar.tree import (
     AskedVersion,
@@ -89,7 +89,7 @@ def options(first: str) -> st.SearchStrategy[tuple[tuple[str, object], ...]]:
     return st.dictionaries(st.sampled_from(known), VALUES, max_size=2).map(lambda said: tuple(said.items()))
 
 
-CHANGES = st.sampled_from(VERBS).flatmap(
+CHANGES = st.sampled_from(CHANGES).flatmap(
     lambda verb: st.builds(
         ChangeIndex,
         st.just(verb.lower()),

@@ -136,14 +136,14 @@ def test_small_pieces_share_tasks() -> None:
 def test_the_command_line_merges_by_spark(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from metaindex.cli import main, optimize
+    from metaindex.cli import main, verbs
     from metaindex.cli.progress import Progress
     from metaindex.spark import quiet
 
     table = with_three_runs(spark, tmp_path, "c", "stats")
     root = str(tmp_path / "lake")
     monkeypatch.setattr(quiet, "quiet_session", lambda name: spark)  # the session of the tests: a process has one
-    monkeypatch.setattr(optimize, "Progress", lambda: Progress(0.0))
+    monkeypatch.setattr(verbs, "Progress", lambda: Progress(0.0))
     monkeypatch.setattr(CoveringMerge, "write", not_here)
     assert main(["optimize", root, "c", "--mode", "full", "--builder", "spark"]) == 0
     told = capsys.readouterr()
