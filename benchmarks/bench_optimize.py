@@ -19,8 +19,10 @@ import numpy as np
 
 from metaindex import ColumnStats
 from metaindex.formats import At, TableRef
-from metaindex.index import Content, IndexLogEntry, OperationLog, RunSink, State, TableInfo, build_run, new_run_id
-from metaindex.index.log.entry import VersionRecord
+from metaindex.index import Content, IndexLogEntry, OperationLog, State
+from metaindex.index.actions.runs import build_run
+from metaindex.index.log.entry import TableInfo, VersionRecord
+from metaindex.index.store.writer import RunSink, new_run_id
 from metaindex.storage import LocalStorage
 
 from .synthetic import Shape, SyntheticBuilder, SyntheticFormat, synthetic_table

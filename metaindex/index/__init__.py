@@ -6,21 +6,17 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .actions.action import Outcome as Outcome
-    from .actions.change import Change as Change
-    from .actions.change import merged as merged
-    from .actions.create import record_of as record_of
+    from .actions.action import validate as validate
     from .actions.index_actions import IndexActions as IndexActions
     from .actions.limits import limited as limited
     from .actions.refresh import check_same_table as check_same_table
     from .actions.refresh import seen_from as seen_from
     from .actions.repair import check as check
-    from .actions.runs import BuiltRun as BuiltRun
-    from .actions.runs import build_run as build_run
-    from .actions.runs import in_order as in_order
     from .actions.target import Target as Target
-    from .actions.validation import validate as validate
-    from .actions.written import Written as Written
-    from .build.by_size import BySize as BySize
+    from .actions.target import Written as Written
+    from .actions.trial import Sandbox as Sandbox
+    from .actions.trial import Trial as Trial
+    from .build.local import BySize as BySize
     from .build.local import LocalBuilder as LocalBuilder
     from .build.local import check_builder as check_builder
     from .build.protocol import Builder as Builder
@@ -134,21 +130,14 @@ if TYPE_CHECKING:
     from .log.entry import IndexLogEntry as IndexLogEntry
     from .log.entry import KindSpec as KindSpec
     from .log.entry import RunRef as RunRef
-    from .log.entry import TableInfo as TableInfo
     from .log.entry import UnderWay as UnderWay
-    from .log.liveness import SUSPECT_SECONDS as SUSPECT_SECONDS
-    from .log.liveness import held as held
-    from .log.liveness import suspected as suspected
     from .log.operation_log import OperationLog as OperationLog
-    from .log.operation_log import appended_here as appended_here
-    from .log.recovery import newest_readable as newest_readable
     from .log.schema_codec import schema_from_json as schema_from_json
     from .log.schema_codec import schema_to_json as schema_to_json
     from .log.sealed import CURE as CURE
     from .log.sealed import one_line as one_line
     from .log.states import Operation as Operation
     from .log.states import State as State
-    from .log.types import type_from_text as type_from_text
     from .log.versions import LiveFiles as LiveFiles
     from .log.versions import Recorded as Recorded
     from .open_index import FULL_REFRESH as FULL_REFRESH
@@ -162,13 +151,11 @@ if TYPE_CHECKING:
     from .store.layout import indexes_folder as indexes_folder
     from .store.layout import list_names as list_names
     from .store.layout import list_namespaces as list_namespaces
+    from .store.layout import manifest_path as manifest_path
     from .store.layout import namespace_folder as namespace_folder
     from .store.layout import run_folder as run_folder
     from .store.layout import run_of as run_of
-    from .store.reader import manifest_path as manifest_path
-    from .store.writer import RunSink as RunSink
     from .store.writer import is_run as is_run
-    from .store.writer import new_run_id as new_run_id
     from .verification import verify as verify
     from .verification.report import Finding as Finding
     from .verification.report import Verification as Verification
@@ -176,19 +163,14 @@ else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "actions.action": "Outcome",
-            "actions.change": "Change merged",
-            "actions.create": "record_of",
+            "actions.action": "Outcome validate",
             "actions.index_actions": "IndexActions",
             "actions.limits": "limited",
             "actions.refresh": "check_same_table seen_from",
             "actions.repair": "check",
-            "actions.runs": "BuiltRun build_run in_order",
-            "actions.target": "Target",
-            "actions.validation": "validate",
-            "actions.written": "Written",
-            "build.by_size": "BySize",
-            "build.local": "LocalBuilder check_builder",
+            "actions.trial": "Sandbox Trial",
+            "actions.target": "Target Written",
+            "build.local": "BySize LocalBuilder check_builder",
             "build.protocol": "Builder Progress",
             "build.spark": "SparkBuilder",
             "keys": "FileIdentities",
@@ -226,23 +208,19 @@ else:
             "kinds.values.lists": "ValueList",
             "kinds.values.spec": "Values",
             "kinds.written": "Options Using Value create_text kind_of_word known_words options_of value_text with_text",
-            "log.entry": "Content CoveredColumn CoveredKey IndexLogEntry KindSpec RunRef TableInfo UnderWay",
-            "log.liveness": "SUSPECT_SECONDS held suspected",
-            "log.operation_log": "OperationLog appended_here",
-            "log.recovery": "newest_readable",
+            "log.entry": "Content CoveredColumn CoveredKey IndexLogEntry KindSpec RunRef UnderWay",
+            "log.operation_log": "OperationLog",
             "log.schema_codec": "schema_from_json schema_to_json",
             "log.sealed": "CURE one_line",
             "log.states": "Operation State",
-            "log.types": "type_from_text",
             "log.versions": "LiveFiles Recorded",
             "open_index": "FULL_REFRESH OpenIndex Ordinals",
             "store.cache": "StoreCache",
             "store.layout": (
                 "FOLDER check_asked check_name index_storage indexes_folder list_names list_namespaces "
-                "namespace_folder run_folder run_of"
+                "manifest_path namespace_folder run_folder run_of"
             ),
-            "store.reader": "manifest_path",
-            "store.writer": "RunSink is_run new_run_id",
+            "store.writer": "is_run",
             "verification": "verify",
             "verification.report": "Finding Verification",
         },

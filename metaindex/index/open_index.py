@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from metaindex.index.keys import FileIdentities, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.registry import covered_columns, served_keys
 from metaindex.index.log.entry import IndexLogEntry, ObjectRef, RunRef
-from metaindex.index.log.types import type_from_text
 from metaindex.index.log.versions import Versions
 from metaindex.index.store.footer import Footer
 from metaindex.index.store.layout import PartInfo
@@ -63,6 +62,14 @@ class OpenIndex:
         read, left_out = understood(entry)
         return cls(name, read, storage, cache, left_out=left_out)
 
+    def narrowed(self, name: str, stables: Collection[str]) -> OpenIndex:
+        """Return the index with the statistics of these columns alone, by their stable names."""
+        content = self.entry.content
+        runs = [replace(run, columns=tuple(c for c in run.columns if c.stable in stables)) for run in content.runs]
+        identity = " ".join((self.entry.index_uuid, *sorted(stables)))
+        entry = replace(self.entry, name=name, index_uuid=identity, content=replace(content, runs=tuple(runs)))
+        return OpenIndex.of(name, entry, self.storage, self.cache)
+
     @property
     def versions(self) -> Versions:
         """The table versions that the entry records."""
@@ -95,7 +102,7 @@ class OpenIndex:
         for ref in refs:
             leaf = leaves.get(ref.parts)
             column = covered.get(leaf.stable) if leaf is not None else None
-            stored = type_from_text(column.type_text) if column is not None else None
+            stored = column.type if column is not None else None
             if leaf is None or column is None or stored is None:
                 continue
             if stored == leaf.type or not self.of_text:

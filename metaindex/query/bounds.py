@@ -36,7 +36,6 @@ from metaindex.index import (
     facts_of,
     replace_rows,
     take_bounds,
-    type_from_text,
     unknown_facts,
 )
 from metaindex.query.pruning.folder import why
@@ -219,7 +218,7 @@ def _covered(index: OpenIndex, run: RunRef, leaf: Leaf) -> CoveredColumn | None:
     column = next((column_ for column_ in run.columns if column_.stable == leaf.stable and not column_.partition), None)
     if column is None:
         return None
-    stored = type_from_text(column.type_text)
+    stored = column.type
     return column if stored is not None and (stored == leaf.type or not index.of_text) else None
 
 
@@ -227,7 +226,7 @@ def _stored_bounds(
     index: OpenIndex, run: RunRef, column: CoveredColumn, leaf: Leaf, ordinals: Ordinals, logged: bool
 ) -> ColumnBounds | None:
     """Return the run's bounds of the column in these files, under the type that it has now."""
-    stored = type_from_text(column.type_text)
+    stored = column.type
     assert stored is not None
     table = FACT_ROWS.of_column(index.reader(run), column, None)
     place = np.full(run.files, -1, np.int64)

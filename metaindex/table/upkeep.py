@@ -21,7 +21,6 @@ from metaindex.index import (
     check,
     check_builder,
     kind_from_spec,
-    newest_readable,
     validate,
     verify,
 )
@@ -144,7 +143,7 @@ def _verified(
         raise ArgumentError(f"the versions that are compared are 'newest' or 'all'; got {versions!r}; say one of them")
     if isinstance(predicates, str) or not isinstance(predicates, Iterable):
         predicates = (predicates,)
-    entry = newest_readable(log)
+    entry = log.newest_readable()
     if entry is not None and entry.id >= numbers[-1]:  # else its log is damaged, which is a finding
         _check_there(handle, entry, name, verb)
     table = handle if entry is None else handle.as_built(entry)
@@ -177,7 +176,7 @@ def repair(
     """Implement `Table.repair_index`."""
     report = _verified(handle, name, "repair", files, "newest", (), progress)
     actions = handle.actions(name)
-    entry = check(name, newest_readable(actions.log), actions.log)
+    entry = check(name, actions.log.newest_readable(), actions.log)
 
     def built_by(kinds: Sequence[KindSpec]) -> Builder:
         built = [kind_from_spec(spec) for spec in kinds]

@@ -40,7 +40,7 @@ _RUNS = frozenset(
 """What has a job of Spark run, and is called without arguments, or with a function."""
 
 _TAGGED_ELSEWHERE = {
-    "index/build/few_rows.py": "SparkBuilder's methods are blocks of `_on_spark`, which tags",
+    "index/build/row_tasks.py": "SparkBuilder's methods are blocks of `_on_spark`, which tags",
     "index/build/spark.py": "as above",
     "index/build/spark_keys.py": "as above",
     "index/build/spark_rows.py": "as above",

@@ -22,10 +22,11 @@ from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.literals import compare_values
-from metaindex.index import Hits, KeyKind, Kind, KindSpec, ReadsRanges, RunSink, SupportsBatchReads, answers_for
+from metaindex.index import Hits, KeyKind, Kind, KindSpec, ReadsRanges, SupportsBatchReads, answers_for
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.keyed import Spill
 from metaindex.index.store.reader import ReadCount
+from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 from tests.contract.built_keys import (
     MANY,

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from metaindex.core import ArgumentError
 from metaindex.expressions import Literal
-from metaindex.index import OfFilesKind, RunSink
+from metaindex.index import OfFilesKind
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.checks import Mismatch
 from metaindex.index.kinds.keyed import Spill
+from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 from tests.contract.built_keys import MANY, TINY, Built, File, feed, folder, merged, on_disk, plan_of, written
 from tests.contract.key_contract import inherited, kind_from_log, tables

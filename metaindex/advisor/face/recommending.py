@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from metaindex.advisor.clustering.advised import Advice
 from metaindex.advisor.clustering.sample import SMALL_BYTES, Sampled, check_share
+from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.advisor.hypothetical.candidates import named
-from metaindex.advisor.hypothetical.trial import Baseline
 from metaindex.advisor.hypothetical.weigh import Asked
 from metaindex.advisor.selection.answer import CreatedIndex, Recommendation, budget_of
 from metaindex.advisor.selection.asked import TableAsked

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.advisor.hypothetical.candidates import A_PART, named
 from metaindex.advisor.hypothetical.cost import rate_of
-from metaindex.advisor.hypothetical.trial import Baseline
 from metaindex.advisor.hypothetical.weigh import Asked, AskedQuery, TableContext, weigh
 from metaindex.advisor.workloads.asked import OfTable, TableNames, TableQuery, of_table
 from metaindex.advisor.workloads.plans import is_frame

@@ -11,16 +11,16 @@ import numpy as np
 
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.expressions import Predicate, column_sql, columns
-from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, fact_kinds, footers_tell, in_order
+from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, Sandbox, Trial, fact_kinds, footers_tell
 
 from .answer import Cost, Rate, Reads, Upkeep
+from .baseline import Rows
 from .candidates import Candidate
 from .copy import Copy, copied
 from .cost import Weighed, Weight, build_seconds, size_as_grown, size_of, upkeep_of
 from .effect import Now, idle, with_candidate
 from .posterior import Estimate
 from .sample_context import SampleContext, is_float
-from .trial import Rows, Sandbox, Trial, narrowed_to, tried
 
 logger = logging.getLogger("metaindex")
 
@@ -70,7 +70,7 @@ def build(
         portions = _portions(bench, rows)
         if candidate.copies:
             return _copied(bench, sight, candidate, portions, rate)
-        trials = [tried(bench, f"what if {candidate.name}", candidate.kinds, some) for some in reversed(portions)][::-1]
+        trials = [bench.tried(f"what if {candidate.name}", candidate.kinds, some) for some in reversed(portions)][::-1]
         weighed = [Weighed.of(one, Weight.of(bench.snapshot, some)) for one, some in zip(trials, portions, strict=True)]
         notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
         every = Weight.of(bench.snapshot)
@@ -113,7 +113,7 @@ def _copied(bench: Sandbox, sight: SampleContext, candidate: Candidate, portions
 def _portions(bench: Sandbox, sample: Rows) -> list[Rows]:
     """Return the sample; if it is not the table, also a half and a quarter of it, and of two or three files one. The
     smallest is built first: what the first build loads counts for nothing then."""
-    ordered = in_order(bench.snapshot.files.table, sample)[1]
+    ordered = bench.in_order(sample)
     if len(ordered) == len(bench.snapshot.files):
         return [ordered]
     if len(ordered) in (2, 3):
@@ -132,8 +132,8 @@ def _size_by_footers(bench: Sandbox, rows: Rows, candidate: Candidate, sample: T
         kinds += [kind.narrowed(told)] if told else []
     if not kinds or asked * len(wanted) > _MOST_FACTS:
         return None
-    many = tried(bench, "sizes", kinds, wanted, scans=False)
-    few = tried(bench, "sizes of the sample", kinds, rows, scans=False)
+    many = bench.tried("sizes", kinds, wanted, scans=False)
+    few = bench.tried("sizes of the sample", kinds, rows, scans=False)
     if many.unread_files or few.unread_files:
         return None
     return size_as_grown(sample, few, many, len(bench.snapshot.files) / len(wanted))
@@ -150,7 +150,7 @@ def _exact(bench: Sandbox, candidate: Candidate, trees: Sequence[Predicate], wan
             kinds.append(kind.narrowed(names))
     if not kinds or not 0 < len(wanted) <= _MOST_FOOTERS:
         return []
-    trial = tried(bench, f"bounds of {candidate.name}", kinds, wanted, scans=False)
+    trial = bench.tried(f"bounds of {candidate.name}", kinds, wanted, scans=False)
     return [] if trial.unread_files else [trial]
 
 
@@ -167,7 +167,7 @@ def bounds_of(bench: Sandbox, trees: Sequence[Predicate], wanted: Rows) -> OpenI
     if not names or not 0 < len(wanted) <= _MOST_FOOTERS:
         return None
     try:
-        trial = tried(bench, "bounds", facts, wanted, scans=False, without_nan=floats)
+        trial = bench.tried("bounds", facts, wanted, scans=False, without_nan=floats)
     except (MetaIndexError, OSError) as error:
         logger.warning("what-if does without bounds of footers: %s", error)
         return None
@@ -209,4 +209,4 @@ def narrowed(built: Built, name: str, stables: AbstractSet[str], share: float) -
 
 
 def _trials(trials: Sequence[Trial], stables: AbstractSet[str]) -> list[Trial]:
-    return [replace(trial, index=narrowed_to(trial.index, trial.index.name, stables)) for trial in trials]
+    return [replace(trial, index=trial.index.narrowed(trial.index.name, stables)) for trial in trials]

@@ -23,25 +23,23 @@ from metaindex.index import (
     RowKind,
     RowPlan,
     RowSizes,
-    RunSink,
+    Sandbox,
     ServedRows,
     StoredPart,
     columns_of,
     named,
-    new_run_id,
     width,
     with_lineage,
 )
 from metaindex.query import PAGE_ROWS, Offer, Restriction, Scan, restrictions, share_read
-from metaindex.storage import LocalStorage
 
 from .answer import Reads
+from .baseline import Rows
 from .candidates import in_part
 from .cost import Weighed, Weight, size_of
 from .effect import Now
 from .posterior import Estimate, Floats
 from .sample_context import SampleContext
-from .trial import Rows, Sandbox
 
 _Z = 1.645
 """A normal number is within so many standard deviations with 90%."""
@@ -83,14 +81,13 @@ def copied(bench: Sandbox, sight: SampleContext, kind: RowKind, portions: Sequen
     sized = kind.sized(schema, total)
     assert isinstance(sized, RowKind), "a kind that keeps rows stays one"
     plan = sized.planned(schema, 0)
-    sink = RunSink(LocalStorage(f"{bench.folder}/{new_run_id()}"), new_run_id())
     trials: list[Weighed] = []
     table = pa.table({})
     for rows in reversed(portions):  # what is loaded by the first counts for nothing then
         started = time.process_time()
         table = _rows(sight, plan, rows)
         plan = sized.planned(schema, 0).settled((), 0, lambda _, rows=table: rows)  # type: ignore[misc]
-        sizes = plan.tried(table, replace(sink, run=new_run_id()))
+        sizes = plan.tried(table, bench.sink())
         seconds = time.process_time() - started
         trials.append(Weighed(Weight.of(bench.snapshot, rows), dict(sizes.column_bytes), 0, seconds))
     trials.reverse()

@@ -15,10 +15,11 @@ import numpy as np
 
 from metaindex.core import MetaIndexError, Vector, dataclass
 from metaindex.formats import At, Format, Snapshot, TableRef, compare
+from metaindex.index import Trial
 
 from .answer import Rate, Upkeep
+from .baseline import Rows
 from .posterior import Estimate, Floats
-from .trial import Rows, Trial
 
 _LOOSE = 0.05
 """How far what the sample tells may be off."""

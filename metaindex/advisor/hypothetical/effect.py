@@ -13,6 +13,7 @@ from metaindex.index import OpenIndex
 from metaindex.query import PruneResult
 
 from .answer import Reads
+from .baseline import Baseline, Rows
 from .posterior import (
     Estimate,
     Floats,
@@ -24,7 +25,6 @@ from .posterior import (
 from .redraws import PredicateShape, Redrawn
 from .row_groups import groups_of, home_groups, mask_of, of_rest, row_groups
 from .sample_context import SampleContext
-from .trial import Baseline, Rows
 
 
 @dataclass(frozen=True, slots=True)

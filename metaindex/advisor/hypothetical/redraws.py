@@ -17,8 +17,8 @@ from metaindex.expressions import And, ColumnRef, Comparison, In, Op, Predicate,
 from metaindex.formats import Leaf, Schema, Snapshot, bound
 from metaindex.query import Scan
 
+from .baseline import Baseline, Rows
 from .posterior import DrawResult
-from .trial import Baseline, Rows
 
 Form = tuple[object, ...]
 

@@ -9,10 +9,10 @@ import numpy as np
 from metaindex.core import Mask
 from metaindex.query import PruneResult
 
+from .baseline import Baseline, Rows
 from .posterior import Estimate, Floats
 from .redraws import Redrawn
 from .sample_context import SampleContext
-from .trial import Baseline, Rows
 
 _GROUPS = 4
 """Of a file that has any, where none that was looked at has."""

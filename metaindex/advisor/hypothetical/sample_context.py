@@ -15,10 +15,10 @@ from metaindex.formats import Leaf, Snapshot
 from metaindex.index import OpenIndex, covered_columns
 from metaindex.query import FooterGroups, PruneResult, Scan
 
+from .baseline import Baseline, Rows
 from .posterior import Floats
 from .redraws import Redraws
 from .sampling import FileSample
-from .trial import Baseline, Rows, narrowed_to
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class SampleContext:
         runs = [run for index in candidate for run in index.entry.content.runs]
         known = frozenset(stable for run in runs for stable in covered_columns(run))
         bounds = self.bounds
-        return standing.with_more(self.once(known, lambda: narrowed_to(bounds, "bounds in footers", known)))
+        return standing.with_more(self.once(known, lambda: bounds.narrowed("bounds in footers", known)))
 
     def facts_tell(self, tree: Predicate, candidate: Sequence[OpenIndex]) -> bool:
         """Return whether the bounds of all files tell as much about the query as the candidate would: it then keeps

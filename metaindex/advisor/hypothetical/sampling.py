@@ -18,9 +18,9 @@ from metaindex.formats import FileTable, Leaf, Schema, Snapshot
 from metaindex.index import FactKind, KeyKind, Kind, RowKind, columns_of, footers_tell
 from metaindex.query import FooterGroups
 
+from .baseline import Rows
 from .candidates import Candidate
 from .redraws import PredicateShape
-from .trial import Rows
 
 MOST_FILES = 64
 SMALL_FILES = 2_000

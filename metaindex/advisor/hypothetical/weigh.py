@@ -12,9 +12,11 @@ from metaindex.advisor.workloads.asked import Stands
 from metaindex.core import Mask, MetaIndexError, Vector, counted, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import TAIL, Leaf, Snapshot, TableRef, predicate_of
+from metaindex.index import Sandbox
 from metaindex.query import FooterGroups, Scan, human_bytes
 
 from .answer import Effect, QueryWeighed, Rate, Reads, WhatIf
+from .baseline import Baseline, Rows
 from .built import Built, build
 from .candidates import Candidate, following
 from .copy import read_of
@@ -22,7 +24,6 @@ from .effect import Now, with_candidate
 from .redraws import Redraws
 from .sample_context import SampleContext
 from .sampling import FileSample, needs_of, sampled
-from .trial import Baseline, Rows, Sandbox
 
 _REMEMBERED = 64
 """Sets of columns of which the row groups of sampled files are remembered."""

@@ -9,13 +9,13 @@ from typing import TypeVar
 import numpy as np
 
 from metaindex.advisor.hypothetical.answer import Reads
+from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.advisor.hypothetical.built import Built, asks, narrowed, reads_with
 from metaindex.advisor.hypothetical.candidates import Candidate, named
 from metaindex.advisor.hypothetical.copy import CopyRead, read_of
 from metaindex.advisor.hypothetical.effect import Now
 from metaindex.advisor.hypothetical.posterior import Estimate
 from metaindex.advisor.hypothetical.spread import Spread, most_read
-from metaindex.advisor.hypothetical.trial import Baseline
 from metaindex.advisor.hypothetical.weigh import Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass
 from metaindex.expressions import ColumnRef, Or, columns, conjuncts

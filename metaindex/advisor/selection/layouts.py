@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.advisor.hypothetical.candidates import asked_columns
-from metaindex.advisor.hypothetical.trial import Baseline
 from metaindex.core import Vector
 
 from .evaluation import TableEvaluation

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from metaindex.advisor.hypothetical.trial import Baseline
+from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.expressions import Predicate, columns
 from metaindex.index import OpenIndex, served_keys
 

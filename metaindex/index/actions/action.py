@@ -7,30 +7,46 @@ VLDB 2021). docs/operation-log.md is the protocol.
              there
 
 A change is a difference and never the state, so that it can be applied to content that others changed meanwhile. Losing
-a number is ordinary: read, check, try again.
+a number is ordinary: read, check, try again. Where the storage does not respond the answer is defined, too.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from metaindex.core import ConcurrentWriteError, Shown, StorageError, record_action, record_lag
+from metaindex.core import (
+    ConcurrentWriteError,
+    IndexExistsError,
+    IndexNotFoundError,
+    IndexStateError,
+    Shown,
+    StorageError,
+    record_action,
+    record_lag,
+)
 from metaindex.index.log.entry import IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import Heartbeat
+from metaindex.index.log.needs import check_writable
 from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.states import LEAVES, NEEDS, ONCE, Operation, State
+from metaindex.index.log.states import COMPATIBLE, LEAVES, NEEDS, ONCE, Operation, State
+from metaindex.storage import back_off
 
-from .appending import TRIES, Ended, abandon, busy, end, names, now_ms, pause, undo, who
 from .change import Change as Change
 from .change import merged
 from .renumber import Overtaken
-from .validation import validate as validate
 
 RUNS = 4
 """Times that an action computes its change anew because others took away what it stood on."""
+
+TRIES = 64
+"""Numbers that a writer may lose to others before it gives up."""
 
 
 class Action(Protocol):
@@ -80,6 +96,14 @@ class Outcome(Shown):
         return "; ".join((f"{what}, {is_now} (entry {self.entry.id})", *self.notes))
 
 
+class Ended(Exception):
+    """The operation is not under way any more: others cancelled it, or did the same first."""
+
+    def __init__(self, latest: IndexLogEntry | None) -> None:
+        super().__init__()
+        self.latest = latest
+
+
 class NothingToDo(Exception):
     """Raised by `run` where the index stands at the asked version already."""
 
@@ -120,29 +144,18 @@ def _execute(log: OperationLog, action: Action) -> Outcome:
 
 def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
     nonce = secrets.token_hex(8)
-    for attempt in range(TRIES):
-        base = log.latest()
+
+    def begun(base: IndexLogEntry | None) -> IndexLogEntry:
         entry = action.first_entry(base)
         validate(action.operation, base, entry.name, action.verb if isinstance(action, OtherVerb) else "")
         mark = UnderWay(action.operation, entry.id, nonce, who(), now_ms(), action.runs())
-        under_way = base.under_way if base is not None else ()
-        begun = replace(
-            entry,
-            nonce=f"{nonce}.{entry.id}.begin",
-            timestamp_ms=max(mark.since_ms, base.timestamp_ms if base is not None else 0),
-            written_by=f"begin {_verb(action)}",
-            under_way=(*under_way, mark),
-        )
-        try:
-            log.append(begun)
-        except ConcurrentWriteError:
-            pause(attempt)
-            continue
-        except BaseException:
-            abandon(log, mark, action.operation, action.undo)  # its answer may be all that was lost
-            raise
-        return begun, mark
-    raise busy(f"begin {action.operation.value}", entry.name)
+        return replace(entry, under_way=(*(base.under_way if base is not None else ()), mark))
+
+    def lost(entry: IndexLogEntry) -> None:
+        abandon(log, entry.under_way[-1], action.operation, action.undo)  # its answer may be all that was lost
+
+    entry = append(log, f"begin {_verb(action)}", nonce, begun, ".begin", lost)
+    return entry, entry.under_way[-1]
 
 
 def _verb(action: Action) -> str:
@@ -216,3 +229,161 @@ def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outc
         f"a commit needs its operation under way; {operation.value} begun at entry {mark.began} was cancelled; run it"
         " again"
     )
+
+
+def append(
+    log: OperationLog,
+    word: str,
+    nonce: str,
+    change: Callable[[IndexLogEntry | None], IndexLogEntry],
+    attempt_of: str = "",
+    lost: Callable[[IndexLogEntry], None] | None = None,
+) -> IndexLogEntry:
+    """Append what `change` makes of the latest entry, or raises, under the next number: again if another writer took
+    it. The nonce and `attempt_of` name the attempt. `lost`: called with the entry if the log raises something else."""
+    name = ""
+    for attempt in range(TRIES):
+        latest = log.latest()
+        changed, number = change(latest), latest.id + 1 if latest is not None else 1
+        name = changed.name
+        before = latest.timestamp_ms if latest is not None else 0
+        entry = replace(
+            changed,
+            id=number,
+            nonce=f"{nonce}.{number}{attempt_of}",
+            timestamp_ms=max(now_ms(), before),
+            written_by=word,
+        )
+        try:
+            log.append(entry)
+        except ConcurrentWriteError:
+            if attempt:  # the loser of a number lets others go first, longer each time and at random
+                back_off(attempt, 0.002, 0.5)
+            continue
+        except BaseException:
+            if lost is not None:
+                lost(entry)
+            raise
+        return entry
+    raise ConcurrentWriteError(
+        f"{word} needs an entry number of its own; {TRIES} were taken by others; index {name!r} is busy; try again"
+        " later"
+    )
+
+
+def end(
+    log: OperationLog, mark: UnderWay, change: Callable[[IndexLogEntry], IndexLogEntry], written_by: str
+) -> IndexLogEntry:
+    """Append one entry without the operation. Raises Ended if it is not under way in the latest one."""
+
+    def ended(latest: IndexLogEntry | None) -> IndexLogEntry:
+        if latest is None or all(u.nonce != mark.nonce for u in latest.under_way):
+            raise Ended(latest)
+        changed = change(latest)
+        return replace(changed, under_way=tuple(u for u in changed.under_way if u.nonce != mark.nonce))
+
+    return append(log, written_by, mark.nonce, ended, f".{written_by}")
+
+
+def names(entry: IndexLogEntry, mark: UnderWay) -> bool:
+    """Return whether the entry's content names something that the operation wrote."""
+    content = entry.content
+    objects = [segment.object for segment in content.segments] + [
+        r.bits for r in content.versions if r.bits is not None
+    ]
+    named = {run.run for run in content.runs} | {object_.path.split("/")[1] for object_ in objects}
+    return not named.isdisjoint(mark.runs)
+
+
+def abandon(
+    log: OperationLog, mark: UnderWay, operation: Operation, remove: Callable[[], None]
+) -> IndexLogEntry | None:
+    """End a failed operation, so that no user has to cancel it; if this fails too, `cancel` does it. What it wrote is
+    removed only once none of its commits can take effect any more. Return the entry of the commit if that did take
+    effect after all."""
+    try:
+        end(log, mark, lambda latest: latest, f"abandon {operation.value}")
+    except Ended as ended:
+        try:
+            landed = _commit_of(log, mark, operation, ended.latest)
+        except StorageError:
+            return None
+        if landed is None and ended.latest is not None and not names(ended.latest, mark):
+            undo(remove)
+        return landed
+    except Exception:  # noqa: BLE001 - the first error is on its way; this one says nothing new
+        return None
+    undo(remove)
+    return None
+
+
+def undo(remove: Callable[[], None]) -> None:
+    try:
+        remove()
+    except StorageError:
+        return  # it is garbage, for `clean`
+
+
+def _commit_of(
+    log: OperationLog, mark: UnderWay, operation: Operation, latest: IndexLogEntry | None
+) -> IndexLogEntry | None:
+    """The commit of the operation, looked for in the entries since its begin. StorageError where those cannot be read,
+    so that it is not known."""
+    word = f"commit {operation.value}"
+    for number in range(latest.id if latest is not None else 0, mark.began, -1):
+        entry = log.entry(number)
+        if entry.nonce == f"{mark.nonce}.{number}.{word}":
+            return entry
+    return None
+
+
+def who() -> str:
+    """Return the name of this writer for people."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: str = "") -> None:
+    """IndexStateError, IndexExistsError or IndexNotFoundError where the operation cannot begin; ForeignIndexError where
+    it would change what this metaindex cannot read. `verb`: what the user asked for, where it is not the
+    operation's."""
+    verb = verb or operation.verb
+    stable = base.stable if base is not None else State.DOESNOTEXIST
+    for other in base.under_way if base is not None else ():
+        if operation not in COMPATIBLE[other.operation]:
+            raise IndexStateError(
+                f"{verb} does not go beside {other.operation.verb}; index {name!r} is"
+                f" {base.state.value if base else ''}: {other}; wait for it, or cancel it if its writer is dead"
+            )
+    needs = NEEDS[operation]
+    writes = operation in (Operation.REFRESH, Operation.OPTIMIZE) and verb != "repair"  # which leaves such runs alone
+    if base is not None and stable is needs and writes:
+        check_writable(verb, base)
+    if needs is None or stable is needs:
+        return
+    if operation is Operation.CREATE:
+        cure = (
+            "refresh it, or choose another name"
+            if stable is State.ACTIVE
+            else "restore it, vacuum it, or choose another name"
+        )
+        raise IndexExistsError(f"an index name is used once a table; {name!r} is {stable.value}; {cure}")
+    if stable is State.DOESNOTEXIST:
+        raise missing(verb, name)
+    is_now = f"{verb} needs state {needs.value}; index {name!r} is {stable.value}"
+    entry = f"(entry {base.id if base else 0})"
+    if operation is Operation.DELETE and verb == operation.verb:
+        cure = "no query uses it; vacuum it to remove its files, or restore it"
+        raise IndexStateError(f"{is_now} already {entry}; {cure}")
+    if operation is Operation.RESTORE:
+        raise IndexStateError(f"{is_now} already {entry}; there is nothing to restore")
+    raise IndexStateError(
+        f"{is_now} {entry}; " + {State.ACTIVE: "drop it first", State.DELETED: "restore it first"}[stable]
+    )
+
+
+def missing(verb: str, name: str) -> IndexNotFoundError:
+    return IndexNotFoundError(f"{verb} needs an index; there is none named {name!r}; list them with indexes()")

@@ -19,9 +19,8 @@ from metaindex.index.log.record_codec import decode_segment
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.storage import Storage
 
-from .action import Outcome
+from .action import Outcome, missing
 from .removal import abandoned, heartbeats, leftovers, on_storage, remove, version_objects
-from .validation import missing
 
 RETENTION_SECONDS = 7 * 24 * 3600
 KEPT_ENTRIES = 256

@@ -26,7 +26,6 @@ from metaindex.index.build.merging import merge_runs, unmerged
 from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.index.keys import FileIdentities, file_ids
 from metaindex.index.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
-from metaindex.index.log.liveness import held
 from metaindex.index.log.states import Operation
 from metaindex.index.log.versions import LiveFiles, Recorded, difference
 from metaindex.index.open_index import OpenIndex
@@ -34,12 +33,11 @@ from metaindex.index.store.reader import RunReader, StoreCache
 from metaindex.index.store.writer import RunSink, new_run_id
 from metaindex.storage import Storage
 
-from .action import RUNS, Change, NothingToDo
-from .merge_policy import mergeable
+from .action import RUNS, Change, NothingToDo, missing
+from .optimize import mergeable
 from .records import RecordWriter
 from .removal import remove_runs
 from .renumber import Ordinals, Renumbering, Replacement
-from .validation import missing
 
 Mask = npt.NDArray[np.bool_]
 _KEPT_VERSIONS = 32
@@ -71,7 +69,7 @@ class Erase:
         if base.under_way:
             raise IndexStateError(
                 f"erase needs that nothing is under way, as that may hold what is to be erased; index {self.name!r} is"
-                f" {base.state.value}: {held(base.under_way[0])}; wait for it, or cancel it if its writer is dead"
+                f" {base.state.value}: {base.under_way[0]}; wait for it, or cancel it if its writer is dead"
             )
         self._sinks = [new_run_id() for _ in range((len(mergeable(base.content.runs)) + 1) * RUNS)]
         return base.following(nonce="", timestamp_ms=0, written_by="")

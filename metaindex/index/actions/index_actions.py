@@ -11,30 +11,24 @@ from metaindex.formats import Format, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.kinds.registry import lasting, served_keys
 from metaindex.index.log.entry import IndexLogEntry, KindSpec
-from metaindex.index.log.liveness import held
 from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.recovery import revive
 from metaindex.index.log.states import Operation
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.writer import RunSink, new_run_id
 from metaindex.index.verification.report import Verification
 
-from .action import Outcome, execute
+from .action import Outcome, execute, validate
 from .backfill import Backfill
-from .cancel import cancel
 from .clean import RETENTION_SECONDS, clean
 from .create import Create
 from .erase import Erase, all_there, files_there
-from .lifecycle import Delete, Restore, Vacuum, set_enabled
-from .optimize import Optimize
+from .lifecycle import Transition, Vacuum, cancel, set_enabled
+from .optimize import Optimize, upkeep
 from .refresh import Limit, Mode, Refresh, recorded_already
 from .removal import out_of_reach
 from .repair import Repair, known_kinds, not_understood, nothing_wrong
-from .target import Target, retains
-from .upkeep import upkeep
-from .validation import validate
-from .written import Written
+from .target import Target, Written, retains
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,7 @@ class IndexActions:
 
     def delete(self) -> Outcome:
         """Hide the index from queries; its files stay."""
-        outcome = execute(self.log, Delete(self.name))
+        outcome = execute(self.log, Transition(self.name, Operation.DELETE))
         if not outcome.changed:
             return outcome
         ways = f"restore_index({self.name!r}) brings it back, vacuum_index({self.name!r}) removes its files for good"
@@ -132,7 +126,7 @@ class IndexActions:
 
     def restore(self) -> Outcome:
         """Bring a deleted index back."""
-        return execute(self.log, Restore(self.name))
+        return execute(self.log, Transition(self.name, Operation.RESTORE))
 
     def vacuum(self) -> Outcome:
         """Remove the files of a deleted index."""
@@ -179,7 +173,7 @@ class IndexActions:
         cleaned = clean(self.log, self.name, -3600, 1)
         notes = (*outcome.notes, *cleaned.notes)
         if cleaned.entry.under_way:
-            notes += (f"{held(cleaned.entry.under_way[0])} may hold what was erased: run erase again after it",)
+            notes += (f"{cleaned.entry.under_way[0]} may hold what was erased: run erase again after it",)
         notes += out_of_reach(self.log.storage, cleaned.entry.id)
         kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in lasting(run))
         notes += tuple(f"{said}: refresh it with mode='full' to have them made anew" for said in kept)
@@ -203,7 +197,7 @@ class IndexActions:
         built_by = builder(kinds)
         revived = any(finding.kind == "log" for finding in report.findings)
         if revived:
-            entry = revive(self.log, entry)
+            entry = self.log.revive(entry)
         at = target(entry)
         versions = frozenset(finding.version for finding in report.findings if finding.kind == "version")
         action = Repair(

@@ -1,23 +1,33 @@
-"""delete (soft), restore, vacuum (a deleted index), enable, disable."""
+"""delete (soft), restore, vacuum (a deleted index), enable, disable, cancel.
+
+`cancel` ends every operation under way, for when a writer has died, and goes back to what is stable:
+
+    begin    one entry that takes all marks out and puts CANCELLING in their place: from here on the writers, should
+             they wake up, fail at their commit
+    run      remove what they wrote; after a vacuum everything, as some of it is gone
+    commit   the stable state: what it was; DOESNOTEXIST after a vacuum, and where nothing was stable before
+"""
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, replace
 
 from metaindex.core import IndexStateError, counted
-from metaindex.index.log.entry import IndexLogEntry
+from metaindex.index.log.entry import Content, IndexLogEntry, UnderWay
+from metaindex.index.log.liveness import heartbeat_path, is_nonce
 from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.states import Operation, State
+from metaindex.index.log.states import CANCELLED, Operation, State
+from metaindex.index.store.writer import is_run
 
-from .action import Change, Outcome, validate
-from .appending import amend
-from .removal import remove_everything
-from .validation import missing
+from .action import Change, Ended, Outcome, append, end, missing, now_ms, validate, who
+from .removal import remove_everything, remove_runs
 
 
 @dataclass(slots=True)
-class _Transition:
-    """A change of state without new runs."""
+class Transition:
+    """A change of state without new runs: after a delete no query uses the index any more; its files stay, and a
+    restore brings it back."""
 
     name: str
     operation: Operation
@@ -41,19 +51,7 @@ class _Transition:
 
 
 @dataclass(slots=True)
-class Delete(_Transition):
-    """No query uses the index any more; its files stay and `restore` brings it back."""
-
-    operation: Operation = Operation.DELETE
-
-
-@dataclass(slots=True)
-class Restore(_Transition):
-    operation: Operation = Operation.RESTORE
-
-
-@dataclass(slots=True)
-class Vacuum(_Transition):
+class Vacuum(Transition):
     """Removes the files of a deleted index for good. The operation log stays, so that numbers are never used twice.
     Once begun there is no way back: where it fails half way the index stays VACUUMING, until vacuum is run again or
     cancel goes forward."""
@@ -84,4 +82,50 @@ def set_enabled(log: OperationLog, name: str, enabled: bool) -> Outcome:
             )
         return replace(base, enabled=enabled)
 
-    return Outcome(name, verb, True, amend(log, name, verb, change))
+    return Outcome(name, verb, True, append(log, verb, secrets.token_hex(8), change))
+
+
+def cancel(log: OperationLog, name: str) -> Outcome:
+    """Ends all operations under way. A cancel whose writer died is ended by another one. Where the latest entry cannot
+    be read the log first goes on from the newest one that can. IndexStateError where none is under way."""
+    revived = log.mended()
+    goes_on = ("the latest log entry could not be read; the log goes on from the newest that could",)
+    if revived is not None and not revived.under_way:
+        return Outcome(name, "cancel", True, revived, goes_on)
+    nonce = secrets.token_hex(8)
+    ended: list[UnderWay] = []
+
+    def begin(latest: IndexLogEntry | None) -> IndexLogEntry:
+        if latest is None:
+            raise missing("cancel", name)
+        if not latest.under_way:
+            raise IndexStateError(
+                f"cancel needs an operation under way; index {name!r} is {latest.stable.value}; there is nothing to"
+                " cancel"
+            )
+        ended[:] = latest.under_way
+        live = {run.run for run in latest.content.runs}
+        runs = tuple(sorted({run for mark in ended for run in mark.runs if is_run(run)} - live))
+        mark = UnderWay(Operation.CANCEL, latest.id + 1, nonce, who(), now_ms(), runs)
+        gone = any(CANCELLED[u.operation] is State.DOESNOTEXIST for u in ended) and latest.stable is not State.ACTIVE
+        return replace(
+            latest,
+            under_way=(mark,),
+            stable=State.DOESNOTEXIST if gone else latest.stable,
+            content=Content() if gone else latest.content,
+        )
+
+    begun = append(log, "begin cancel", secrets.token_hex(8), begin)
+    (mark,) = begun.under_way
+    notes = remove_everything(log, nonce) if begun.stable is State.DOESNOTEXIST else ()
+    remove_runs(log.storage, mark.runs)
+    for ended_mark in ended:
+        if is_nonce(ended_mark.nonce):
+            log.storage.delete(heartbeat_path(ended_mark.nonce))
+
+    word = "cancel " + ", ".join(u.operation.value for u in ended)
+    try:
+        told = (*(goes_on if revived is not None else ()), *notes)
+        return Outcome(name, "cancel", True, end(log, mark, lambda latest: latest, word), told)
+    except Ended as ended_by:  # another cancel, which did the same
+        return Outcome(name, "cancel", False, ended_by.latest or begun, ("another cancel did the same",))

@@ -37,8 +37,7 @@ from .action import Change, NothingToDo
 from .create import Create, index_all, notes_of
 from .runs import build_run
 from .snapshot_delta import Seen, SnapshotDelta, UnverifiedFiles, follow
-from .target import Target, racy, retains
-from .written import Written
+from .target import Target, Written, racy, retains
 
 logger = logging.getLogger("metaindex")
 

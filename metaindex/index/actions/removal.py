@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from metaindex.index.log.liveness import FOLDER as HEARTBEATS
 from metaindex.index.log.liveness import is_nonce
 from metaindex.index.log.operation_log import OperationLog, entry_path
-from metaindex.index.store.layout import run_folder, run_of
-from metaindex.index.store.reader import manifest_path
+from metaindex.index.store.layout import manifest_path, run_folder, run_of
 from metaindex.index.store.writer import is_run
 from metaindex.storage import KeepsLeftovers, ObjectInfo, Storage, SupportsVersions, meant_by
 

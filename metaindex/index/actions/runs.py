@@ -3,7 +3,6 @@ the statistics, then the manifest."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,18 +14,16 @@ import xxhash
 
 from metaindex.formats import FILE_SCHEMA, FileTable, Snapshot, TableRef
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
-from metaindex.index.keys import column_id, file_ids, partition_id
+from metaindex.index.keys import column_id, file_ids
 from metaindex.index.kinds.described import fact_kinds, leaves_of
 from metaindex.index.kinds.kind import key_plans
 from metaindex.index.kinds.renames import kinds_at
 from metaindex.index.kinds.served import row_plans
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef
-from metaindex.index.log.sealed import digest
 from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.reader import manifest_path
-from metaindex.index.store.rows import FILE_IDS, FILES, PARTITIONS
+from metaindex.index.store.rows import FILES
 from metaindex.index.store.side_by_side import side_by_side
-from metaindex.index.store.writer import RunSink, manifest_bytes, write_sorted
+from metaindex.index.store.writer import RunSink, id_rows, number_partitions, write_sorted
 
 MOST_TEXT = (1 << 31) - (1 << 20)
 """Bytes of texts that Arrow takes from at once."""
@@ -91,22 +88,16 @@ def build_run(
                 stored = builder.rows(request, copies, many, progress)
                 report, covered = _with_keys(report, stored), stored.keys
     parts = [*parts, *report.parts]
-    manifest = manifest_bytes(parts)
-    sink.storage.put(manifest_path(sink.run), manifest)
     columns = tuple(
         CoveredColumn(leaf.stable, column_id(leaf.stable), ".".join(leaf.parts), str(leaf.type), leaf.field.partition)
         for leaf in leaves
     )
-    run = RunRef(
-        run=sink.run,
+    run = sink.sealed(
+        parts,
         files=len(files),
         partitions=partitions.num_rows,
-        size_bytes=sum(part.size_bytes for part in parts) + len(manifest),
-        manifest_bytes=len(manifest),
-        manifest_digest=digest(manifest),
         files_digest=xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b""),
         columns=columns,
-        created_ms=int(time.time() * 1000),
         builder=builder.name if builder is not None else "",
         uncovered_files=report.uncovered_files,
         keys=(*keyed.keys, *covered),
@@ -156,51 +147,14 @@ def gathered(table: pa.Table, rows: npt.NDArray[np.int64], most_bytes: int = MOS
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
-def number_partitions(files: FileTable) -> tuple[npt.NDArray[np.int32], pa.Table]:
-    """The number of each file's partition, and the partitions by number. The files are sorted by partition."""
-    text = files.table.column("partition").combine_chunks()
-    if not len(text):
-        return np.zeros(0, np.int32), PARTITIONS.empty_table()
-    changes = pc.not_equal(text.slice(1), text.slice(0, len(text) - 1))
-    starts = np.concatenate(([0], np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1))
-    numbers = np.zeros(len(text), np.int32)
-    numbers[starts[1:]] = 1
-    numbers = np.cumsum(numbers, dtype=np.int32)
-    counts = np.diff(np.append(starts, len(text)))
-    sizes = np.add.reduceat(files.table.column("size_bytes").to_numpy(), starts)
-    names = text.take(pa.array(starts))
-    table = pa.table(
-        [
-            pa.array([partition_id(n) for n in names.to_pylist()], pa.int64()),
-            pa.array(np.arange(len(starts), dtype=np.int32)),
-            names,
-            pa.array(starts.astype(np.int32)),
-            pa.array(counts.astype(np.int32)),
-            pa.array(sizes.astype(np.int64)),
-        ],
-        schema=PARTITIONS,
-    )
-    return numbers, table
-
-
 def _write_files(
     sink: RunSink, files: FileTable, partition_ord: npt.NDArray[np.int32], partitions: pa.Table, ids: pa.Array
 ) -> list[PartInfo]:
     ordinals = pa.array(np.arange(len(files), dtype=np.int32))
     columns = {"ordinal": ordinals, "partition_ord": pa.array(partition_ord), "file_id": ids}
     by_ordinal = pa.table([columns[n] if n in columns else files.table.column(n) for n in FILES.names], schema=FILES)
-    by_id = pa.table([ids, ordinals], schema=FILE_IDS)
-    by_id = by_id.take(_order_of_ids(ids))
     return [
         *write_sorted(sink, "files", by_ordinal),
-        *write_sorted(sink, "file_ids", by_id),
+        *write_sorted(sink, "file_ids", id_rows(ids)),
         *write_sorted(sink, "partitions", partitions.sort_by("partition_id")),
     ]
-
-
-def _order_of_ids(ids: pa.FixedSizeBinaryArray) -> pa.Array:
-    data = ids.buffers()[1]
-    words = (
-        np.frombuffer(data, ">u8", len(ids) * 2).reshape(-1, 2) if data is not None and len(ids) else np.empty((0, 2))
-    )
-    return pa.array(np.lexsort((words[:, 1], words[:, 0])))

@@ -17,16 +17,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, StorageUnavailableError
+from metaindex.core import MetaIndexError, StorageUnavailableError, first_line
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import Doubt, Field, FooterColumn, Leaf, Trust, read_footers
-from metaindex.index.kinds.facts import MOST_ROWS, constant, facts_of, facts_schema, replace_rows, told, unknown_facts
+from metaindex.index.build.extremes import ColumnScan, bounds_of
+from metaindex.index.build.parquet_scan import scan_parquet
+from metaindex.index.build.protocol import BuildRequest, Progress
+from metaindex.index.kinds.facts import (
+    MOST_ROWS,
+    constant,
+    domain_of,
+    facts_of,
+    facts_schema,
+    joined,
+    replace_rows,
+    told,
+    unknown_facts,
+)
 from metaindex.storage import Storage
-
-from .extremes import ColumnScan, bounds_of
-from .parquet_scan import scan_parquet
-from .protocol import BuildRequest, Progress
-from .together import facts_together
 
 CHUNK_FILES = 10_000
 UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
@@ -175,8 +183,7 @@ def _scan_into(
         except StorageUnavailableError:
             raise  # says nothing of the file, which would stay uncovered for good
         except UNREADABLE as error:
-            text = str(error).splitlines()
-            return f"cannot read {paths[row]!r}: {text[0] if text else repr(error)}"
+            return f"cannot read {paths[row]!r}: {first_line(error)}"
 
     if threads > 1 and len(rows) > 1:
         with ThreadPoolExecutor(min(threads, len(rows))) as pool:
@@ -271,3 +278,41 @@ def _leave_out(collected: Collected, source: FactScan, paths: list[str]) -> None
         for ending, name in _FOREIGN.items():
             if paths[row].lower().endswith(ending):
                 collected.problems[row] = f"{name} data files are not read for statistics"
+
+
+def facts_together(
+    bounds: Sequence[ColumnBounds],
+    count: int,
+    trusts: Sequence[pa.Array | Trust],
+    compressed: Sequence[pa.Array | None] | None = None,
+    uncompressed: Sequence[pa.Array | None] | None = None,
+) -> list[pa.Table]:
+    """Return `facts_of` of each column's bounds in `count` files, computed together."""
+    out: dict[int, pa.Table] = {}
+    kinds = [(domain_of(column.type), pa.types.is_floating(column.type)) for column in bounds]
+    for kind in dict.fromkeys(kinds):
+        mine = [place for place, kind_ in enumerate(kinds) if kind_ == kind]
+        some = [bounds[place] for place in mine]
+
+        def every(values: Sequence[pa.Array | pa.ChunkedArray | None], type_: pa.DataType) -> pa.Array:
+            return joined([pa.nulls(count, type_) if value is None else value.cast(type_) for value in values], type_)
+
+        def sizes(of: Sequence[pa.Array | None] | None, places: Sequence[int]) -> pa.Array | None:
+            return None if of is None else every([of[place] for place in places], pa.int64())
+
+        whole = ColumnBounds(
+            some[0].type,
+            every([column.lower for column in some], kind[0]),
+            every([column.upper for column in some], kind[0]),
+            every([column.null_count for column in some], pa.int64()),
+            every([column.nan_count for column in some], pa.int64()),
+            every([column.row_count for column in some], pa.int64()),
+            every([column.lower_exact for column in some], pa.bool_()),
+            every([column.upper_exact for column in some], pa.bool_()),
+        )
+        said = [constant(int(t), count, pa.int8()) if isinstance(t, Trust) else t for t in (trusts[p] for p in mine)]
+        facts = facts_of(
+            whole, count * len(mine), every(said, pa.int8()), sizes(compressed, mine), sizes(uncompressed, mine)
+        )
+        out |= {place: facts.slice(at * count, count) for at, place in enumerate(mine)}
+    return [out[place] for place in range(len(bounds))]

@@ -92,6 +92,11 @@ def comparable(values: pa.Array) -> pa.Array:
     return values
 
 
+def inside(values: pa.Array, path: Sequence[str]) -> pa.Array:
+    """Return the values of a field inside a struct; null where it or a struct around it is null."""
+    return pc.struct_field(values, indices=list(path)) if path else values
+
+
 def promoted(values: pa.Array, type_: pa.DataType) -> pa.Array | None:
     """Values written in one type as a column of another type shows them; None where that is not certain.
     Raises ArrowInvalid where a value does not fit."""

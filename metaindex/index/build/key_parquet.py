@@ -14,6 +14,7 @@ from metaindex.formats import AbsentLeaf, Doubt, Found, Layouts, Leaf, Shape, Sh
 from metaindex.index.kinds.canonical import answers_for
 from metaindex.storage import Storage
 
+from .extremes import inside
 from .key_file import Batches, KeyFile
 from .parquet_scan import AmbiguousLeafError, FileColumns, is_old
 
@@ -189,13 +190,7 @@ def _values(table: pa.Table, place: _KeyColumn) -> pa.Array:
     values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(values, pa.ChunkedArray):  # texts beyond what one array of short offsets holds
         values = pa.concat_arrays([chunk.cast(_wide(chunk.type)) for chunk in values.chunks])
-    indices = []
-    type_ = values.type
-    for part in place.path[1:]:
-        indices.append(type_.get_field_index(part))
-        type_ = type_.field(indices[-1]).type
-    if indices:
-        values = pc.struct_field(values, indices=indices)
+    values = inside(values, place.path[1:])
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     return values if place.clock is None else values.view(place.clock)

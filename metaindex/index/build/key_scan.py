@@ -14,24 +14,25 @@ A store that does not answer says nothing of a file: the build fails.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
 
-from metaindex.core import StorageUnavailableError
+from metaindex.core import StorageUnavailableError, first_line
 from metaindex.formats import Field, Leaf
+from metaindex.index.build.collect import UNREADABLE
+from metaindex.index.build.key_file import KeyFile, Opener
+from metaindex.index.build.key_parquet import ParquetOpener
+from metaindex.index.build.partitions import partition_constants
+from metaindex.index.build.protocol import BuildRequest, Progress
 from metaindex.index.kinds.canonical import UnkeyedValuesError
 from metaindex.index.kinds.keyed import TakesRows, add_groups
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.storage import Storage
-
-from .ahead import in_turn
-from .collect import UNREADABLE
-from .key_file import KeyFile, Opener
-from .key_parquet import ParquetOpener
-from .partitions import partition_constants
-from .protocol import BuildRequest, Progress
 
 _FOREIGN = {".orc": "ORC", ".avro": "Avro"}
 _TOLD_EVERY = 256
@@ -97,7 +98,7 @@ def scan_keys(
         except StorageUnavailableError:
             raise
         except UNREADABLE as error:
-            return f"cannot read {row[0]!r}: {_line(error)}"
+            return f"cannot read {row[0]!r}: {first_line(error)}"
 
     for done, ((path, _, ordinal, partition), file) in enumerate(in_turn(load, rows, threads)):
         if isinstance(file, str):
@@ -179,7 +180,7 @@ def _file(
                     add_groups(collector, *_rows(source.plans[place], groups, columns, file, constants))
                 except (UnkeyedValuesError, pa.ArrowException) as error:
                     live.pop(place).fail()
-                    told.setdefault(_line(error), []).append(_name(source.plans[place]))
+                    told.setdefault(first_line(error), []).append(_name(source.plans[place]))
         for place in list(live):
             unfit = next(
                 (file.unfit[leaf.stable] for leaf in source.plans[place].leaves if leaf.stable in file.unfit), None
@@ -192,7 +193,7 @@ def _file(
     except UNREADABLE as error:
         for collector in live.values():
             collector.fail()
-        return f"cannot read {path!r}: {_line(error)}", True
+        return f"cannot read {path!r}: {first_line(error)}", True
     for collector in live.values():
         collector.end()
     return "; ".join(f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in told.items()) or None, False
@@ -237,6 +238,27 @@ def _name(plan: PlannedKey) -> str:
     return ", ".join(".".join(leaf.parts) for leaf in plan.leaves)
 
 
-def _line(error: BaseException) -> str:
-    text = str(error).splitlines()
-    return text[0] if text else repr(error)
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def in_turn(work: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[tuple[A, B]]:
+    """Yield each item with its result, in the items' order; at most `threads` results are made ahead."""
+    if threads <= 1:
+        for item in items:
+            yield item, work(item)
+        return
+    waiting: deque[tuple[A, Future[B]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(work, item)))
+                if len(waiting) >= threads:
+                    first, result = waiting.popleft()
+                    yield first, result.result()
+            while waiting:
+                first, result = waiting.popleft()
+                yield first, result.result()
+        finally:
+            for _, result in waiting:
+                result.cancel()

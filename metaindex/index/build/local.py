@@ -1,4 +1,5 @@
-"""The builder without a JVM: footers where they are to be trusted, a scan of the data where not, in one process.
+"""The builder without a JVM: footers where they are to be trusted, a scan of the data where not, in one process. And
+the one that chooses between this and another by the size of the files.
 
 Memory: the facts of all columns (about 60 bytes a file and column; compressed where they are many and come from the
 log), and a part's stored rows at a time.
@@ -6,25 +7,25 @@ log), and a part's stored rows at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import BuildError
+from metaindex.core import BuildError, WorkerError
+from metaindex.index.build.collect import Collected, FactScan, collect
+from metaindex.index.build.partitions import partition_column
+from metaindex.index.build.prepared import completed, prepared, unpacked
+from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.index.kinds.described import FactWriter
 from metaindex.index.kinds.facts import MOST_ROWS, in_column_order
 from metaindex.index.kinds.kind import Kind, PlannedKey
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.kinds.served import RowPlan
 from metaindex.index.store.writer import RunSink
-
-from .collect import Collected, FactScan, collect
-from .packed import unpacked
-from .partitions import partition_column
-from .prepared import completed, prepared
-from .protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +112,50 @@ def _collected(request: BuildRequest, source: FactScan, threads: int, progress: 
     unread = files.filter(pa.array(~enough))
     read = collect(request.ref.storage, source, unread.column("path"), unread.column("size_bytes"), threads, progress)
     return completed(facts, enough, read)
+
+
+logger = logging.getLogger("metaindex")
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class BySize:
+    """Builds here what is small, and on the session what is not, as long as there is one. `name`: who built last."""
+
+    here: Builder
+    running: Callable[[], Builder | None]
+    most_bytes: int
+    name: str = "local"
+
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        """Build facts; see `protocol.Builder`."""
+        return self._built(request, lambda builder: builder.facts(request, sink, progress))
+
+    def keys(
+        self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """Build keys; see `protocol.Builder`."""
+        return self._built(request, lambda builder: builder.keys(request, plans, sink, progress))
+
+    def rows(
+        self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """Build rows; see `protocol.Builder`."""
+        return self._built(request, lambda builder: builder.rows(request, plans, sink, progress))
+
+    def _built(self, request: BuildRequest, build: Callable[[Builder], T]) -> T:
+        """Build by the session if the files are large; in this process if its workers fail, as no user chose them."""
+        large = request.files.size_bytes > self.most_bytes
+        builder = (self.running() if large else None) or self.here
+        self.name = builder.name
+        try:
+            return build(builder)
+        except WorkerError as error:
+            logger.warning("built in this process, as workers cannot: %s", error)
+            self.name, self.running = self.here.name, _nobody
+            return build(self.here)
+
+
+def _nobody() -> Builder | None:
+    return None

@@ -14,7 +14,7 @@ from metaindex.core import FormatError
 from metaindex.formats import Leaf, alike, may_be_in_older_calendar
 from metaindex.storage import Storage
 
-from .extremes import ColumnScan
+from .extremes import ColumnScan, inside
 
 BATCH_ROWS = 65_536
 _FIELD_ID = b"PARQUET:field_id"
@@ -89,7 +89,7 @@ def _read(file: pq.ParquetFile, places: Sequence[_ScannedColumn]) -> None:
     groups = list(range(file.metadata.num_row_groups))
     for batch in file.reader.iter_batches(BATCH_ROWS, row_groups=groups, column_indices=wanted, use_threads=False):
         for place in places:
-            values = _descend(batch, place.path)
+            values = inside(batch.column(batch.schema.get_field_index(place.path[0])), place.path[1:])
             clock = clocks.get(place.index)
             place.scan.add(values if clock is None else values.view(clock))
 
@@ -115,18 +115,6 @@ def is_old(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa
 def _reset(scan: ColumnScan) -> None:
     scan.rows = scan.nulls = scan.nans = 0
     scan.least, scan.greatest = [], []
-
-
-def _descend(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
-    """The leaf's values; null where it or a struct around it is null."""
-    values = batch.column(batch.schema.get_field_index(path[0]))
-    indices = []
-    type_ = values.type
-    for part in path[1:]:
-        at = type_.get_field_index(part)
-        indices.append(at)
-        type_ = type_.field(at).type
-    return pc.struct_field(values, indices=indices) if indices else values
 
 
 class FileColumns:

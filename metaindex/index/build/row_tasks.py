@@ -14,22 +14,26 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, StorageUnavailableError
+from metaindex.core import BuildError, StorageUnavailableError, first_line
+from metaindex.index.build.collect import UNREADABLE
+from metaindex.index.build.row_source import DataFile, RowSource
+from metaindex.index.build.spark_schemas import GATHERED, sql_schema
 from metaindex.index.kinds.pieces import WrittenPart
 from metaindex.index.kinds.row_sums import RowSum, sum_of_files
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import Storage
 
-from .collect import UNREADABLE
-from .row_source import DataFile, RowSource
-from .spark_schemas import GATHERED
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 
 Ordinals = npt.NDArray[np.int32]
 
@@ -147,8 +151,7 @@ class Doubts:
             except StorageUnavailableError:
                 raise  # says nothing of the file
             except UNREADABLE as error:
-                lines = str(error).splitlines()
-                yield gathered(ordinal, f"cannot read {file.path!r}: {lines[0] if lines else repr(error)}")
+                yield gathered(ordinal, f"cannot read {file.path!r}: {first_line(error)}")
 
 
 def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
@@ -216,3 +219,18 @@ Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def unpickled(rows: Sequence[object]) -> list[tuple[int, object]]:
     """Rows of GATHERED as they were collected."""
     return [(row["place"], pickle.loads(bytes(row["data"]))) for row in rows]  # type: ignore[index]  # noqa: S301 - our own tasks wrote it
+
+
+def few_rows(frame: DataFrame, schema: pa.Schema) -> pa.Table:
+    """The rows of a DataFrame, which are few, under the names and types of `schema`. By a call that an interrupt ends:
+    PySpark's own `toArrow` waits for its job whatever comes."""
+
+    def handed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield gathered(0, batch)
+
+    rows = unpickled(frame.mapInArrow(handed, sql_schema(GATHERED)).collect())
+    batches = [batch for _, batch in rows if isinstance(batch, pa.RecordBatch)]
+    if not batches:
+        return schema.empty_table()
+    return pa.Table.from_batches(batches).rename_columns(schema.names).cast(schema)

@@ -30,7 +30,6 @@ from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
 
-from .few_rows import few_rows
 from .protocol import BuildRequest, KeyBuild, Progress
 from .row_source import RowSource
 from .row_tasks import (
@@ -46,6 +45,7 @@ from .row_tasks import (
     Run,
     SampledRows,
     WriteRows,
+    few_rows,
     unpickled,
 )
 from .spark_keys import tasks_for

@@ -22,10 +22,9 @@ from metaindex.formats import Schema, TextReader, beginning, is_whole
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 
 from .collect import UNREADABLE, FactScan
-from .few_rows import few_rows
 from .protocol import BuildRequest
 from .row_source import CommonValues
-from .row_tasks import LATE_DOUBT, SAMPLE_ROWS, Ordinals
+from .row_tasks import LATE_DOUBT, SAMPLE_ROWS, Ordinals, few_rows
 from .spark_schemas import FILE, sql_schema, struct
 from .spark_text import CORRUPT, KEYED, CheckTask, text_frame
 

@@ -15,8 +15,7 @@ import pyarrow as pa
 from metaindex.index.kinds.described import Level
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.parts import PartStream
-from metaindex.index.store.writer import RunSink
+from metaindex.index.store.writer import PartStream, RunSink
 from metaindex.storage import Storage
 
 from .collect import Collected, FactScan, collect

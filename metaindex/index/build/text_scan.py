@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from metaindex.core import ScanError
 from metaindex.formats import Field, Leaf, Schema, TextReader
 from metaindex.storage import Storage
 
-from .extremes import ColumnScan
+from .extremes import ColumnScan, inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +83,7 @@ def columns_of(reader: TextReader, storage: Storage, path: str, leaves: Sequence
     with storage.open_input(path) as source:
         for _, _, arrays in reader.read(source, path, tops, path):
             by_name = {field.name: array for field, array in zip(tops, arrays, strict=True)}
-            yield [_descend(by_name[leaf.path[0].name], leaf) for leaf in leaves]
-
-
-def _descend(values: pa.Array, leaf: Leaf) -> pa.Array:
-    indices = []
-    type_ = values.type
-    for field in leaf.path[1:]:
-        indices.append(type_.get_field_index(field.name))
-        type_ = type_.field(indices[-1]).type
-    return pc.struct_field(values, indices=indices) if indices else values
+            yield [inside(by_name[leaf.path[0].name], [field.name for field in leaf.path[1:]]) for leaf in leaves]
 
 
 def as_text(field: Field) -> Field:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, TypeVar
 from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, first_line
 from metaindex.index.log.entry import CoveredKey, KindSpec, RunRef
 from metaindex.index.log.sealed import one_line
-from metaindex.index.log.types import type_from_text
 from metaindex.index.store.rows import OWN
 
 from .bloom.spec import Bloom
@@ -299,7 +298,7 @@ def key_reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) ->
     """Return the reader of a run's key. `types`: those of its columns now; literals are compared as with them. None
     where values of the types at write time cannot answer for them, or where the rows are in a form that this metaindex
     does not know."""
-    stored = [type_from_text(column.type_text) for column in key.columns]
+    stored = [column.type for column in key.columns]
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None
     rows = stored_kind(key.kind) if readable(key) else None

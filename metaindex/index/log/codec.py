@@ -26,9 +26,8 @@ from .entry import (
     UnderWay,
     VersionRecord,
 )
-from .fields import MAX_FILES, Fields
+from .fields import MAX_FILES, Fields, Repeated
 from .record_codec import object_from_json, object_to_json, record_from_json, record_to_json
-from .repeated import Repeated
 from .schema_codec import schema_from_json, schema_to_json
 from .sealed import CURE, one_line, seal, unseal
 from .states import STABLE, Operation, State

@@ -11,12 +11,14 @@ import base64
 from collections.abc import Mapping
 from dataclasses import field, replace
 
+import pyarrow as pa
 import xxhash
 
-from metaindex.core import dataclass
+from metaindex.core import dataclass, utc_text
 from metaindex.formats import Schema, Version
 
 from .states import TRANSIENT, Operation, State
+from .types import type_from_text
 
 FORMAT_VERSION = 3
 """Of the entries and of the version objects they name. A reader refuses what is newer, and 1 and 2, which no release
@@ -38,14 +40,19 @@ class KindSpec:
 
 @dataclass(frozen=True, slots=True)
 class CoveredColumn:
-    """A column that a run covers: every file of the run has a row for it. `type` is the Arrow type at write time, as
-    text of `schema_codec`."""
+    """A column that a run covers: every file of the run has a row for it. `type_text` is the Arrow type at write time,
+    as text of `schema_codec`."""
 
     stable: str
     column_id: int
     name: str
     type_text: str
     partition: bool = False  # rows in partition_stats only
+
+    @property
+    def type(self) -> pa.DataType | None:
+        """The type, or None for one that is not known here."""
+        return type_from_text(self.type_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +192,11 @@ class UnderWay:
     who: str
     since_ms: int
     runs: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Say who runs it, and since when."""
+        since = utc_text(self.since_ms // 1000 * 1000)
+        return f"{self.operation.value} by {self.who} since {since} (entry {self.began})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,13 @@ from __future__ import annotations
 import logging
 import re
 import threading
-import time
 from types import TracebackType
 
-from metaindex.core import StorageError, utc_text
+from metaindex.core import StorageError
 from metaindex.storage import Storage
-
-from .entry import UnderWay
 
 FOLDER = "_heartbeats"
 INTERVAL_SECONDS = 20.0
-SUSPECT_SECONDS = 180.0
-"""Without a sign of life for so long, a writer is suspected to be dead."""
 
 _NONCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 logger = logging.getLogger("metaindex")
@@ -67,27 +62,3 @@ class Heartbeat:
                 self._storage.put(self._path, b"")
             except StorageError as error:
                 logger.debug("a heartbeat was lost: %s", error)
-
-
-def held(mark: UnderWay) -> str:
-    """Describe an operation under way: who runs it, and since when."""
-    return f"{mark.operation.value} by {mark.who} since {utc_text(mark.since_ms // 1000 * 1000)} (entry {mark.began})"
-
-
-def last_sign_ms(storage: Storage, mark: UnderWay) -> int:
-    """Return when the writer was last seen: its begin, or the latest beat by the store's clock. StorageError."""
-    if not is_nonce(mark.nonce):
-        return mark.since_ms
-    try:
-        return max(mark.since_ms, storage.head(heartbeat_path(mark.nonce)).modified_ns // 1_000_000)
-    except FileNotFoundError:
-        return mark.since_ms
-
-
-def suspected(storage: Storage, mark: UnderWay, now_ms: int | None = None) -> bool:
-    """Return whether there was no sign of life for SUSPECT_SECONDS. False if that is unknown."""
-    now = int(time.time() * 1000) if now_ms is None else now_ms
-    try:
-        return now - last_sign_ms(storage, mark) > SUSPECT_SECONDS * 1000
-    except StorageError:
-        return False

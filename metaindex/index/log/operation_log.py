@@ -12,17 +12,20 @@ for nothing, and it fails.
 from __future__ import annotations
 
 import re
+import secrets
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from metaindex.core import (
     ConcurrentWriteError,
     DamagedIndexError,
     ForeignIndexError,
     IndexStateError,
+    MetaIndexError,
     ObjectExistsError,
     ObjectNotFoundError,
     StorageError,
@@ -33,9 +36,11 @@ from metaindex.core import (
 from metaindex.storage import Storage, back_off
 
 from .codec import check_readable, decode, encode
-from .entry import MAX_NUMBER, IndexLogEntry
+from .entry import MAX_NUMBER, IndexLogEntry, UnderWay
 from .fields import Fields
+from .liveness import heartbeat_path, is_nonce
 from .sealed import CURE, MAX_BYTES, digest, from_text, is_sealed, one_line, to_text
+from .states import Operation
 
 _NAME = re.compile(r"(?:^|/)(\d{20,})\.json$", re.ASCII)
 _TOMBSTONE = re.compile(r"(?:^|/)tombstone-(\d{20})\.json$", re.ASCII)
@@ -85,6 +90,9 @@ class _HeldEntry:
 class OperationLog:
     """The log of one index. `storage` is rooted at the index folder. `name`: the index's, where it is known; entries of
     another one are refused. `key`: seals what is written and read (`log.sealed`)."""
+
+    SUSPECT_SECONDS: ClassVar[float] = 180.0
+    """Without a sign of life for so long, a writer is suspected to be dead."""
 
     def __init__(self, storage: Storage, name: str | None = None, key: bytes | None = None) -> None:
         self.storage = storage
@@ -288,6 +296,71 @@ class OperationLog:
         except ObjectExistsError:
             return
 
+    def newest_readable(self) -> IndexLogEntry | None:
+        """Return the newest entry that can be read: the latest, unless that is damaged."""
+        for number in reversed(self.numbers()):
+            try:
+                return self.entry(number)
+            except MetaIndexError:
+                continue
+        return None
+
+    def revive(self, newest: IndexLogEntry, under_way: tuple[UnderWay, ...] = ()) -> IndexLogEntry:
+        """Append an entry behind those that cannot be read, with the content of the newest one that can. What they hold
+        is lost by it: so it raises where they may only not be for this program to read (a newer version's, under
+        another seal), or not now."""
+        numbers = self.numbers()
+        for number in numbers:
+            if number > newest.id:
+                try:
+                    self.entry(number)
+                except (ForeignIndexError, StorageUnavailableError, StoragePermissionError):
+                    raise
+                except MetaIndexError:
+                    continue
+        number = numbers[-1] + 1
+        nonce = f"{secrets.token_hex(8)}.{number}"
+        entry = replace(newest, id=number, nonce=nonce, under_way=under_way, written_by="repair")
+        self.append(entry)
+        return entry
+
+    def mended(self) -> IndexLogEntry | None:
+        """Go on from the newest entry that can be read, with what was under way there, where the latest cannot. None
+        where nothing has to be done; raises where no entry can be read."""
+        try:
+            self.latest()
+        except (DamagedIndexError, StorageError):
+            newest = self.newest_readable()
+            if newest is None:
+                raise
+            return self.revive(newest, newest.under_way)
+        return None
+
+    def suspected(self, mark: UnderWay, now_ms: int | None = None, seconds: float | None = None) -> bool:
+        """Return whether its writer gave no sign of life for so long (SUSPECT_SECONDS). False if that is unknown."""
+        seconds = self.SUSPECT_SECONDS if seconds is None else seconds
+        last_ms = mark.since_ms
+        try:
+            if is_nonce(mark.nonce):
+                last_ms = max(last_ms, self.storage.head(heartbeat_path(mark.nonce)).modified_ns // 1_000_000)
+        except FileNotFoundError:
+            pass
+        except StorageError:
+            return False
+        return (int(time.time() * 1000) if now_ms is None else now_ms) - last_ms > seconds * 1000
+
+    def refreshed_by(self, entry: IndexLogEntry, patience_seconds: float) -> str:
+        """Return who brings the index up already: the writer of a refresh with a heartbeat, or one that began a moment
+        ago. Empty: nobody, as far as can be seen."""
+        refreshes = (mark for mark in entry.under_way if mark.operation is Operation.REFRESH)
+        return next((mark.who for mark in refreshes if not self.suspected(mark, seconds=patience_seconds)), "")
+
+    @staticmethod
+    def appended_here(folder: str) -> int:
+        """Return how many entries this process wrote to the indexes in a folder, so that a cached "no usable index" can
+        be checked again."""
+        return _APPENDED[folder]
+
     def _nonce(self, number: int) -> str | None:
         try:
             return self.entry(number).nonce
@@ -296,12 +369,6 @@ class OperationLog:
             DamagedIndexError,
         ):  # taken by another, and cleaned away already, or not to be understood
             return None
-
-
-def appended_here(folder: str) -> int:
-    """Return how many entries this process wrote to the indexes in a folder, so that a cached "no usable index" can be
-    checked again."""
-    return _APPENDED[folder]
 
 
 def entry_path(number: int) -> str:

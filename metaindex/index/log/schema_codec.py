@@ -13,8 +13,7 @@ import pyarrow as pa
 from metaindex.core import UnsupportedFeatureError
 from metaindex.formats import Field, Schema
 
-from .fields import Fields
-from .repeated import Repeated
+from .fields import Fields, Repeated
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""Merges sorted streams of Arrow tables window by window: what is in memory is a chunk of each stream, however long
-they are."""
+"""Streams of sorted rows: those of a run, a few row groups at a time, and the merge of several, window by window.
+What is in memory is a chunk of each stream, however long they are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from metaindex.index.store.footer import Footer
+from metaindex.index.store.reader import RunReader
 
 
 def merged(streams: Sequence[Iterator[pa.Table]], keys: Sequence[str]) -> Iterator[pa.Table]:
@@ -77,3 +80,44 @@ def in_order(pieces: list[pa.Table], keys: Sequence[str]) -> pa.Table:
     if len(pieces) == 1:
         return table
     return table.take(pc.sort_indices(table, [(key, "ascending", "at_start") for key in keys]))
+
+
+MOST_ROWS = 1 << 19
+"""Of all streams together."""
+_SMALL_PART_ROWS = 1 << 14
+
+
+def stream(
+    source: RunReader, kind: str, schema: pa.Schema, leading: int | None, among: int, most: int = MOST_ROWS
+) -> Iterator[pa.Table]:
+    """Stream these columns of a metadata partition; with a value, only the rows that have it in the column that they
+    are sorted by first, which is then the first of the schema. `among`: how many streams share the memory. Small parts
+    hold many such values and stay in the cache."""
+    names = schema.names
+    rows_at_once = most // max(among, 1)
+    for part in source.parts(kind):
+        if leading is not None and (
+            part.first_key is None or part.last_key is None or not part.first_key <= leading <= part.last_key
+        ):
+            continue
+        footer = source.footer(part)
+        groups = list(range(len(footer.rows)))
+        at_once = max(1, rows_at_once // max(int(footer.rows.max(initial=1)), 1))
+        if leading is not None:
+            ids = footer.range(names[0])
+            groups = [g for g in groups if not ids.known[g] or ids.least[g] <= leading <= ids.greatest[g]]
+        for start in range(0, len(groups), at_once):
+            table = source.read(part, groups[start : start + at_once], names, keep=part.rows <= _SMALL_PART_ROWS)
+            if leading is not None:
+                table = table.filter(pc.equal(table.column(names[0]), leading))
+            yield table.cast(schema)
+
+
+def groups_holding(footer: Footer, column: str, keys: Sequence[int] | Sequence[bytes]) -> list[int]:
+    """Row groups whose range holds one of the keys."""
+    ranges = footer.range(column)
+    return [
+        group
+        for group in range(len(footer.rows))
+        if not ranges.known[group] or any(ranges.least[group] <= key <= ranges.greatest[group] for key in keys)
+    ]

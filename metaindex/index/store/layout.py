@@ -93,6 +93,10 @@ def run_of(kind: str, path: str) -> str:
     return path.removeprefix(f"{kind}/").partition("/")[0].removeprefix(_RUN)
 
 
+def manifest_path(run: str) -> str:
+    return f"_manifests/{run}.json"
+
+
 def index_storage(folder: str, name: str, options: dict[str, str] | None = None, table: str = "") -> Storage:
     """The storage rooted at the index's folder. `table`: the root of the table, whose permissions are those of its
     indexes. IndexNotFoundError for a name that could never be an index's."""

@@ -41,7 +41,7 @@ from metaindex.storage import Storage
 from .cache import Decoded
 from .cache import StoreCache as StoreCache
 from .footer import Footer, span_of
-from .layout import PartInfo
+from .layout import PartInfo, manifest_path
 from .manifest import MAX_BYTES as MAX_MANIFEST
 from .manifest import parts_from_manifest
 
@@ -162,7 +162,7 @@ class RunReader:
         except MetaIndexError:
             raise
         except Exception as error:
-            raise self.damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
+            raise self.damaged(part.path, f"row groups cannot be decoded ({first_line(error)})") from error
 
     def open(self, part: PartInfo) -> ParquetReader:
         """A part, to be read row group by row group: its footer is checked here, its pages when they are read. What
@@ -171,7 +171,7 @@ class RunReader:
         try:
             return _opened(self._storage.open_input(part.path), footer.metadata)
         except Exception as error:
-            raise self.damaged(part.path, f"it cannot be opened ({_line(error)})") from error
+            raise self.damaged(part.path, f"it cannot be opened ({first_line(error)})") from error
 
     def whole(self, part: PartInfo) -> bytes:
         """A part, byte for byte. DamagedIndexError where its size or its footer is not as the manifest says; its pages
@@ -226,7 +226,7 @@ class RunReader:
             except ForeignIndexError:
                 raise
             except Exception as error:
-                raise self.damaged(path, f"the manifest cannot be understood ({_line(error)})") from error
+                raise self.damaged(path, f"the manifest cannot be understood ({first_line(error)})") from error
             self._cache.manifests[path] = parts
         return parts
 
@@ -235,7 +235,7 @@ class RunReader:
         try:
             metadata = _opened(pa.BufferReader(data), None).metadata
         except Exception as error:
-            raise self.damaged(part.path, f"the footer cannot be parsed ({_line(error)})") from error
+            raise self.damaged(part.path, f"the footer cannot be parsed ({first_line(error)})") from error
         names = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
         rows = np.fromiter((metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)), np.int64)
         if metadata.num_rows != part.rows:
@@ -277,10 +277,10 @@ class RunReader:
         except (StoragePermissionError, StorageUnavailableError) as error:  # has its own cure: nothing is to be rebuilt
             raise DamagedIndexError(
                 f"a part of an index is as its manifest says; {self._storage.uri(path)}: it cannot be read"
-                f" ({_line(error)})"
+                f" ({first_line(error)})"
             ) from error
         except MetaIndexError as error:
-            raise self.damaged(path, f"it cannot be read ({_line(error)})") from error
+            raise self.damaged(path, f"it cannot be read ({first_line(error)})") from error
 
     def _counted(self, path: str, start: int, length: int, data: bytes) -> None:
         self._count.add(len(data))
@@ -314,13 +314,5 @@ def _merged(spans: list[tuple[int, int]], gap: int = _GAP_BYTES) -> list[tuple[i
     return merged
 
 
-def manifest_path(run: str) -> str:
-    return f"_manifests/{run}.json"
-
-
 def _empty(footer: Footer, column: str) -> pa.ChunkedArray:
     return pa.chunked_array([], type=footer.metadata.schema.to_arrow_schema().field(column).type)
-
-
-def _line(error: BaseException) -> str:
-    return first_line(error)

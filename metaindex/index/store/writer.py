@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from metaindex.formats import FileTable
+from metaindex.index.keys import id_words, partition_id
+from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.index.log.sealed import digest
+from metaindex.index.store.layout import PartInfo, manifest_path, run_folder
+from metaindex.index.store.manifest import manifest_bytes as manifest_bytes
+from metaindex.index.store.rows import COLUMNS, FILE_IDS, PART_ROWS, PARTITIONS, ROW_GROUP_ROWS, Columns
 from metaindex.storage import Storage
-
-from .layout import PartInfo, run_folder
-from .manifest import manifest_bytes as manifest_bytes
-from .rows import COLUMNS, PART_ROWS, ROW_GROUP_ROWS, Columns
 
 _RUN = re.compile(r"r[0-9a-f]{16}\Z")
 SUFFIX = ".mix"
@@ -53,6 +59,38 @@ class RunSink:
         path = self._path(part.path.partition("/")[0], number)
         self.storage.put(path, data)
         return replace(part, path=path)
+
+    def sealed(
+        self,
+        parts: Sequence[PartInfo],
+        *,
+        files: int,
+        partitions: int,
+        files_digest: str,
+        columns: tuple[CoveredColumn, ...],
+        builder: str,
+        uncovered_files: int,
+        keys: tuple[CoveredKey, ...],
+        table_uuid: str,
+    ) -> RunRef:
+        """Put the manifest of these parts, and return the run as a log entry names it."""
+        manifest = manifest_bytes(parts)
+        self.storage.put(manifest_path(self.run), manifest)
+        return RunRef(
+            run=self.run,
+            files=files,
+            partitions=partitions,
+            size_bytes=sum(part.size_bytes for part in parts) + len(manifest),
+            manifest_bytes=len(manifest),
+            manifest_digest=digest(manifest),
+            files_digest=files_digest,
+            columns=columns,
+            created_ms=int(time.time() * 1000),
+            builder=builder,
+            uncovered_files=uncovered_files,
+            keys=keys,
+            table_uuid=table_uuid,
+        )
 
     def _path(self, folder: str, number: int) -> str:
         return f"{run_folder(folder, self.run)}/part-{number:05d}{SUFFIX}"
@@ -150,3 +188,79 @@ def cut(table: pa.Table) -> Iterator[pa.Table]:
 def write_sorted(sink: RunSink, kind: str, table: pa.Table) -> list[PartInfo]:
     """Write a sorted table, and return its parts."""
     return [sink.write(kind, piece, number) for number, piece in enumerate(cut(table))]
+
+
+@dataclass(slots=True)
+class PartStream:
+    """Takes tables in the order of their rows and writes a part whenever PART_ROWS have come together. `close` writes
+    what is left (an empty part when nothing came and one is `needed`). `first_number` and every `step`-th from it on
+    are the numbers of its parts: several streams that write into one folder take turns."""
+
+    sink: RunSink
+    kind: str
+    schema: pa.Schema
+    columns: Columns = COLUMNS
+    first_number: int = 0
+    step: int = 1
+    parts: list[PartInfo] = field(default_factory=list)
+    waiting: list[pa.Table] = field(default_factory=list)
+    waiting_rows: int = 0
+
+    def add(self, table: pa.Table) -> None:
+        """The next rows."""
+        while table.num_rows:
+            taken = table.slice(0, PART_ROWS - self.waiting_rows)
+            table = table.slice(taken.num_rows)
+            self.waiting.append(taken)
+            self.waiting_rows += taken.num_rows
+            if self.waiting_rows == PART_ROWS:
+                self._write()
+
+    def close(self, *, needed: bool = True) -> list[PartInfo]:
+        """Return all parts, in order."""
+        if self.waiting or (needed and not self.parts):
+            self._write()
+        return self.parts
+
+    def _write(self) -> None:
+        table = pa.concat_tables(self.waiting).combine_chunks() if self.waiting else self.schema.empty_table()
+        if table.schema != self.schema:
+            table = table.cast(self.schema)
+        self.waiting, self.waiting_rows = [], 0
+        number = self.first_number + len(self.parts) * self.step
+        self.parts.append(self.sink.write(self.kind, table, number, self.columns))
+
+
+def id_rows(ids: pa.FixedSizeBinaryArray) -> pa.Table:
+    """Return FILE_IDS of files whose ids are in the order of their ordinals."""
+    words = id_words(ids)
+    order = np.lexsort((words[:, 1], words[:, 0]))
+    return pa.table([ids, pa.array(np.arange(len(ids), dtype=np.int32))], schema=FILE_IDS).take(pa.array(order))
+
+
+def partition_rows(names: Sequence[str], counts: npt.NDArray[np.integer], sizes: npt.NDArray[np.int64]) -> pa.Table:
+    """Return PARTITIONS in the order of their numbers, with how many files each has, and their bytes."""
+    return pa.table(
+        [
+            pa.array([partition_id(name) for name in names], pa.int64()),
+            pa.array(np.arange(len(names), dtype=np.int32)),
+            pa.array(names, pa.string()),
+            pa.array((np.cumsum(counts) - counts).astype(np.int32)),
+            pa.array(counts.astype(np.int32)),
+            pa.array(sizes, pa.int64()),
+        ],
+        schema=PARTITIONS,
+    )
+
+
+def number_partitions(files: FileTable) -> tuple[npt.NDArray[np.int32], pa.Table]:
+    """The number of each file's partition, and the partitions by number. The files are sorted by partition."""
+    text = files.table.column("partition").combine_chunks()
+    if not len(text):
+        return np.zeros(0, np.int32), PARTITIONS.empty_table()
+    changes = pc.not_equal(text.slice(1), text.slice(0, len(text) - 1))
+    starts = np.concatenate(([0], np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1))
+    counts = np.diff(np.append(starts, len(text)))
+    sizes = np.add.reduceat(files.table.column("size_bytes").to_numpy(), starts)
+    numbers = np.repeat(np.arange(len(starts), dtype=np.int32), counts)
+    return numbers, partition_rows(text.take(pa.array(starts)).to_pylist(), counts, sizes)

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from metaindex.core import MetaIndexError, Vector
 from metaindex.formats import FILE_SCHEMA, FileTable, Leaf, Schema, TableRef
-from metaindex.index.actions.runs import number_partitions
 from metaindex.index.build.key_scan import KeyScan, scan_keys
 from metaindex.index.build.merging.keys import unkeyed_of
 from metaindex.index.build.protocol import BuildRequest
@@ -29,7 +28,7 @@ from metaindex.index.kinds.kind import KeyKind, PlannedKey
 from metaindex.index.kinds.registry import keyed, looked_up_rows, maker_of, stranger
 from metaindex.index.log.entry import CoveredKey, KindSpec
 from metaindex.index.log.sealed import one_line
-from metaindex.index.log.types import type_from_text
+from metaindex.index.store.writer import number_partitions
 from metaindex.storage import LocalStorage
 
 from .report import Finding, Verification
@@ -93,7 +92,7 @@ def _planned(
     for key in keyed(run_rows.run):
         leaves = []
         for column in key.columns:
-            leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)
+            leaf, type_ = by_stable.get(column.stable), column.type
             if leaf is not None and type_ is not None and leaf.field.partition == column.partition:
                 leaves.append(Leaf((*leaf.path[:-1], replace(leaf.field, type=type_))))
         if len(leaves) < len(key.columns):

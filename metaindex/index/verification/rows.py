@@ -21,7 +21,6 @@ from metaindex.index.build.parquet_scan import scan_parquet
 from metaindex.index.kinds.facts import facts_of
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.log.entry import CoveredColumn
-from metaindex.index.log.types import type_from_text
 from metaindex.index.open_index import OpenIndex
 
 from .report import Finding, Verification
@@ -61,7 +60,7 @@ def _leaves(run_rows: RunRows, schema: Schema) -> list[tuple[CoveredColumn, Leaf
     by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
     out = []
     for column in run_rows.run.columns:
-        leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)
+        leaf, type_ = by_stable.get(column.stable), column.type
         if leaf is not None and type_ is not None and not column.partition:
             out.append((column, Leaf((*leaf.path[:-1], replace(leaf.field, type=type_)))))
     return out

@@ -6,12 +6,14 @@ files            ordinals 0..N-1 in order of (partition, path); the ids follow f
 file_ids         the same ids, sorted
 partitions       follow from files
 facts            of the covered columns: see `FactRows.check`
-keys             see `key_runs`
+keys             rows, parts and log entry fit each other, as each kind knows it (`StoredKind.check`); `unkeyed` has as
+                 many files as the entry says, and no row is of such a file
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,18 +22,17 @@ import xxhash
 
 from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, first_line
 from metaindex.formats import FileTable
-from metaindex.index.actions.runs import number_partitions
+from metaindex.index.build.merging.keys import unkeyed_of
 from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import file_ids
 from metaindex.index.kinds.checks import Mismatch
-from metaindex.index.kinds.registry import FACT_ROWS
+from metaindex.index.kinds.registry import FACT_ROWS, asked, rows_of
 from metaindex.index.log.entry import RunRef
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.rows import FILE_IDS, FILES, OWN, PARTITIONS
-
-from .key_runs import check_keys
-from .report import Finding, Verification, judged
+from metaindex.index.store.writer import id_rows, number_partitions
+from metaindex.index.verification.report import Finding, Verification, judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +118,7 @@ def _files(index: OpenIndex, run: RunRef) -> pa.Table:
     if not stored.equals(partitions.sort_by("partition_id").cast(PARTITIONS)) or stored.num_rows != run.partitions:
         raise Mismatch("it does not fit the files", "partitions")
     by_id = _all(index, run, "file_ids", FILE_IDS)
-    expected = pa.table([ids, files.column("ordinal")], schema=FILE_IDS).sort_by("file_id")
-    if not by_id.combine_chunks().equals(expected.combine_chunks()):
+    if not by_id.combine_chunks().equals(id_rows(ids).combine_chunks()):
         raise Mismatch("it does not fit the files", "file_ids")
     return files
 
@@ -135,3 +135,26 @@ def _all(index: OpenIndex, run: RunRef, kind: str, schema: pa.Schema) -> pa.Tabl
 
 def _one(values: pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+
+
+def check_keys(index: OpenIndex, run: RunRef, named: set[int], records: pa.ChunkedArray) -> None:
+    """Check the keys of a run. `named`: ids of all its keys, unknown ones too. `records`: by ordinal, the rows that the
+    table's log counts. Raises Mismatch, or what reading raises."""
+    reader = index.reader(run)
+    unkeyed = unkeyed_of(reader)
+    if strange := unkeyed.keys() - named:
+        raise Mismatch(f"it names files of keys that the entry does not know ({len(strange)})", "unkeyed")
+    for kind in sorted({key.kind for key in run.keys}):
+        if any(not part_is_of(part.first_key, part.last_key, named) for part in reader.parts(kind)):
+            raise Mismatch("a part has rows of no key of the run", kind)
+    for key in run.keys:
+        mask = np.zeros(run.files, np.bool_)
+        without = unkeyed.get(key.key_id, np.zeros(0, np.int64))
+        if len(without) and not 0 <= without[0] <= without[-1] < run.files:
+            raise Mismatch("it names files that the run does not have", "unkeyed")
+        mask[without] = True
+        asked(key.kind, partial(rows_of(key).check, reader, key, mask, records))
+
+
+def part_is_of(first: int | None, last: int | None, named: set[int]) -> bool:
+    return first is None or (first == last and first in named)

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, VersionNotFoundError, first_line
-from metaindex.formats import At, Format, TableRef, Version
+from metaindex.core import MetaIndexError, first_line
+from metaindex.formats import At, Format, TableRef
+from metaindex.index.actions.target import retains
 from metaindex.index.keys import FileIdentities
 from metaindex.index.log.entry import VersionRecord
 from metaindex.index.log.versions import Recorded
@@ -88,7 +89,7 @@ def _differs(
 ) -> str | None:
     version = recorded.record.version
     try:
-        if not _is(format_, ref, version):
+        if not retains(format_, ref)(version):
             report.skipped("the table does not keep a recorded version any more")
             return None
         snapshot = format_.snapshot(ref, At.of(version))
@@ -122,10 +123,3 @@ def _differs(
             " round"
         )
     return None
-
-
-def _is(format_: Format, ref: TableRef, version: Version) -> bool:
-    try:
-        return format_.resolve(ref, At.of(version)) == version
-    except VersionNotFoundError:
-        return False

@@ -10,16 +10,7 @@ from typing import Final
 from metaindex.advisor import computed_savings
 from metaindex.core import DamagedIndexError, EmptyFilesError, MetaIndexError, NotATableError, first_line
 from metaindex.formats import At, Version
-from metaindex.index import (
-    SUSPECT_SECONDS,
-    IndexLogEntry,
-    OpenIndex,
-    Operation,
-    OperationLog,
-    StoreCache,
-    Target,
-    suspected,
-)
+from metaindex.index import IndexLogEntry, OpenIndex, StoreCache, Target
 from metaindex.ops.hooks.keep import IndexKey, in_namespaces, living_or_why, stands_at, unusable
 from metaindex.query import logged, place_of
 from metaindex.table import Table, handle_of, staleness
@@ -168,11 +159,3 @@ def _spared(table: Table, name: str, new_bytes: int) -> float | None:
         return 0.0
     read = spared.bytes_read + spared.bytes_left_out
     return spared.helped / _SINCE_DAYS * new_bytes * (spared.bytes_left_out / read if read else 0.0)
-
-
-def at_work(log: OperationLog, entry: IndexLogEntry, patience_seconds: float) -> str:
-    """Return who brings the index up already: the writer of a refresh with a heartbeat, or one that began a moment ago.
-    Empty: nobody, as far as can be seen."""
-    now_ms = int((time.time() + SUSPECT_SECONDS - patience_seconds) * 1000)
-    refreshes = (mark for mark in entry.under_way if mark.operation is Operation.REFRESH)
-    return next((mark.who for mark in refreshes if not suspected(log.storage, mark, now_ms)), "")

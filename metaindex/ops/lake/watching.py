@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 from metaindex.core import ArgumentError, MetaIndexError, counted, duration
 from metaindex.formats import At
-from metaindex.index import SUSPECT_SECONDS, IndexLogEntry
+from metaindex.index import IndexLogEntry, OperationLog
 from metaindex.ops.hooks.keep import IndexKey, keep, living, no_index_named, stands_at
 from metaindex.query import human_bytes
 from metaindex.table import Table, handle_of
@@ -35,7 +35,7 @@ from metaindex.table import Table, handle_of
 from .asking import LakePlace
 from .budget import UpkeepBudget
 from .events import ITSELF, Event, EventKind, Failures, Pace, counted_failing
-from .needs import TableState, UpkeepNeed, at_work, needs_of
+from .needs import TableState, UpkeepNeed, needs_of
 from .opening import LakeAsked, places_of
 from .side_by_side import SideBySide, Unanswered
 
@@ -101,7 +101,7 @@ class Watcher:
         builder: BuilderName | Builder = "local",
         pace: Pace | None = None,
         find_seconds: float = FIND_SECONDS,
-        patience_seconds: float = SUSPECT_SECONDS,
+        patience_seconds: float = OperationLog.SUSPECT_SECONDS,
     ) -> None:
         if not tables:
             raise ArgumentError("a watcher follows at least one table; none was given")
@@ -377,7 +377,7 @@ class Watcher:
             self._tell(_event("shared", need, version.id, message="another was quicker"))
             self._is_up(need, table)
             return True
-        who = at_work(handle_of(member).log(need.index), entry, self._patience)
+        who = handle_of(member).log(need.index).refreshed_by(entry, self._patience)
         if who:
             self._say(need, table, _event("shared", need, version.id, message=f"{who} is at work on it"))
             if table is not None:

@@ -35,7 +35,6 @@ from metaindex.index import (
     rows_of,
     scale_of,
     totals,
-    type_from_text,
 )
 from metaindex.query.bounds import BoundsOf
 
@@ -188,7 +187,7 @@ def _kept(
                 stable = [column.stable for column in key.columns]
                 if stable != [leaf.stable] or not readable(key) or not _tells(key, told):
                     continue
-                stored = type_from_text(key.columns[0].type_text)
+                stored = key.columns[0].type
                 now = plain_type(leaf.type)
                 if stored is None or not (stored == now or (fits(stored, now) and not index.of_text)):
                     continue

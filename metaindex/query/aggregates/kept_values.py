@@ -25,7 +25,6 @@ from metaindex.index import (
     plain_type,
     readable,
     rows_of,
-    type_from_text,
 )
 from metaindex.query.bounds import BoundsOf
 from metaindex.query.pruning.run_coverage import unkeyed_files
@@ -122,7 +121,7 @@ def _of_index(bounds: BoundsOf, index: OpenIndex, leaf: Leaf) -> list[tuple[RunR
         for key in looked_up(run) if run.files else ():
             if [column.stable for column in key.columns] != [leaf.stable] or not readable(key):
                 continue
-            stored = type_from_text(key.columns[0].type_text)
+            stored = key.columns[0].type
             if not issubclass(rows_of(key), KeepsValues) or stored != plain_type(leaf.type):
                 continue
             places = bounds.places(index, run)

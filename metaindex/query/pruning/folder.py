@@ -24,7 +24,6 @@ from metaindex.index import (
     OperationLog,
     State,
     StoreCache,
-    appended_here,
     check_asked,
     index_storage,
     kind_from_spec,
@@ -75,7 +74,7 @@ class IndexFolder:
 
     def appended_here(self) -> int:
         """Return how many entries this process has written to the indexes of the folder."""
-        return appended_here(self._folder)
+        return OperationLog.appended_here(self._folder)
 
     def missing(self, said: str, name: str) -> IndexNotFoundError:
         """The error of an index that is not there: a folder without a log counts for none."""

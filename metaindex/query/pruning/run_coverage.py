@@ -25,7 +25,7 @@ from metaindex.expressions import (
     gathered_form,
 )
 from metaindex.formats import Leaf, Schema
-from metaindex.index import CoveredKey, KeyReader, OpenIndex, RunRef, StoredColumn, looked_up, type_from_text
+from metaindex.index import CoveredKey, KeyReader, OpenIndex, RunRef, StoredColumn, looked_up
 
 from .combined import Columns, Combination, with_combinations
 from .key_source import AskedKey, KeySource
@@ -158,7 +158,7 @@ def _asked_keys(index: OpenIndex, run: RunRef, asked: BoundPredicate) -> list[As
         if columns_ is None or not (columns_ in together if len(columns_) > 1 else columns_[0] in alone):
             continue
         types = [leaves[column.stable].type for column in key.columns]
-        if index.of_text and types != [type_from_text(column.type_text) for column in key.columns]:
+        if index.of_text and types != [column.type for column in key.columns]:
             continue  # of text files, another type reads other values from the same bytes
         keys.append(_asked_key(index, run, key, columns_, types))
     return keys

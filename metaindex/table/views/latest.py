@@ -17,12 +17,10 @@ from metaindex.index import (
     State,
     StoreCache,
     asked,
-    held,
     is_run,
     manifest_path,
     run_of,
     stored_kind,
-    suspected,
 )
 from metaindex.query import check, not_looked_at, why
 from metaindex.storage import ObjectInfo
@@ -115,8 +113,8 @@ def _told(
         entry=entry.id,
         changed_ms=entry.timestamp_ms,
         location=where,
-        under_way=tuple(held(mark) for mark in entry.under_way),
-        suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
+        under_way=tuple(str(mark) for mark in entry.under_way),
+        suspected=tuple(str(mark) for mark in entry.under_way if log.suspected(mark)),
         problem=problem,
         other_options=other_options,
     )

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import metaindex as mi
-from metaindex.advisor.hypothetical.trial import Baseline, Sandbox, tried
+from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.formats import At, predicate_of
-from metaindex.index import Kind
+from metaindex.index import Kind, Sandbox
 from metaindex.table import handle_of
 from tests.advisor.hypothetical.test_what_if import CANDIDATES, filled, skewed
 
@@ -44,7 +44,7 @@ def test_predicates_together_are_answered_as_each_alone(tmp_path: Path, format_:
     trees = [predicate_of(text, snapshot.schema, "UTC") for text in PREDICATES]
     with tempfile.TemporaryDirectory() as folder:
         bench = Sandbox(handle.ref, snapshot, folder)
-        trial = tried(bench, "candidate", list(CANDIDATES[kinds]), np.array([1, 3, 4]))
+        trial = bench.tried("candidate", list(CANDIDATES[kinds]), np.array([1, 3, 4]))
         for indexes in ((), tuple(opened), (trial.index,), (*opened, trial.index)):
             standing = Baseline(snapshot, indexes)
             alone = [standing.kept(standing.answer(tree)).tolist() for tree in trees]

@@ -21,7 +21,7 @@ from metaindex.core import (
     IndexNotFoundError,
     IndexStateError,
 )
-from metaindex.index.actions import upkeep
+from metaindex.index.actions import optimize as upkeep
 from metaindex.index.actions.action import Outcome
 from metaindex.index.actions.clean import clean
 from metaindex.table import handle_of

@@ -11,7 +11,6 @@ import pytest
 import metaindex as mi
 from metaindex.core import MetaIndexError, StorageError
 from metaindex.index.actions import action as actions
-from metaindex.index.actions import appending
 from metaindex.index.log.states import State
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
@@ -184,8 +183,7 @@ def test_writers_clocks_decide_nothing(scene: Scene, hours: int, monkeypatch: py
     right = actions.now_ms
 
     def off(hours: int) -> None:
-        for module in (actions, appending):
-            monkeypatch.setattr(module, "now_ms", lambda: right() + hours * 3600_000)
+        monkeypatch.setattr(actions, "now_ms", lambda: right() + hours * 3600_000)
 
     off(hours)
     VERBS["refresh"](scene.open(storage))

@@ -15,7 +15,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import StoragePermissionError, UnknownColumnError
 from metaindex.index.actions import action as actions
-from metaindex.index.actions.lifecycle import Delete
+from metaindex.index.actions.lifecycle import Transition, cancel
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.index.log.entry import IndexLogEntry, TableInfo, UnderWay
@@ -185,17 +185,15 @@ def test_compatibility_matrix_decides_who_may_begin(operation: Operation, other:
 
 
 def test_a_cancelled_operation_that_wakes_up_fails(tmp_path: Path) -> None:
-    from metaindex.index.actions.cancel import cancel
-
     log = log_with(tmp_path, State.ACTIVE)
 
-    class Slow(Delete):
+    class Slow(Transition):
         def run(self, begun: IndexLogEntry) -> actions.Change:
             cancel(OperationLog(log.storage), "stats")
             return actions.Change()
 
     with pytest.raises(mi.ConcurrentWriteError, match="was cancelled"):
-        actions.execute(log, Slow("stats"))
+        actions.execute(log, Slow("stats", Operation.DELETE))
     latest = OperationLog(log.storage).latest()
     assert latest is not None
     assert latest.state is State.ACTIVE

@@ -16,7 +16,7 @@ from pyroaring import BitMap
 import metaindex as mi
 from metaindex.core import ConcurrentWriteError
 from metaindex.formats import Schema, Version
-from metaindex.index.actions import records, upkeep
+from metaindex.index.actions import index_actions, records
 from metaindex.index.actions.action import Outcome, execute
 from metaindex.index.actions.change import Change
 from metaindex.index.actions.clean import clean
@@ -57,7 +57,7 @@ def refreshed(lake: Lake, count: int) -> Table:
 
 @pytest.fixture
 def no_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "quick_groups", lambda *_: [])
+    monkeypatch.setattr(index_actions, "upkeep", lambda *_: ())
 
 
 @pytest.mark.exhaustive(but="delta-full")

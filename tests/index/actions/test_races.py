@@ -10,7 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
-from metaindex.index.actions.validation import validate
+from metaindex.index.actions.action import validate
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import CANCELLED, TRANSIENT, Operation, State
@@ -238,18 +238,20 @@ def test_both_refreshes_are_there_and_a_file_indexed_twice_counts_once(scene: Sc
 
 
 def test_a_dead_writer_is_suspected_only_without_a_sign_of_life(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metaindex.index.log import liveness
+    from metaindex.index.log.liveness import heartbeat_path
+    from metaindex.index.log.operation_log import OperationLog
 
     storage = scene.begin("refreshing")
     entry = latest(storage)
     assert entry is not None
     (mark,) = entry.under_way
-    assert not liveness.suspected(storage, mark, mark.since_ms + 60_000)
-    assert liveness.suspected(storage, mark, mark.since_ms + 600_000)
+    log = OperationLog(storage)
+    assert not log.suspected(mark, mark.since_ms + 60_000)
+    assert log.suspected(mark, mark.since_ms + 600_000)
     storage.now_ns = (mark.since_ms + 590_000) * 10**6
-    storage.put(liveness.heartbeat_path(mark.nonce), b"")
-    assert not liveness.suspected(storage, mark, mark.since_ms + 600_000)
-    monkeypatch.setattr(liveness, "SUSPECT_SECONDS", -1e9)
+    storage.put(heartbeat_path(mark.nonce), b"")
+    assert not log.suspected(mark, mark.since_ms + 600_000)
+    monkeypatch.setattr(OperationLog, "SUSPECT_SECONDS", -1e9)
     info = scene.open(storage).indexes()[0]
     assert info.suspected == info.under_way != ()
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.index.actions import clean, upkeep
+from metaindex.index.actions import clean
+from metaindex.index.actions import optimize as upkeep
 from metaindex.index.log.operation_log import OperationLog
 from tests.tables import parquet_lake
 

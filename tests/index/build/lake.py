@@ -26,11 +26,10 @@ from metaindex.formats import (
     Version,
     open_ref,
 )
-from metaindex.index.actions.runs import number_partitions
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest
 from metaindex.index.keys import partition_id
 from metaindex.index.store.rows import PARTITIONS
-from metaindex.index.store.writer import RunSink
+from metaindex.index.store.writer import RunSink, number_partitions
 from metaindex.storage import LocalStorage
 
 

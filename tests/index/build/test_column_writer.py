@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.formats import Field, Leaf
-from metaindex.index.build.packed import packed, unpacked
+from metaindex.index.build.prepared import packed, unpacked
 from metaindex.index.kinds.column_stats.rows import column_rows, partition_rows, sorted_rows
 from metaindex.index.kinds.column_stats.schemas import COLUMN_STATS, PARTITION_STATS
 from metaindex.index.kinds.column_stats.writer import ColumnWriter
 from metaindex.index.kinds.facts import domain_of
-from metaindex.index.store.parts import PartStream
-from metaindex.index.store.writer import RunSink
+from metaindex.index.store.writer import PartStream, RunSink
 from metaindex.storage import LocalStorage
 
 from .test_statistics import many_files

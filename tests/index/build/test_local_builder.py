@@ -290,7 +290,7 @@ def test_progress_is_told_and_ends_whole(tmp_path: Path) -> None:
 
 
 def test_parts_are_cut_and_named_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaindex.index.store.parts.PART_ROWS", 10)
+    monkeypatch.setattr("metaindex.index.store.writer.PART_ROWS", 10)
     _, out = built("every_type", tmp_path)
     parts = [part for part in out.report.parts if part.kind == "column_stats"]
     assert [part.rows for part in parts[:-1]] == [10] * (len(parts) - 1)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.index.actions.merge_policy import MergePolicy, full_groups, quick_groups
+from metaindex.index.actions.optimize import MergePolicy, full_groups, quick_groups
 from metaindex.index.kinds.column_stats.merge import together
 from metaindex.index.log.entry import CoveredColumn, RunRef
 from metaindex.index.store.kway import merged

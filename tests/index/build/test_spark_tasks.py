@@ -16,7 +16,7 @@ from metaindex.storage import LocalStorage
 def test_a_range_may_have_any_number_of_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A range is cut by a sample of the rows, and may be much larger than was thought: none of its parts is another's,
     and they stay in order."""
-    monkeypatch.setattr("metaindex.index.store.parts.PART_ROWS", 2)
+    monkeypatch.setattr("metaindex.index.store.writer.PART_ROWS", 2)
     level = FACT_ROWS.files
     task = WriteTask(RunSink(LocalStorage(str(tmp_path)), "run"), level, ranges=2)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.index.build.worker_python import _reason
+from metaindex.index.build.spark_workers import _reason
 from tests.tables import settle
 
 _SCRIPT = """

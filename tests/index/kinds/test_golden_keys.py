@@ -25,8 +25,7 @@ from metaindex.index.kinds.values.lists import ValueList
 from metaindex.index.kinds.values.rows import Layout
 from metaindex.index.kinds.values.spec import Values
 from metaindex.index.log.codec import _key_from_json, _key_to_json
-from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.reader import manifest_path
+from metaindex.index.store.layout import PartInfo, manifest_path
 from metaindex.storage import LocalStorage
 from tests.contract.built_keys import Built, File, merged, on_disk, written
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.core import ArgumentError
-from metaindex.index.log import repeated
-from metaindex.index.log.repeated import Repeated
+from metaindex.index.log import fields
+from metaindex.index.log.fields import Repeated
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 VALUES = st.recursive(
@@ -51,7 +51,7 @@ def test_what_was_made_is_given_again_and_what_is_raised_is_raised_again() -> No
 def test_few_and_short_ones_are_held() -> None:
     made: list[object] = []
     again = Repeated(made.append)
-    long = "x" * repeated._LONGEST
-    for value in (long, long, *range(repeated._HELD + 1), repeated._HELD, 0):
+    long = "x" * fields._LONGEST
+    for value in (long, long, *range(fields._HELD + 1), fields._HELD, 0):
         again(value)
-    assert made == [long, long, *range(repeated._HELD + 1), 0]
+    assert made == [long, long, *range(fields._HELD + 1), 0]

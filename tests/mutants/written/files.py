@@ -82,7 +82,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "ordinals of a part not looked at",
         "metaindex/index/open_index.py",
-        'if not np.array_equal(numbers(picked.column("ordinal")), inside + start):',
+        'if not np.array_equal(Vector(picked.column("ordinal")).numbers, inside + start):',
         "if False:",
         (
             "tests/query/pruning/test_damage.py",

@@ -83,7 +83,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "cancel of a live run",
-        "metaindex/index/actions/cancel.py",
+        "metaindex/index/actions/lifecycle.py",
         "if is_run(run)} - live))",
         "if is_run(run)}))",
         _DOORS,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.index.actions.written import without_nan
+from metaindex.index.actions.target import without_nan
 from metaindex.index.build import collect
 from metaindex.ops import hooks
 

@@ -16,8 +16,9 @@ import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import CorruptTableError
 from metaindex.formats import Snapshot
-from metaindex.index import FileIdentities, LocalBuilder, Progress, RunSink, State
+from metaindex.index import FileIdentities, LocalBuilder, Progress, State
 from metaindex.index.build.protocol import BuildReport, BuildRequest
+from metaindex.index.store.writer import RunSink
 from metaindex.table import handle_of
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture

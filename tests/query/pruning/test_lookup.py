@@ -15,10 +15,10 @@ from metaindex.core import DamagedIndexError, Vector
 from metaindex.index import OpenIndex
 from metaindex.index.keys import column_id, file_ids, key, key_prefix, partition_id
 from metaindex.index.kinds.column_stats.levels import expand
+from metaindex.index.store.kway import groups_holding
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.rows import FILES, PARTITIONS
-from metaindex.index.store.stream import groups_holding
 from metaindex.table import handle_of
 from tests.tables import settle
 

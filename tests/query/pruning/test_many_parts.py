@@ -24,7 +24,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pq.write_table(values, place / f"f{number:02d}.parquet")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("metaindex.index.store.writer.PART_ROWS", 7)
-        patch.setattr("metaindex.index.store.parts.PART_ROWS", 7)
+        patch.setattr("metaindex.index.store.writer.PART_ROWS", 7)
         mi.open_table(str(folder)).create_index("stats", mi.ColumnStats(), builder="local")
     return folder
 

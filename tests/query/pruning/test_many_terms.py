@@ -49,7 +49,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("metaindex.index.store.writer.PART_ROWS", 16)
-        patch.setattr("metaindex.index.store.parts.PART_ROWS", 16)
+        patch.setattr("metaindex.index.store.writer.PART_ROWS", 16)
         patch.setattr("metaindex.index.store.writer.ROW_GROUP_ROWS", 4)
         write(range(FILES - 10))
         lake = mi.open_table(str(root))

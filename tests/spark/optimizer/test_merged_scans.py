@@ -11,7 +11,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import java_classes, jvm_of, setting
 from metaindex.core.jvm.sources import session_sources
-from metaindex.index.actions.merge_policy import MergePolicy
+from metaindex.index.actions.optimize import MergePolicy
 from metaindex.spark.optimizer.placing import _strategy
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import Lake, asked, plan_of
@@ -152,7 +152,7 @@ def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_pat
 def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Merges stand above each other: what one asks of the one below must not grow with every step. Runs stay apart here
     as large ones do."""
-    monkeypatch.setattr("metaindex.index.actions.upkeep.ON_REFRESH", MergePolicy(max_files=0, max_bytes=0))
+    monkeypatch.setattr("metaindex.index.actions.optimize.ON_REFRESH", MergePolicy(max_files=0, max_bytes=0))
     path, columns = str(tmp_path / "t"), [f"c{i}" for i in range(12)]
     rows = "SELECT CAST(id * 17 % 90 AS int) AS k, {} FROM range({}, {}, 1, 1)"
     named = ", ".join(f"id + {i} AS {name}" for i, name in enumerate(columns))

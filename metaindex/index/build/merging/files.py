@@ -11,15 +11,12 @@ import pyarrow.compute as pc
 import xxhash
 
 from metaindex.core import Mask
-from metaindex.index.keys import partition_id
 from metaindex.index.kinds.described import MergedFiles, Ordinals
 from metaindex.index.kinds.facts import constant
-from metaindex.index.store.kway import in_order, merged
-from metaindex.index.store.parts import PartStream
+from metaindex.index.store.kway import in_order, merged, stream
 from metaindex.index.store.reader import RunReader
-from metaindex.index.store.rows import FILE_IDS, FILES, PARTITIONS
-from metaindex.index.store.stream import stream
-from metaindex.index.store.writer import RunSink, write_sorted
+from metaindex.index.store.rows import FILES
+from metaindex.index.store.writer import PartStream, RunSink, id_rows, partition_rows, write_sorted
 
 _AT_ONCE = 1 << 16
 _MOST_ROWS = 1 << 17  # of all streams together; the row of a file is wide
@@ -60,12 +57,13 @@ def merge_files(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, 
         records.extend(window.column("record_count").chunks)
         count += len(numbers)
     parts = writer.close()
-    by_id = _by_id(b"".join(ids), count)
+    every_id = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), count, [None, pa.py_buffer(b"".join(ids))])
     partition_ord = np.concatenate([np.zeros(0, np.int32), *partition_ords])
-    partitions = _partitions(names, sizes, partition_ord)
+    counts = np.bincount(partition_ord, minlength=len(names))
+    partitions = partition_rows(names, counts, np.array(sizes, np.int64))
     parts = [
         *parts,
-        *write_sorted(sink, "file_ids", by_id),
+        *write_sorted(sink, "file_ids", id_rows(every_id)),
         *write_sorted(sink, "partitions", partitions.sort_by("partition_id")),
     ]
     return MergedFiles(
@@ -125,27 +123,3 @@ def _numbered(window: pa.Table, names: list[str], sizes: list[int]) -> Ordinals:
 
 def _bytes_of(ids: pa.ChunkedArray) -> bytes:
     return b"".join(c.buffers()[1].slice(16 * c.offset, 16 * len(c)).to_pybytes() for c in ids.chunks if len(c))
-
-
-def _by_id(raw: bytes, count: int) -> pa.Table:
-    words = np.frombuffer(raw, ">u8", count * 2).reshape(-1, 2)
-    order = np.lexsort((words[:, 1], words[:, 0]))
-    ids = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(16), count, [None, pa.py_buffer(np.frombuffer(raw, "V16", count)[order].tobytes())]
-    )
-    return pa.table([ids, pa.array(order.astype(np.int32))], schema=FILE_IDS)
-
-
-def _partitions(names: list[str], sizes: list[int], partition_ord: Ordinals) -> pa.Table:
-    counts = np.bincount(partition_ord, minlength=len(names)).astype(np.int32)
-    return pa.table(
-        [
-            pa.array([partition_id(name) for name in names], pa.int64()),
-            pa.array(np.arange(len(names), dtype=np.int32)),
-            pa.array(names, pa.string()),
-            pa.array((np.cumsum(counts) - counts).astype(np.int32)),
-            pa.array(counts),
-            pa.array(sizes, pa.int64()),
-        ],
-        schema=PARTITIONS,
-    )

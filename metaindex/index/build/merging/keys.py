@@ -24,7 +24,6 @@ from metaindex.index.kinds.keyed import Units, part_number
 from metaindex.index.kinds.kind import MergeInto, StoredKind
 from metaindex.index.kinds.registry import readable, rows_of
 from metaindex.index.log.entry import CoveredColumn, CoveredKey
-from metaindex.index.log.types import type_from_text
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.writer import RunSink
@@ -130,7 +129,7 @@ def _together(rows: type[StoredKind], a: CoveredColumn, b: CoveredColumn) -> Cov
     """The column with the type that the values of both are of."""
     if a.type_text == b.type_text:
         return b
-    old, new = type_from_text(a.type_text), type_from_text(b.type_text)
+    old, new = a.type, b.type
     if old is None or new is None:
         return None
     if rows.carries_over(old, new):

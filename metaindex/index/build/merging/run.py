@@ -7,21 +7,18 @@ gets UNKNOWN rows for its files, which keeps them as before. Aggregates are comp
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metaindex.core import Mask
-from metaindex.index.kinds.described import MergedFiles, Ordinals
+from metaindex.index.kinds.described import Ordinals
 from metaindex.index.kinds.registry import FACT_ROWS, stored_kind
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
-from metaindex.index.log.sealed import digest
-from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.reader import RunReader, manifest_path
+from metaindex.index.store.reader import RunReader
 from metaindex.index.store.rows import OWN
 from metaindex.index.store.side_by_side import side_by_side
-from metaindex.index.store.writer import RunSink, manifest_bytes
+from metaindex.index.store.writer import RunSink
 
 from .files import merge_files
 from .keys import keys_together, merge_keys
@@ -71,34 +68,18 @@ def merge_runs(
         covered, rows = merge_keys(
             keys or (), sources, files.ordinals, len(files.partition_ord), many, blank or {}, write
         )
-    return Merged(
-        _seal(sources, sink, files, [*parts, *rows], tuple(columns or ()), covered),
-        {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},
-    )
-
-
-def _seal(
-    sources: Sequence[RunReader],
-    sink: RunSink,
-    files: MergedFiles,
-    parts: list[PartInfo],
-    columns: tuple[CoveredColumn, ...],
-    keys: tuple[CoveredKey, ...],
-) -> RunRef:
-    manifest = manifest_bytes(parts)
-    sink.storage.put(manifest_path(sink.run), manifest)
-    return RunRef(
-        run=sink.run,
+    run = sink.sealed(
+        [*parts, *rows],
         files=len(files.partition_ord),
         partitions=files.partitions.num_rows,
-        size_bytes=sum(part.size_bytes for part in parts) + len(manifest),
-        manifest_bytes=len(manifest),
-        manifest_digest=digest(manifest),
         files_digest=files.digest,
-        columns=columns,
-        created_ms=int(time.time() * 1000),
+        columns=tuple(columns or ()),
         builder="merge" if not all(source.run.listed_only for source in sources) else "",
         uncovered_files=min(sum(source.run.uncovered_files for source in sources), len(files.partition_ord)),
-        keys=keys,
+        keys=covered,
         table_uuid=sources[0].run.table_uuid if sources else "",
+    )
+    return Merged(
+        run,
+        {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},
     )

@@ -81,7 +81,7 @@ def _same_domain(a: str, b: str) -> bool:
 
 def _wider(a: CoveredColumn, b: CoveredColumn) -> CoveredColumn:
     def width(column: CoveredColumn) -> int:
-        type_ = type_from_text(column.type_text)
+        type_ = column.type
         return int(type_.precision if pa.types.is_decimal(type_) else type_.bit_width) if type_ is not None else 0
 
     return replace(b, type_text=a.type_text) if width(a) > width(b) else b

@@ -14,12 +14,10 @@ from metaindex.index.kinds.described import MergedFiles, Ordinals
 from metaindex.index.kinds.facts import constant, domain_of
 from metaindex.index.kinds.states import StatState
 from metaindex.index.log.entry import CoveredColumn
-from metaindex.index.log.types import type_from_text
-from metaindex.index.store.kway import merged
-from metaindex.index.store.parts import PartStream
+from metaindex.index.store.kway import merged, stream
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.rows import PARTITIONS
-from metaindex.index.store.stream import stream
+from metaindex.index.store.writer import PartStream
 
 from .rows import STORED_AS, partition_rows
 from .schemas import COLUMN_STATS, PARTITION_STATS
@@ -31,7 +29,7 @@ def merge_column(
     sources: Sequence[RunReader], files: MergedFiles, column: CoveredColumn, out: PartStream, blank: Mapping[str, Mask]
 ) -> pa.Table:
     """Writes the rows of a column; its aggregates."""
-    type_ = type_from_text(column.type_text)
+    type_ = column.type
     domain = domain_of(type_) if type_ is not None else pa.int64()
     owner = owners([column], sources, files, blank)[0]
     covering = [number for number in range(len(sources)) if (owner == number).any()]
@@ -105,7 +103,7 @@ def unknown_rows(files: MergedFiles, column_ids: npt.NDArray[np.int64], ordinals
 def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, column: CoveredColumn) -> pa.Table:
     """The aggregates of a partition column: its value is the partition's, whichever run says it; how many rows show it
     is counted anew."""
-    type_ = type_from_text(column.type_text)
+    type_ = column.type
     domain = domain_of(type_) if type_ is not None else pa.int64()
     known = np.full(files.partitions.num_rows, False)
     tables = []

@@ -11,8 +11,8 @@ import pyarrow as pa
 from metaindex.core import DamagedIndexError, Mask
 from metaindex.index.kinds.described import MergedFiles
 from metaindex.index.log.entry import CoveredColumn
+from metaindex.index.store.kway import stream
 from metaindex.index.store.reader import RunReader
-from metaindex.index.store.stream import stream
 
 from .merge_columns import owners, placed, unknown_rows, with_counts
 from .schemas import COLUMN_STATS

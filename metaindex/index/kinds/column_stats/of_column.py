@@ -9,9 +9,8 @@ from metaindex.expressions import physical_type
 from metaindex.index.keys import partition_id
 from metaindex.index.kinds.facts import domain_of
 from metaindex.index.log.entry import CoveredColumn
-from metaindex.index.log.types import type_from_text
+from metaindex.index.store.kway import groups_holding
 from metaindex.index.store.reader import RunReader
-from metaindex.index.store.stream import groups_holding
 
 from .rows import STORED_AS
 from .schemas import COLUMN_STATS
@@ -19,7 +18,7 @@ from .schemas import COLUMN_STATS
 
 def of_column(run: RunReader, column: CoveredColumn, partition: str | None) -> pa.Table:
     """The rows of a column in every file (of one partition, by its text), by ordinal, with the bounds of its domain."""
-    type_ = type_from_text(column.type_text)
+    type_ = column.type
     suffix = STORED_AS[domain_of(type_)] if type_ is not None and physical_type(type_) is not None else "bytes"
     names = [n for n in COLUMN_STATS.names if not n.startswith(("lower_", "upper_")) or n.endswith(("exact", suffix))]
     tables = [pa.schema([COLUMN_STATS.field(n) for n in names]).empty_table()]

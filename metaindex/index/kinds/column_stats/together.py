@@ -17,8 +17,7 @@ from metaindex.index.keys import column_id
 from metaindex.index.kinds.described import Ordinals, PartitionColumn
 from metaindex.index.kinds.facts import domain_of, joined
 from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.parts import PartStream
-from metaindex.index.store.writer import RunSink
+from metaindex.index.store.writer import PartStream, RunSink
 
 from .rows import STORED_AS, aggregates
 from .schemas import COLUMN_STATS, PARTITION_STATS

@@ -19,7 +19,6 @@ from metaindex.index.kinds.facts import domain_of, sure
 from metaindex.index.kinds.kind import Mismatch
 from metaindex.index.kinds.states import StatState
 from metaindex.index.log.entry import CoveredColumn
-from metaindex.index.log.types import type_from_text
 from metaindex.index.store.reader import RunReader
 
 from .rows import STORED_AS, partition_rows, sorted_rows
@@ -46,7 +45,7 @@ def check(run: RunReader, partition_ord: Ordinals) -> Iterator[int]:
 def _check_aggregates(run: RunReader, column: CoveredColumn, rows: pa.Table) -> int:
     """Check the aggregates of a column, and return their number."""
     stored = _column(run, "partition_stats", PARTITION_STATS, column.column_id)
-    type_ = type_from_text(column.type_text)
+    type_ = column.type
     if type_ is not None:
         derived = partition_rows(rows, domain_of(type_))
         if not stored.combine_chunks().equals(derived.combine_chunks()):
@@ -67,7 +66,7 @@ def _of_columns(run: RunReader, partition_ord: Ordinals) -> Iterator[tuple[Cover
             raise Mismatch(f"column {column.name!r} has not one row for each file", "column_stats")
         if not np.array_equal(rows.column("partition_ord").to_numpy(), partition_ord[ordinals]):
             raise Mismatch(f"column {column.name!r} has files in other partitions than they are in", "column_stats")
-        type_ = type_from_text(column.type_text)
+        type_ = column.type
         if type_ is not None and not sorted_rows(rows, domain_of(type_)).column("ordinal").equals(
             rows.column("ordinal")
         ):

@@ -16,9 +16,8 @@ from metaindex.formats import Leaf
 from metaindex.index.kinds.described import PartitionColumn
 from metaindex.index.kinds.facts import domain_of, take_bounds
 from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.parts import PartStream
 from metaindex.index.store.rows import PART_ROWS
-from metaindex.index.store.writer import RunSink
+from metaindex.index.store.writer import PartStream, RunSink
 
 from .rows import column_rows, partition_column_rows, partition_rows
 from .schemas import COLUMN_STATS, COLUMNS, PARTITION_STATS
