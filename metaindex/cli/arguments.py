@@ -232,10 +232,7 @@ QUERIES = many(
     " folder of them",
 )
 AS = many(
-    "--as",
-    "NAME",
-    "a name that TABLE has in SQL, as db.flights; without it the last part of its path",
-    dest="called",
+    "--as", "NAME", "a name that TABLE has in SQL, as db.flights; without it the last part of its path", dest="called"
 )
 SINCE = option("--since", "TIME", "only queries so recent: such as 12h, 7d; default: all", type=duration)
 SAMPLE = option(

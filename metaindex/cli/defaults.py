@@ -61,35 +61,34 @@ def load(path: Path, *, needed: bool = False) -> dict[str, dict[str, object]]:
     """The sections: "" for the defaults, else by the table's name. None of a file that is not there, or that stands in
     a folder nobody may look into, which is warned of; unless it is `needed`. Raises ArgumentError for what is no such
     file, with the place in it."""
+    shown = _shown(path)
     try:
         if path.is_fifo():  # it would be waited for
-            raise ArgumentError(f"a file of options is a file; {_shown(path)} is a pipe; {_CURE}")
+            raise ArgumentError(f"a file of options is a file; {shown} is a pipe; {_CURE}")
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         if needed:
-            raise ArgumentError(
-                f"METAINDEX_CONFIG names a file; {_shown(path)} is none; unset it, or write it"
-            ) from None
+            raise ArgumentError(f"METAINDEX_CONFIG names a file; {shown} is none; unset it, or write it") from None
         return {}
     except OSError as error:
         if not needed and _out_of_sight(path):
             logger.warning(
                 "no options are taken from %s, which cannot be looked at (%s); set HOME or XDG_CONFIG_HOME to a"
                 " folder of your own",
-                _shown(path),
+                shown,
                 error.strerror,
             )
             return {}
-        raise ArgumentError(f"{_shown(path)} is read for its options; {error.strerror}; {_CURE}") from error
+        raise ArgumentError(f"{shown} is read for its options; {error.strerror}; {_CURE}") from error
     import tomllib  # which whoever has no such file needs not wait for
 
     if len(text) > _MOST_BYTES:
-        raise ArgumentError(f"a file of options has at most {_MOST_BYTES:,} bytes; {_shown(path)} has more; {_CURE}")
+        raise ArgumentError(f"a file of options has at most {_MOST_BYTES:,} bytes; {shown} has more; {_CURE}")
     try:
         whole = tomllib.loads(text.decode())
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"{_shown(path)} is TOML: {one_line(first_line(error))}; {_CURE}") from error
+        raise ArgumentError(f"{shown} is TOML: {one_line(first_line(error))}; {_CURE}") from error
     return dict(_sections(path, whole))
 
 

@@ -20,23 +20,21 @@ def _doctor(args: argparse.Namespace, out: Output) -> int:
     with busy("looking"):
         diagnosis = look(open_from(args) if args.table else None, write=not args.no_write)
     write(diagnosis, out)
+    for symptom in diagnosis.wrong:
+        out.say(f"metaindex: {symptom.about}: {symptom.fact}; {symptom.cure}")
     return FAILED if diagnosis.wrong else DONE
 
 
 DOCTOR = Command(
     "doctor",
     "what is missing or wrong on this machine, and with this table's place?",
-    """Looks at Python, the installed packages and their versions, at variables that nobody reads, at Java, jars, Spark
-and the Python of its workers, and whether Spark's defaults switch metaindex on. With TABLE: can its indexes be written,
-does put-if-absent have one winner there, and do the clocks agree? (How indexes are, metaindex indexes tells.)
+    """Looks at what no error says: versions of the installed packages, variables that nobody reads, and whether Spark's
+defaults switch metaindex on. With TABLE: can its indexes be written, does put-if-absent have one winner there, and do
+the clocks agree? (How indexes are, metaindex indexes tells.)
 
 "lacking" is what cannot be used, and not everybody needs; "wrong" is what will fail: the exit code is 1 then. Nothing
 is changed. With TABLE an empty object is put in the folder of its indexes and removed (not with --no-write).""",
-    (
-        "metaindex doctor",
-        "metaindex doctor lake/flights",
-        "metaindex doctor s3://bucket/events --no-write --json",
-    ),
+    ("metaindex doctor", "metaindex doctor lake/flights", "metaindex doctor s3://bucket/events --no-write --json"),
     (TABLE_IF_ANY, flag("--no-write", "write nothing: not even to see whether one can")),
     _doctor,
 )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from metaindex.core import Config, Output, QueryLog, Tabular, TextTable
+from metaindex.core import Column, Config, Output, QueryLog, Tabular, TextTable
 from metaindex.statements import in_options
 
 from .arguments import DONE
@@ -104,6 +104,11 @@ def each_warning_once() -> Iterator[None]:
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def columns(*titles: str) -> list[Column]:
+    """Return columns; `>` behind a title puts them to the right."""
+    return [Column(title.rstrip(">"), right=title.endswith(">")) for title in titles]
 
 
 class Answer(Protocol):

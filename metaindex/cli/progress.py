@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from metaindex.core import one_line, show
 
@@ -33,17 +32,15 @@ class Progress:
         self._bar: Bar | None = None
         self._tasks: dict[str, TaskID] = {}
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, what: str, done: int | None = None, total: int | None = None) -> None:
         with self._lock:
             now = time.monotonic()
             if now - self._started < self._quiet_seconds:
@@ -52,7 +49,8 @@ class Progress:
                 self._draw(what, done, total)
             elif now - self._said >= _LINE_SECONDS or not self._said:
                 self._said = now
-                show(f"metaindex: {what}: {done:,} of {total:,}, {now - self._started:.0f} s", sys.stderr)
+                steps = "" if done is None else f": {done:,} of {total:,}"
+                show(f"metaindex: {what}{steps}, {now - self._started:.0f} s", sys.stderr)
 
     @contextmanager
     def during(self, what: str) -> Iterator[None]:
@@ -63,11 +61,7 @@ class Progress:
             wait = self._quiet_seconds
             while not over.wait(wait):
                 wait = _LINE_SECONDS
-                with self._lock:
-                    if sys.stderr.isatty():
-                        self._draw(what, None, None)
-                    else:
-                        show(f"metaindex: {what}, {time.monotonic() - self._started:.0f} s", sys.stderr)
+                self(what)
 
         thread = threading.Thread(target=tick, daemon=True)
         thread.start()

@@ -12,14 +12,14 @@ from metaindex.statements import in_options
 from . import arguments
 from .arguments import ANY_PREDICATE, AT, DONE, EXACT, PREDICATE, QUERY_LOG, TABLE, asked_at, flag, option
 from .command import Command
-from .opening import open_from, write_parts
+from .opening import columns, open_from, write_parts
 from .progress import Progress, busy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from metaindex.formats import FileTable
-    from metaindex.query import Answer, PruneResult, Scan
+    from metaindex.query import Answer, Scan
 
 _SHOWN = 20
 
@@ -28,66 +28,28 @@ _SHOWN = 20
 
 
 def _prune(args: argparse.Namespace, out: Output) -> int:
+    from metaindex.query import human_bytes
+
     result = open_from(args).prune(args.predicate, **asked_at(args))
     if args.paths and not out.json:
         if paths := result.paths:
             out.exact(paths)
         return DONE
     out.data(result.to_json())
-    if not out.json:
-        _write_pruned(result, out)
-    return DONE
-
-
-def _write_pruned(result: PruneResult, out: Output) -> None:
-    from metaindex.query import human_bytes
-
-    out.write(
-        f"{result.table} ({result.format}) at version {result.version}, planned in {result.seconds * 1000:.1f} ms"
-    )
-    out.write(
-        f"read {result.kept_files:,} of {result.total_files:,} files, "
-        f"{human_bytes(result.kept_bytes)} of {human_bytes(result.total_bytes)}"
-    )
-    for text in result.not_understood:
-        out.write(f"no index answers, so it keeps every file: {text}")
-    if result.indexes:
-        out.write()
-        out.table(
-            _columns("index", "dropped>", "by columns", "reads>", "read>", "remark"),
-            [
-                [
-                    index.name,
-                    f"{index.dropped_files:,}" if index.used else "-",
-                    ", ".join(index.columns) or "-",
-                    f"{index.reads:,}",
-                    human_bytes(index.bytes_read),
-                    in_options(index.reason if index.used else f"not used: {index.reason}"),
-                ]
-                for index in result.indexes
-            ],
-        )
-    out.write()
-    shown = result.files.table.slice(0, _SHOWN)
+    if out.json:
+        return DONE
+    out.write(in_options(str(result)) + "\n")
+    rows = result.files.table.slice(0, _SHOWN).select(["path", "size_bytes", "record_count", "partition"]).to_pylist()
     out.table(
-        _columns("kept file", "size>", "rows>", "partition"),
+        columns("kept file", "size>", "rows>", "partition"),
         [
-            [
-                row["path"],
-                human_bytes(row["size_bytes"]),
-                "not known" if row["record_count"] is None else f"{row['record_count']:,}",
-                row["partition"],
-            ]
-            for row in shown.select(["path", "size_bytes", "record_count", "partition"]).to_pylist()
+            [path, human_bytes(size), "not known" if count is None else f"{count:,}", partition]
+            for path, size, count, partition in (row.values() for row in rows)
         ],
     )
     if result.kept_files > _SHOWN:
         out.write(f"... and {result.kept_files - _SHOWN:,} more; --paths lists all")
-
-
-def _columns(*titles: str) -> list[Column]:
-    """Return columns; `>` behind a title puts them to the right."""
-    return [Column(title.rstrip(">"), right=title.endswith(">")) for title in titles]
+    return DONE
 
 
 PRUNE = Command(
@@ -247,7 +209,7 @@ def _count(args: argparse.Namespace, out: Output) -> int:
     return DONE
 
 
-def _of_columns(name: str, text: str) -> arguments.Part:
+def _ofcolumns(name: str, text: str) -> arguments.Part:
     return option(name, "A,B", text, type=arguments.names, default=())
 
 
@@ -268,8 +230,8 @@ them), with --approx-distinct about how many (by --sketches), with --by for each
     (
         TABLE,
         ANY_PREDICATE,
-        *(_of_columns(name, f"{what} these columns, too") for name, what in _AGGREGATES.items()),
-        _of_columns("--by", "for each value of these columns"),
+        *(_ofcolumns(name, f"{what} these columns, too") for name, what in _AGGREGATES.items()),
+        _ofcolumns("--by", "for each value of these columns"),
         AT,
         QUERY_LOG,
     ),
@@ -407,7 +369,7 @@ def _diff(args: argparse.Namespace, out: Output) -> int:
     ]
     if rows:
         out.write()
-        out.table(_columns("what", "file", "size>", "partition"), rows)
+        out.table(columns("what", "file", "size>", "partition"), rows)
     if hidden := sum(map(len, kinds.values())) - len(rows):
         out.write(f"... and {hidden:,} more; --json lists all")
     return DONE

@@ -188,10 +188,7 @@ place; one that several indexes helped counts for each of them, and once in the 
 planned: an engine may read less of a file.
 
 Queries are noted where that is switched on; metaindex queries --help says how.""",
-    (
-        "metaindex savings lake/flights",
-        "metaindex savings lake/flights --since 30d --json",
-    ),
+    ("metaindex savings lake/flights", "metaindex savings lake/flights --since 30d --json"),
     (TABLE, SINCE),
     _savings,
 )

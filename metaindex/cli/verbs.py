@@ -244,9 +244,7 @@ read. Where some could, the index is right as far as these show, which is said."
     arguments.FILES_READ,
     flag("--all-versions", "compare every recorded version with the table's own files; default: the last three"),
     many(
-        "--where",
-        "PREDICATE",
-        "read the files that the index proves out for this predicate: no row of them may match",
+        "--where", "PREDICATE", "read the files that the index proves out for this predicate: no row of them may match"
     ),
     run=_verify,
 )

@@ -238,11 +238,7 @@ namespace, version, seconds, message, at_ms.""",
                 default=180.0,
             ),
             option(
-                "--find-every",
-                "SECONDS",
-                "how often tables are looked for; default: 300",
-                type=seconds,
-                default=300.0,
+                "--find-every", "SECONDS", "how often tables are looked for; default: 300", type=seconds, default=300.0
             ),
             option(
                 "--timeout",
@@ -257,10 +253,7 @@ namespace, version, seconds, message, at_ms.""",
             many("--index", "NAME", "only indexes of this name", default=None),
             flag("--once", "ask each table once, refresh what is behind, and end"),
             option(
-                "--every",
-                "SECONDS",
-                "how often a table that changes is asked; default: 2, of a lake 10",
-                type=seconds,
+                "--every", "SECONDS", "how often a table that changes is asked; default: 2, of a lake 10", type=seconds
             ),
             option(
                 "--idle",

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from .extension_jar import digest_in as digest_in
     from .frames import create_index as create_index
     from .jars import JarGroup as JarGroup
-    from .jars import missing_jars as missing_jars
     from .optimizer.enabling import RuleCounts as RuleCounts
     from .optimizer.enabling import counts as counts
     from .optimizer.enabling import disable as disable
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from .optimizer.settings import RuleConfig as RuleConfig
     from .optimizer.why_not import IndexVerdict as IndexVerdict
     from .quiet import quiet_session as quiet_session
-    from .runtime import find_java as find_java
     from .session import spark_session as spark_session
 else:
     __getattr__, __dir__ = door(
@@ -33,7 +31,7 @@ else:
         {
             "extension_jar": "EXTENSION digest_in",
             "frames": "create_index",
-            "jars": "JarGroup missing_jars",
+            "jars": "JarGroup",
             "optimizer.enabling": "RuleCounts counts disable enable hint is_enabled",
             "optimizer.executed": "ScanRead",
             "optimizer.explaining": "ExplainedScan QueryExplanation explain",
@@ -41,7 +39,6 @@ else:
             "optimizer.settings": "RuleConfig",
             "optimizer.why_not": "IndexVerdict",
             "quiet": "quiet_session",
-            "runtime": "find_java",
             "session": "spark_session",
         },
     )

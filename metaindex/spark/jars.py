@@ -131,14 +131,6 @@ def jar_paths(
     return paths
 
 
-def missing_jars(groups: Iterable[JarGroup], environ: Mapping[str, str] | None = None) -> list[Jar]:
-    """Return the jars of these groups, for the installed Spark, that are not in the cache yet. Nothing is fetched."""
-    environ = os.environ if environ is None else environ
-    wanted, folder = frozenset(groups), cache_dir(environ) / "jars"
-    pinned = [jar for jar in jars_of(installed_release(), installed_scala(environ)) if jar.group in wanted]
-    return [jar for jar in pinned if not _is_whole(folder / jar.file_name, jar, verify=False)]
-
-
 def _is_whole(path: Path, jar: Jar, verify: bool) -> bool:
     try:
         if path.stat().st_size != jar.size_bytes:

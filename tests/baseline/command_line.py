@@ -13,7 +13,7 @@ from pathlib import Path
 import metaindex
 from metaindex.cli import defaults
 from metaindex.cli.arguments import EXIT_CODES
-from metaindex.cli.diagnosis.diagnosis import Health
+from metaindex.cli.diagnosis import Health
 from metaindex.cli.main import COMMANDS, _parser
 from metaindex.core import StatementError
 from metaindex.index import KINDS, Operation, State, options_of

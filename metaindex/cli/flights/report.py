@@ -6,11 +6,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from metaindex.core import Column, Output
+from metaindex.cli.opening import columns
+from metaindex.core import Output
 from metaindex.query import human_bytes
 
 from .answers import AskedTwice
 from .questions import DemoQuestion
+
+_RESULTS = ("rows>", "files: all>", "log>", "index>", "bytes: all>", "index>", "time: all>", "index>", "equal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +60,16 @@ class Report:
         return [check for check in self.checks if check.difference]
 
     def legend(self, questions: Sequence[DemoQuestion]) -> None:
-        self.out.table([Column("question"), Column("condition")], [[q.name, q.sql] for q in questions])
+        self.out.table(columns("question", "condition"), [[q.name, q.sql] for q in questions])
 
     def results(self, stage: str, lake: str, asked: Sequence[AskedTwice]) -> None:
         """Print the results for a table of one format, with and without the index side by side."""
         self.asked += [(stage, lake, twice) for twice in asked]
         self.out.write()
         self.out.table(
-            [
-                Column(lake),
-                Column("rows", right=True),
-                Column("files: all", right=True),
-                Column("log", right=True),
-                Column("index", right=True),
-                Column("bytes: all", right=True),
-                Column("index", right=True),
-                Column("time: all", right=True),
-                Column("index", right=True),
-                Column("equal"),
-            ],
+            columns(
+                lake, "rows>", "files: all>", "log>", "index>", "bytes: all>", "index>", "time: all>", "index>", "equal"
+            ),
             [
                 [
                     twice.question.name,
@@ -100,7 +94,7 @@ class Report:
         questions = list(dict.fromkeys(twice.question for _, twice in of_stage))
         cells = {(lake, twice.question): twice for lake, twice in of_stage}
         self.out.table(
-            [Column("files read, times as fast"), *(Column(name, right=True) for name in names)],
+            columns("files read, times as fast", *(f"{name}>" for name in names)),
             [[q.name, *(_cell(cells.get((name, q))) for name in names)] for q in questions],
         )
 

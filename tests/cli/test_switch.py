@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.cli.diagnosis.diagnosis import Health
-from metaindex.cli.diagnosis.switch import read_defaults, switch
+from metaindex.cli.diagnosis import Health, read_defaults, switch
 from metaindex.spark import EXTENSION, digest_in
 from metaindex.spark.extension_jar import digest
 
@@ -25,7 +24,7 @@ NAMED = f"spark.sql.extensions {EXTENSION},io.delta.sql.DeltaSparkSessionExtensi
 def told(folder: Path, defaults: str) -> dict[str, tuple[Health, str]]:
     (folder / "spark-defaults.conf").write_text(defaults)
     environ = {"SPARK_CONF_DIR": str(folder), "PATH": "/usr/bin:/bin", "PYTHONHOME": "/of/the/application"}
-    environ["PYTHONPATH"] = str(Path(__file__).parents[3])
+    environ["PYTHONPATH"] = str(Path(__file__).parents[2])
     return {symptom.about: (symptom.health, symptom.fact) for symptom in switch(environ)}
 
 
