@@ -1,4 +1,4 @@
-"""What `metaindex doctor` looks at, of what no error says: versions of packages, variables that nobody reads, Spark's
+"""Checks of `metaindex doctor`, of what no error says: versions of packages, variables that nobody reads, Spark's
 defaults, and the place of a table's indexes. The Python that the defaults name is asked what it has; of a place one
 object is written, and removed again."""
 
