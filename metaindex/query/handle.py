@@ -35,7 +35,6 @@ from metaindex.formats import (
 from metaindex.index import (
     OpenIndex,
     OperationLog,
-    State,
     StoreCache,
     check_asked,
     indexes_folder,
@@ -69,6 +68,8 @@ class Handle:
     written: Written | None = None  # what is known of a commit by whoever made it: for the refresh behind it
     cache: StoreCache = field(default_factory=StoreCache)
     suspects: QuarantinedIndexes = field(default_factory=QuarantinedIndexes)
+    opened: ReadOptions | None = None
+    """The reader options that were said, if those of the indexes are read with instead."""
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict)
     _folder: IndexFolder | None = None
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = None
@@ -126,20 +127,25 @@ class Handle:
         return self.with_options(built.file_format, built.said, trust_index=False)
 
     def as_said(self, entry: IndexLogEntry) -> Handle:
-        """Return `as_built` if the table was opened without reader options: a verb on an index takes them from it. A
-        query does not: who asks it decides what its rows are."""
+        """Return `as_built` if the table was opened without reader options, as its indexes have several."""
         built = ReadOptions.of(entry.table.options)
         return self.as_built(entry) if self.read.or_of(built) is built else self
 
-    def as_indexed(self) -> Handle:
-        """Return a handle on text files that were opened without options, as the first of their indexes in use reads
-        them: for descriptions of a table, not for queries. Problems of the indexes are reported elsewhere."""
-        if not self.table_format.reader_options or not self.config.use_indexes:
+    def as_indexed(self, *, texts: bool = False) -> Handle:
+        """Return a handle with the reader options of the table's indexes, if none were said here and all indexes have
+        the same ones. `texts`: of text files alone. Problems of the indexes are reported elsewhere."""
+        if not self.table_format.reader_options or self.read.said:
             return self
         try:
-            return next((self.as_said(entry) for entry in self.entries() if entry.stable is State.ACTIVE), self)
+            entries = [entry for entry in self.entries() if entry.readable]
+            built = {(read := ReadOptions.of(entry.table.options)).fingerprint: read for entry in entries}
+            if len(built) != 1 or (texts and not next(iter(built.values())).is_text):
+                return self
+            handle = self.as_said(entries[0])
         except MetaIndexError:
             return self
+        handle.opened = self.read
+        return handle
 
     # -- versions --------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from metaindex.core import ArgumentError, Config, UnsupportedFeatureError
 from metaindex.formats import catalog_options, is_known, meant, open_ref
 from metaindex.query import Builders, Handle
 
-from .face import Table
+from .face import Table, handle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,12 +48,12 @@ def open_table(
     (default: the one of this process; see `Config.builder`). `trust_index`: the caller promises that plain files have
     not changed since an index was last created or refreshed; "now" is then the newest version that an index has
     recorded, and the folder is not listed, unless none is recorded. Other options are the reader's (`header`,
-    `delimiter`, `schema` ...). Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for a bad
-    path, format or option.
+    `delimiter`, `schema` ...); without any, text files are read with those of their indexes, where these agree. Raises
+    NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for a bad path, format or option.
     """
     _check_opening(path, format, storage_options, config)
     check_options(options)
-    return open_as_read(
+    table = open_as_read(
         path,
         format=format,
         catalog=catalog,
@@ -62,6 +62,7 @@ def open_table(
         config=config,
         **options,
     )
+    return Table(handle_of(table).as_indexed(texts=True))
 
 
 def open_as_read(

@@ -71,7 +71,7 @@ def indexes(
             own.log(name),
             *looks[look],
             own.read if of_files else None,
-            handle.read if of_files else None,
+            (handle.opened or handle.read) if of_files else None,
         )
 
     infos = IndexList(told(name) for name in only or handle.indexes().names())

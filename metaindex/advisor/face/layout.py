@@ -34,7 +34,6 @@ def clustering(
     indexes: Iterable[str] | None,
 ) -> Clustering:
     """Implement `Table.clustering`."""
-    handle = handle.as_indexed()
     bounds = _bounds(handle, handle.snapshot(at_version(version, timestamp)), indexes)
     return measure(_question(handle, bounds.snapshot, tuple(columns), sample), bounds)
 

@@ -83,7 +83,6 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
             f"candidates= are of one table; {len(handles)} are asked; leave it out, or ask the tables one by one"
         )
     given = tuple(named(question.candidates)) if question.candidates else ()
-    handles = [handle.as_indexed() for handle in handles]
     for handle in handles:
         check_workplace(handle)
     several = None if question.queries is None else _workload(question.queries, handles)

@@ -59,7 +59,7 @@ def write_report(queries: Queries, path: object, progress: Progress | None, *ask
 
 def report(queries: Queries, path: object, asked: ReportAsked, progress: Progress | None) -> Reported:
     """Implement `Table.report`."""
-    handle = queries.handle.as_indexed()
+    handle = queries.handle
     queries = queries if handle is queries.handle else Queries(handle)
     if len(asked.where) > _MOST_CONDITIONS:
         raise ArgumentError(

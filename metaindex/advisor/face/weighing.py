@@ -44,7 +44,6 @@ def weighed(
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> WhatIf:
     """Implement `Table.what_if`."""
-    handle = handle.as_indexed()
     check_workplace(handle)
     if _are_statements(queries):
         queries = workload(queries, time_zone=handle.config.time_zone)

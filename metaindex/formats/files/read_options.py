@@ -102,6 +102,11 @@ class ReadOptions:
         return "\0".join([self.file_format, *(f"{name}={text}" for name, text in sorted(self.meant.items()))])
 
     @property
+    def is_text(self) -> bool:
+        """Return whether rows are what the options make of texts."""
+        return self.file_format in _TEXTS
+
+    @property
     def in_text(self) -> Mapping[str, _Plain]:
         """Return those that are text: not a schema that no text says."""
         return {name: value for name, value in self.said.items() if name != "schema" or not str(value).startswith("?")}
@@ -130,7 +135,7 @@ class ReadOptions:
     def differing(self, asked: ReadOptions) -> tuple[str, ...]:
         """Return the names of options that make an index built with these one of other values than are asked for."""
         built, now = dict(self.meant), dict(asked.meant)
-        if self.file_format not in _TEXTS:
+        if not self.is_text:
             built, now = ({name: said[name] for name in _FOLDERS & said.keys()} for said in (built, now))
         elif now.get("header") == "true" and "header" not in built:
             del now["header"]  # an index keeps none where one goes without saying

@@ -125,7 +125,7 @@ def shortened(text: str) -> str:
 
 
 def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
-    handle = handle_of(table).as_indexed()  # a version of text files is one under the options of their reader
+    handle = handle_of(table).as_indexed()
     snapshot = handle.snapshot(At())
     problems: list[str] = []
 

@@ -88,10 +88,10 @@ class Tables:
         return held
 
     def _opened(self, scan: SparkScan) -> _HeldTable:
-        from metaindex.table import open_table
+        from metaindex.table import open_as_read
 
         source = scan.source
-        table = open_table(
+        table = open_as_read(
             _place(scan.root),
             format=(source.text or "parquet") if isinstance(source, Files) else source.name,
             storage_options=self._storage_options,
