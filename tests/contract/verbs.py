@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from metaindex.index import Kind, OfFilesKind, RowKind
 from tests.contract.verbs_lake import Lake, rows
+from tests.hostile.changes import turn
 from tests.index.kinds.covering.served import Held, shown
 
 NAME = "sets"
@@ -129,9 +130,7 @@ def come_to(lake: Lake) -> None:
 def damaged(lake: Lake, kind: Kind, partition: str, builder: Literal["local", "spark"]) -> None:
     """A part with other bytes: queries stay right, verify finds it, repair mends it."""
     part = max(lake.root.rglob(f"{partition}*/**/*.mix"), key=lambda path: path.stat().st_size)
-    data = bytearray(part.read_bytes())
-    data[len(data) // 2] ^= 255
-    part.write_bytes(bytes(data))
+    turn(part, 1 / 2, 255)
     asked(lake, partition, 0)
     assert not lake.open().verify_index(NAME, files=None).sound
     lake.open().repair_index(NAME, builder=builder)

@@ -7,18 +7,15 @@ import contextlib
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import metaindex as mi
-from tests.formats.hostile_asked import MADE, at_most, csv, delta, iceberg, json_lines, parquet
+from tests.hostile.asked import MADE, TEXTS, csv, delta, iceberg, json_lines, parquet
+from tests.hostile.driver import at_most, told
 
 _SECONDS = 20
-_ROOT = Path(__file__).parents[2]
-_MOST_BYTES = 1 << 30
 
 
 @pytest.mark.exhaustive(but="iceberg")
@@ -26,26 +23,18 @@ _MOST_BYTES = 1 << 30
 @pytest.mark.parametrize("name", sorted(MADE))
 def test_a_changed_table_is_read_right_or_refused(name: str, tmp_path: Path) -> None:
     """In a process of its own: what other tests held in this one says nothing of the memory that a table takes."""
-    command = [sys.executable, "-m", "tests.formats.hostile_asked", name, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
-    assert not told["wrong"], f"{told['seen']}\n" + "\n".join(told["wrong"])
-    assert sum(told["seen"].values()) >= 100
-    assert told["peak_bytes"] < _MOST_BYTES
+    said = told("tests.hostile.asked", name, tmp_path)
+    assert not said["wrong"], f"{said['seen']}\n" + "\n".join(said["wrong"])
+    assert sum(said["seen"].values()) >= 100
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["csv", "json"])
-def test_a_written_text_is_read_as_it_should_be_or_refused(kind: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.formats.hostile_text_asked", kind, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
-    assert {name: wrong for name, wrong in told["asked"].items() if wrong} == {}
-    assert len(told["asked"]) > 20
-    assert told["peak_bytes"] < _MOST_BYTES
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_a_written_text_is_read_as_it_should_be_or_refused(name: str, tmp_path: Path) -> None:
+    said = told("tests.hostile.asked", name, tmp_path)
+    assert {case: wrong for case, wrong in said["asked"].items() if wrong} == {}
+    assert len(said["asked"]) > 20
 
 
 @pytest.mark.parametrize("depth", [400, 3_000, 100_000])

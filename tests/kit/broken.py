@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from metaindex.index.kinds.bloom.layout import DIRECTORY, ROWS
 from metaindex.index.log.entry import FORMAT_VERSION
 from metaindex.index.log.operation_log import entry_path, tombstone_path
+from tests.hostile.changes import turn
 
 from .case import Case, lines
 
@@ -43,9 +44,7 @@ class Folders:
         return sorted((self.index / kind).rglob("*.mix"))
 
     def turn(self, path: Path, at: int) -> None:
-        data = bytearray(path.read_bytes())
-        data[at] ^= 1
-        path.write_bytes(data)
+        turn(path, at)
 
     def replace(self, part: Path, data: bytes) -> None:
         """Other bytes in a part's place, and every digest above made anew: what only the part's own checks can find."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from metaindex.core.jvm import class_files
+from tests.hostile.changes import turn
 
 
 @pytest.fixture
@@ -42,9 +43,7 @@ def test_what_is_written_is_read_and_is_the_users_alone(cache: Path) -> None:
 def test_damage_is_not_read_and_written_anew(cache: Path, byte: int) -> None:
     put("a", b"classes")
     file = cache / "classes" / "a"
-    damaged = bytearray(file.read_bytes())
-    damaged[byte] ^= 1
-    file.write_bytes(damaged)
+    turn(file, byte)
     assert found("a") is None
     put("a", b"classes")
     assert found("a") == b"classes"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.hostile.changes import turned
 from tests.tables import Lake
 
 
@@ -20,7 +21,7 @@ def found_by_verify(lake: Lake, index: str, objects: Sequence[Path], tries: int)
         path = chance.choice(objects)
         sound = path.read_bytes()
         at = chance.randrange(len(sound))
-        path.write_bytes(sound[:at] + bytes([sound[at] ^ (1 << chance.randrange(8))]) + sound[at + 1 :])
+        path.write_bytes(turned(sound, at, 1 << chance.randrange(8)))
         if lake.open().verify_index(index, files=0).sound:
             assert pq.read_table(path).equals(pq.read_table(pa.BufferReader(sound)))
         else:

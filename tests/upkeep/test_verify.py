@@ -23,6 +23,7 @@ from metaindex.index.log.codec import encode
 from metaindex.index.log.operation_log import entry_path
 from metaindex.index.log.versions import to_text
 from metaindex.table import handle_of
+from tests.hostile.changes import turn
 from tests.index.actions.faults import FaultStorage, MemoryStorage, opened
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
 from tests.upkeep.flips import found_by_verify
@@ -87,12 +88,6 @@ def test_it_stays_right_through_the_life_of_an_index(tmp_path: Path) -> None:
     assert found.runs == 1
 
 
-def _flip(path: Path, at: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[at] ^= 0x55
-    path.write_bytes(data)
-
-
 def _part(table: mi.Table, kind: str) -> Path:
     return sorted((folder(table) / kind).rglob("*.mix"), key=os.path.getmtime)[-1]
 
@@ -100,10 +95,10 @@ def _part(table: mi.Table, kind: str) -> Path:
 DAMAGES: dict[str, Callable[[mi.Table], object]] = {
     "a part is gone": lambda t: _part(t, "column_stats").unlink(),
     "a part is cut off": lambda t: os.truncate(_part(t, "partition_stats"), 100),
-    "a byte of a page": lambda t: _flip(_part(t, "column_stats"), 200),
-    "a byte of the files": lambda t: _flip(_part(t, "files"), 60),
-    "a byte of a footer": lambda t: _flip(_part(t, "file_ids"), -30),
-    "the manifest": lambda t: _flip(sorted((folder(t) / "_manifests").iterdir(), key=os.path.getmtime)[-1], 40),
+    "a byte of a page": lambda t: turn(_part(t, "column_stats"), 200),
+    "a byte of the files": lambda t: turn(_part(t, "files"), 60),
+    "a byte of a footer": lambda t: turn(_part(t, "file_ids"), -30),
+    "the manifest": lambda t: turn(sorted((folder(t) / "_manifests").iterdir(), key=os.path.getmtime)[-1], 40),
     "the manifest is gone": lambda t: sorted((folder(t) / "_manifests").iterdir(), key=os.path.getmtime)[-1].unlink(),
 }
 

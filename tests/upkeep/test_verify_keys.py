@@ -15,6 +15,7 @@ import metaindex as mi
 from metaindex.index.build.key_parquet import ParquetKeyFile
 from metaindex.index.verification import key_rows
 from metaindex.table import handle_of
+from tests.hostile.changes import turn
 from tests.kit.broken import Folders, filters_changed, listed_backwards
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
 from tests.upkeep.flips import found_by_verify
@@ -114,9 +115,7 @@ def test_a_damaged_part_is_found_and_only_its_run_is_rebuilt(tmp_path: Path, kin
     table = indexed(lake, *KINDS.values())
     first, last = (run.run for run in handle_of(table).log("keys").latest().content.runs)  # type: ignore[union-attr]
     (part, *_) = [path for path in parts(table, kind) if last in str(path)]
-    sound = part.read_bytes()
-    at = len(sound) // 3
-    part.write_bytes(sound[:at] + bytes([sound[at] ^ 0x55]) + sound[at + 1 :])
+    turn(part, 1 / 3, 0x55)
     found = lake.open().verify_index("keys")
     assert found.damaged_runs == {last}
     assert {finding.kind for finding in found.findings} == {"run"}

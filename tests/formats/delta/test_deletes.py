@@ -13,6 +13,7 @@ from metaindex.formats.diff import compare
 from metaindex.formats.format import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
 from tests.formats.framed import encode_framed
+from tests.hostile.changes import turn
 
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 DELETED = {0, 3, 5_000_000_000}
@@ -104,9 +105,7 @@ def damaged(tmp_path: Path, one: dict[str, Any]) -> None:
 def test_a_wrong_checksum_is_an_error(tmp_path: Path) -> None:
     one = relative(tmp_path)
     (file,) = tmp_path.glob("*.bin")
-    data = bytearray(file.read_bytes())
-    data[-6] ^= 1
-    file.write_bytes(bytes(data))
+    turn(file, -6)
     damaged(tmp_path, one)
 
 

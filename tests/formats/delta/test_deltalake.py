@@ -3,6 +3,8 @@ formats."""
 
 import datetime as dt
 from pathlib import Path
+from random import Random
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,8 @@ from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.formats.delta.hand import DELTA, ref, snapshot
+from tests.histories.delta import DeltaLakeHistory
+from tests.histories.driver import RANDOM, run
 
 deltalake = pytest.importorskip("deltalake")
 
@@ -137,63 +141,39 @@ def test_statistics_enclose_the_rows(tmp_path: Path) -> None:
     check_partitions(tmp_path, again)
 
 
-STEP = st.sampled_from(
-    [
-        "append",
-        "append",
-        "overwrite",
-        "delete",
-        "update",
-        "merge",
-        "compact",
-        "checkpoint",
-        "restore",
-        "replace",
-        "add column",
-        "vacuum",
-    ]
-)
+class AnyVerb(DeltaLakeHistory):
+    verbs = "append append overwrite delete update merge compact checkpoint restore replace add vacuum"
+    rows = staticmethod(rows)
+
+    def write(self, table: pa.Table, mode: str, schema_mode: Literal["merge", "overwrite"] = "merge") -> None:
+        deltalake.write_deltalake(self.path, table, mode=mode, schema_mode=schema_mode, partition_by=["p", "q"])
+
+    def update(self) -> None:
+        self.table.update(predicate="flag", new_values={"name": "changed"})
+
+    def merge(self) -> None:
+        first = (self.number - 1) * 10 + 2
+        (
+            self.table.merge(rows(first, 6).select(["id", "name"]), "t.id = s.id", source_alias="s", target_alias="t")
+            .when_matched_update({"name": "s.name"})
+            .when_not_matched_insert({"id": "s.id", "p": "'new'"})
+            .execute()
+        )
+
+    def replace(self) -> None:
+        extra = rows(self.number * 10, 4).append_column("more", pa.array([self.number] * 4))
+        self.write(extra, "overwrite", "overwrite")
 
 
 @settings(max_examples=4)
-@given(st.lists(STEP, min_size=3, max_size=9))
+@given(st.integers(3, 9), RANDOM)
 @pytest.mark.slow
-def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: list[str]) -> None:
-    path = tmp_path_factory.mktemp("table")
-    write(path, rows(0, 8))
-    for number, step in enumerate(steps, 1):
-        table = deltalake.DeltaTable(str(path))
-        match step:
-            case "append":
-                write(path, rows(10 * number, 5))
-            case "overwrite":
-                write(path, rows(10 * number, 6), mode="overwrite")
-            case "delete":
-                table.delete("id % 3 = 0")
-            case "update":
-                table.update(predicate="flag", new_values={"name": "changed"})
-            case "merge":
-                (
-                    table.merge(rows(8, 6).select(["id", "name"]), "t.id = s.id", source_alias="s", target_alias="t")
-                    .when_matched_update({"name": "s.name"})
-                    .when_not_matched_insert({"id": "s.id", "p": "'new'"})
-                    .execute()
-                )
-            case "add column":
-                table.alter.add_columns(deltalake.Field(f"c{number}", deltalake.schema.PrimitiveType("integer")))
-            case "vacuum":
-                table.vacuum(0, enforce_retention_duration=False)  # older versions lose files, their logs do not
-            case "compact":
-                table.optimize.compact()
-            case "checkpoint":
-                table.create_checkpoint()
-            case "restore" if table.version() > 0:
-                table.restore(max(table.version() - 2, 0))
-            case "replace":
-                extra = rows(10 * number, 4).append_column("more", pa.array([number] * 4))
-                deltalake.write_deltalake(
-                    str(path), extra, mode="overwrite", schema_mode="overwrite", partition_by=["p", "q"]
-                )
+def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: int, random: Random) -> None:
+    history = AnyVerb(tmp_path_factory.mktemp("table"), random)
+    run(steps, history, oracles=[lambda: check(Path(history.path))])
+
+
+def check(path: Path) -> None:
     newest = deltalake.DeltaTable(str(path)).version()
     snapshots = [snapshot(path, v) for v in range(newest + 1)]
     for version, found in enumerate(snapshots):

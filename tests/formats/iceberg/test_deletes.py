@@ -19,6 +19,7 @@ from pyroaring import BitMap64
 from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from metaindex.formats.format import At
 from tests.formats.iceberg.handmade import FORMAT, HandManifest, HandTable, entry, optional, table_ref
+from tests.hostile.changes import turn
 
 PARTITION = [{"name": "s", "type": optional("string"), "field-id": 1000}]
 SPECS = [
@@ -209,9 +210,7 @@ def test_a_deletion_vector_with_a_wrong_count_or_checksum_is_refused(table: Hand
     snapshot = with_deletes(table, vector_entry(table, [1, 2], record_count=3)).snapshot()
     with pytest.raises(CorruptTableError, match="deletion vector 2"):
         snapshot.details.deletes(0)
-    damaged = bytearray((table.root / "dv.puffin").read_bytes())
-    damaged[-1] ^= 1
-    (table.root / "dv.puffin").write_bytes(bytes(damaged))
+    turn((table.root / "dv.puffin"), -1)
     with pytest.raises(CorruptTableError):
         snapshot.details.deletes(0)
 

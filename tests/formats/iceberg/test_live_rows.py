@@ -3,14 +3,12 @@ reads them."""
 
 from __future__ import annotations
 
-import random
-import tempfile
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import arrow_of
@@ -19,17 +17,14 @@ from metaindex.formats.format import At
 from metaindex.formats.model import FileTable
 from tests.duck import connected
 from tests.formats.iceberg.handmade import FORMAT, table_ref
-from tests.formats.iceberg.written import History
+from tests.formats.iceberg.written import Drawn, WrittenHistory, histories
 from tests.formats.iceberg.written_rows import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NUMBERS = st.integers(0, 60)
-STEPS: Any = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=8)
 
-
-def read(history: History) -> dict[int, list[str]]:
+def read(history: WrittenHistory) -> dict[int, list[str]]:
     """The rows of each snapshot by the Arrow reader; the two other readers must agree."""
     table = mi.open_table(str(history.root))
     out = {}
@@ -44,23 +39,19 @@ def read(history: History) -> dict[int, list[str]]:
 
 
 @settings(max_examples=settings.default.max_examples * 40 // 100, deadline=None)
-@given(st.sampled_from([2, 3]), STEPS)
-def test_live_rows_are_those_of_the_model(format_version: int, steps: Any) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        history = History(Path(folder) / "t", format_version)
-        history.run(steps)
+@given(histories(8))
+def test_live_rows_are_those_of_the_model(drawn: Drawn) -> None:
+    with drawn.written() as history:
         found = read(history)
         for version in history.expected:
             assert found[version] == plain(history.shown(version)), version
 
 
 @settings(max_examples=settings.default.max_examples * 30 // 100, deadline=None)
-@given(st.sampled_from([2, 3]), STEPS)
+@given(histories(8))
 @pytest.mark.slow
-def test_the_log_says_what_a_comparison_of_snapshots_says(format_version: int, steps: Any) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        history = History(Path(folder) / "t", format_version)
-        history.run(steps)
+def test_the_log_says_what_a_comparison_of_snapshots_says(drawn: Drawn) -> None:
+    with drawn.written() as history:
         ref = table_ref(history.root)
         snapshots = [FORMAT.snapshot(ref, At(version=version)) for version in history.expected]
         for a, base in enumerate(snapshots):
@@ -86,10 +77,8 @@ def as_rows(files: FileTable) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("format_version", [2, 3])
 def test_live_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Path, format_version: int) -> None:
     for seed in range(3):
-        rng = random.Random(seed * 10 + format_version)
-        steps = [(rng.randrange(60), rng.randrange(60), rng.randrange(60), rng.randrange(60)) for _ in range(10)]
-        history = History(tmp_path / f"t{seed}", format_version)
-        history.run(steps)
+        random = Random(seed * 10 + format_version)
+        history = WrittenHistory(tmp_path / f"t{seed}", format_version, random).run(10)
         found = read(history)
         for version in history.expected:
             frame = spark.read.format("iceberg").option("versionAsOf", version).load(str(history.root))

@@ -3,11 +3,11 @@ rows and statistics."""
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -22,19 +22,18 @@ from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.formats.iceberg.handmade import FORMAT, table_ref
+from tests.histories.driver import run
+from tests.histories.iceberg import IcebergHistory, catalog_in
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Any]:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    made = SqlCatalog("test", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    made.create_namespace("db")
+    made = catalog_in(tmp_path)
     yield made
     made.engine.dispose()
 
 
-def rows(rng: random.Random, start: int, count: int) -> pa.Table:
+def rows(rng: Random, start: int, count: int) -> pa.Table:
     def some(value: Any) -> Any:
         return None if rng.random() < 0.1 else value
 
@@ -52,53 +51,31 @@ def rows(rng: random.Random, start: int, count: int) -> pa.Table:
     )
 
 
-def history(catalog: Any, rng: random.Random, steps: int, name: str) -> Any:
-    from pyiceberg.expressions import EqualTo, LessThan
-    from pyiceberg.transforms import IdentityTransform
+class Evolving(IcebergHistory):
+    """Columns and partitions come, go and are renamed."""
 
-    version = rng.choice([1, 2])
-    table = catalog.create_table(f"db.{name}", rows(rng, 0, 1).schema, properties={"format-version": str(version)})
-    size = 0
-    extra = 0
-    for _ in range(steps):
-        match rng.choice(["append", "append", "delete", "overwrite", "evolve", "partition", "rename"]):
-            case "append":
-                table.append(_conform(table, rows(rng, size, 8)))
-                size += 8
-            case "delete" if size:
-                table.delete(EqualTo("part", "a") if rng.random() < 0.3 else LessThan("id", rng.randint(0, size)))
-            case "overwrite" if size:
-                table.overwrite(
-                    _conform(table, rows(rng, size, 10)), overwrite_filter=LessThan("id", rng.randint(0, size))
-                )
-                size += 10
-            case "evolve":
-                from pyiceberg.types import LongType
+    verbs = "append append delete overwrite add partition rename"
 
-                extra += 1
-                with table.update_schema() as update:
-                    update.add_column(f"extra{extra}", LongType())
-            case "partition":
-                with table.update_spec() as update:
-                    field = (rng.choice(["part", "at"]), IdentityTransform())
-                    names = {f.name for f in table.spec().fields}
-                    wanted = f"{field[0]}_{type(field[1]).__name__}"
-                    if wanted in names:
-                        update.remove_field(wanted)
-                    else:
-                        update.add_field(field[0], field[1], wanted)
-            case "rename" if extra:
-                with table.update_schema() as update:
-                    last = table.schema().fields[-1].name
-                    update.rename_column(last, f"r{rng.randint(0, 10**9)}")
-    return table
+    def __init__(self, folder: Path, seed: int) -> None:
+        random = Random(seed)
+        version = {"format-version": random.choice("12")}
+        super().__init__(folder, random, rows(random, 0, 1).schema, **version)
 
+    def rows(self) -> pa.Table:
+        return rows(self.random, self.number * 10, self.random.choice([8, 10]))
 
-def _conform(table: Any, data: pa.Table) -> pa.Table:
-    for one in table.schema().fields:
-        if one.name not in data.column_names:
-            data = data.append_column(one.name, pa.nulls(len(data), pa.int64()))
-    return data
+    def condition(self) -> str:
+        return self.random.choice(["part = 'a'", f"id < {self.random.randint(0, self.number * 10)}"])
+
+    def partition(self) -> None:
+        from pyiceberg.transforms import IdentityTransform
+
+        name = self.random.choice(["part", "at"])
+        with self.table.update_spec() as update:
+            if f"of_{name}" in {f.name for f in self.table.spec().fields}:
+                update.remove_field(f"of_{name}")
+            else:
+                update.add_field(name, IdentityTransform(), f"of_{name}")
 
 
 def files_by_pyiceberg(table: Any, snapshot_id: int) -> dict[str, tuple[int, int]]:
@@ -154,9 +131,14 @@ def assert_bounds_hold(snapshot: Snapshot) -> None:
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.slow
-def test_random_histories_read_as_pyiceberg_reads_them(catalog: Any, seed: int) -> None:
-    table = history(catalog, random.Random(seed), 8, f"t{seed}")
-    ref = table_ref("unused", catalog=catalog, identifier=f"db.t{seed}")
+def test_random_histories_read_as_pyiceberg_reads_them(tmp_path: Path, seed: int) -> None:
+    history = Evolving(tmp_path, seed)
+    run(9, history, oracles=[lambda: check(history)])
+
+
+def check(history: Evolving) -> None:
+    table = history.table
+    ref = table_ref("unused", catalog=history.catalog, identifier="db.lake")
     versions = FORMAT.versions(ref)
     assert {v.id for v in versions} == {str(s.snapshot_id) for s in table.metadata.snapshots}
     snapshots = [FORMAT.snapshot(ref, At(version=v.id)) for v in versions]
@@ -181,16 +163,16 @@ def test_random_histories_read_as_pyiceberg_reads_them(catalog: Any, seed: int) 
 class TestContract(FormatContract):
     @pytest.fixture
     def made(self, catalog: Any) -> MadeTable:
-        table = catalog.create_table("db.a_table", rows(random.Random(1), 0, 1).schema)
+        table = catalog.create_table("db.a_table", rows(Random(1), 0, 1).schema)
         for start in (0, 20):
-            table.append(rows(random.Random(start), start, 20))
+            table.append(rows(Random(start), start, 20))
         folder = table.metadata.location.removeprefix("file://")
-        return MadeTable(FORMAT, table_ref(folder), lambda: table.append(rows(random.Random(3), 40, 10)), 40)
+        return MadeTable(FORMAT, table_ref(folder), lambda: table.append(rows(Random(3), 40, 10)), 40)
 
 
 def test_a_table_is_loaded_by_catalog_file_and_folder_alike(catalog: Any) -> None:
-    table = catalog.create_table("db.one", rows(random.Random(1), 0, 1).schema)
-    table.append(rows(random.Random(1), 0, 5))
+    table = catalog.create_table("db.one", rows(Random(1), 0, 1).schema)
+    table.append(rows(Random(1), 0, 5))
     folder = table.metadata.location.removeprefix("file://")
     by_catalog = FORMAT.snapshot(table_ref("db.one", catalog=catalog), At())
     by_file = FORMAT.snapshot(table_ref(table.metadata_location.removeprefix("file://")), At())
@@ -204,12 +186,12 @@ def test_a_table_is_loaded_by_catalog_file_and_folder_alike(catalog: Any) -> Non
 
 
 def test_branches_and_tags_of_a_catalog_table(catalog: Any) -> None:
-    table = catalog.create_table("db.refs", rows(random.Random(1), 0, 1).schema)
-    table.append(rows(random.Random(1), 0, 5))
+    table = catalog.create_table("db.refs", rows(Random(1), 0, 1).schema)
+    table.append(rows(Random(1), 0, 5))
     first = table.current_snapshot().snapshot_id
     table.manage_snapshots().create_tag(first, "v1").create_branch(first, "audit").commit()
-    table.append(rows(random.Random(1), 5, 5))
-    table.append(rows(random.Random(1), 9, 5), branch="audit")
+    table.append(rows(Random(1), 5, 5))
+    table.append(rows(Random(1), 9, 5), branch="audit")
     ref = table_ref("db.refs", catalog=catalog)
     counts = {name: len(FORMAT.snapshot(ref, At(version=name)).files) for name in ("main", "v1", "audit")}
     assert counts == {"main": 2, "v1": 1, "audit": 2}

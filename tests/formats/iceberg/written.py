@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import struct
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
@@ -38,7 +42,6 @@ from tests.formats.iceberg.written_rows import (
     K,
     Row,
     S,
-    Step,
     X,
     Y,
     by_name,
@@ -48,6 +51,7 @@ from tests.formats.iceberg.written_rows import (
     vector_blob,
     with_id,
 )
+from tests.histories.driver import RANDOM, History, run
 
 
 @dataclass
@@ -65,11 +69,14 @@ class DataFile:
 
 
 @dataclass
-class History:
+class WrittenHistory(History):
     """A table that is written step by step; `expected` holds the rows of each snapshot, by the model."""
 
+    verbs = "append append positions values values vector evolve remove"
     root: Path
-    version: int = 2
+    version: int
+    random: Random
+    statements: list[str] = field(default_factory=list)
     files: list[DataFile] = field(default_factory=list)
     equality: list[tuple[int, tuple[int, Any] | None, tuple[int, ...], list[Row]]] = field(default_factory=list)
     deletes: list[tuple[int, HandManifest]] = field(default_factory=list)
@@ -85,31 +92,36 @@ class History:
             (self.root / folder).mkdir(parents=True)
         self._new_schema()
 
-    def run(self, steps: Sequence[Step]) -> None:
+    def run(self, steps: int) -> Self:
         """Each step is a snapshot, those of the schema aside."""
         self._append(0, 0, 3)
         self._commit()
-        for kind, a, b, c in steps:
-            match kind % 7:
-                case 0 | 1:
-                    self._append(a, b, c)
-                case 2:
-                    if b % 3 == 0:  # in one commit with the file whose rows it deletes
-                        self._append(a, b, c)
-                    self._delete_positions(-1 if b % 3 == 0 else a, b, c)
-                case 3 | 4:
-                    if b % 3 == 0:  # which rows of the same commit survive
-                        self._append(a, b, c)
-                    self._delete_values(a, -1 if b % 3 == 0 else b, c)
-                case 5 if self.version == 3:
-                    self._vector(a, b)
-                case 6:
-                    self._evolve(a)
-                    continue
-                case _:
-                    self._remove(a)
-            self._commit()
+        run(steps, self)
         self.table.write()
+        return self
+
+    def happen(self, verb: str) -> None:
+        self.statements.append(verb)
+        a, b, c = (self.random.randint(0, 60) for _ in range(3))
+        match verb:
+            case "append":
+                self._append(a, b, c)
+            case "positions":
+                if b % 3 == 0:  # in one commit with the file whose rows it deletes
+                    self._append(a, b, c)
+                self._delete_positions(-1 if b % 3 == 0 else a, b, c)
+            case "values":
+                if b % 3 == 0:  # which rows of the same commit survive
+                    self._append(a, b, c)
+                self._delete_values(a, -1 if b % 3 == 0 else b, c)
+            case "vector" if self.version == 3:
+                self._vector(a, b)
+            case "evolve":
+                self._evolve(a)
+                return
+            case _:
+                self._remove(a)
+        self._commit()
 
     def shown(self, version: int) -> list[dict[str, Any]]:
         """The rows of a snapshot under the names that its schema gives them."""
@@ -338,3 +350,22 @@ class History:
             and not (inside and (row[ST] is None) != (other[ST] is None))  # Iceberg compares structs
             for other in rows
         )
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A history to come."""
+
+    version: int
+    steps: int
+    random: Random
+
+    @contextmanager
+    def written(self) -> Iterator[WrittenHistory]:
+        with tempfile.TemporaryDirectory() as folder:
+            yield WrittenHistory(Path(folder) / "t", self.version, self.random).run(self.steps)
+
+
+def histories(steps: int = 6) -> st.SearchStrategy[Drawn]:
+    """Of formats 2 and 3, with at most so many steps."""
+    return st.builds(Drawn, st.sampled_from([2, 3]), st.integers(0, steps), RANDOM)

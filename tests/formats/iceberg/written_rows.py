@@ -72,7 +72,6 @@ PARTITIONS: dict[int, list[dict[str, Any]]] = {
 EQUALITY = [(ID,), (K,), (S,), (F,), (D, DAY), (AT,), (B, FX), (K, S), (X,), (F, X, Y), (S, ID)]
 
 Row = dict[int, Any]
-Step = tuple[int, int, int, int]
 
 
 def same(left: Any, right: Any) -> bool:

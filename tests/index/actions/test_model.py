@@ -10,35 +10,38 @@ every version that the index records, gives the files that a listing of that ver
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from pathlib import Path
+from random import Random
+from typing import Final
+from unittest.mock import patch
 
-import hypothesis.strategies as st
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis import given, settings
 
 from metaindex.core import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.index.log.states import CANCELLED, COMPATIBLE, LEAVES, NEEDS, ONCE, Operation, State
 from metaindex.table import handle_of
 from tests.figures import count
+from tests.histories.driver import RANDOM, History, run
 from tests.tables import settle
 
-from .faults import FaultStorage, Killed, MemoryStorage, opened
+from .faults import Fault, FaultStorage, Killed, MemoryStorage, opened
 from .scenes import OPERATION, VERBS, check_log, latest, rows, runs_on
 
 REFUSED = (IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError)
+KILLS: Final[tuple[Fault, ...]] = ("kill before", "kill after")
 PARTS, LIVES = (20, 100) if os.environ.get("METAINDEX_SOAK") else (1, 20)
 
 
-class Life(RuleBasedStateMachine):
-    @initialize()
-    def start(self) -> None:
+class Life(History):
+    verbs = "append remove any_verb possible_verb cancel die"
+
+    def __init__(self, folder: str, random: Random) -> None:
+        super().__init__(random)
         count("lives")
-        self.folder = Path(tempfile.mkdtemp())
-        self.root = self.folder / "lake"
+        self.root = Path(folder) / "lake"
         self.root.mkdir()
         self.storage = MemoryStorage()
         self.stable, self.enabled = State.DOESNOTEXIST, True
@@ -50,22 +53,17 @@ class Life(RuleBasedStateMachine):
         self.append()
         self._run("create")
 
-    def teardown(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
     # -- the table ------------------------------------------------------------------------------------------------
 
-    @rule()
     def append(self) -> None:
         pq.write_table(rows(self.number), self.root / f"f{self.number:03d}.parquet")
         self.files.add(self.number)
         self.number += 1
         self._listed()
 
-    @rule(which=st.integers(0, 100))
-    def remove(self, which: int) -> None:
+    def remove(self) -> None:
         if len(self.files) > 1:
-            gone = sorted(self.files)[which % len(self.files)]
+            gone = self.random.choice(sorted(self.files))
             (self.root / f"f{gone:03d}.parquet").unlink()
             self.files.discard(gone)
             self._listed()
@@ -76,17 +74,15 @@ class Life(RuleBasedStateMachine):
 
     # -- the index ------------------------------------------------------------------------------------------------
 
-    @rule(verb=st.sampled_from(sorted(set(VERBS) - {"cancel"})))
-    def any_verb(self, verb: str) -> None:
-        self._run(verb)
+    def any_verb(self) -> None:
+        self._run(self.random.choice(sorted(set(VERBS) - {"cancel"})))
 
-    @rule(which=st.integers(0, 5040))
-    def possible_verb(self, which: int) -> None:
-        possible = [verb for verb in sorted(set(VERBS) - {"cancel"}) if self._refusal(verb) is None]
-        self._run(possible[which % len(possible)])
+    def possible_verb(self) -> None:
+        self._run(self.random.choice([verb for verb in sorted(set(VERBS) - {"cancel"}) if self._refusal(verb) is None]))
 
     def _run(self, verb: str) -> None:
         count("verbs")
+        self.statements.append(f"  {verb}")
         should = self._refusal(verb)
         try:
             VERBS[verb](opened(str(self.root), self.storage))
@@ -97,7 +93,6 @@ class Life(RuleBasedStateMachine):
         assert should is None, (verb, should)
         self._done(verb)
 
-    @rule()
     def cancel(self) -> None:
         if not self.exists:
             error: type[Exception] | None = IndexNotFoundError
@@ -110,11 +105,12 @@ class Life(RuleBasedStateMachine):
         VERBS["cancel"](opened(str(self.root), self.storage))
         self._cancelled()
 
-    @rule(verb=st.sampled_from(sorted(VERBS)), at=st.integers(0, 40), after=st.booleans())
-    def die(self, verb: str, at: int, after: bool) -> None:
+    def die(self) -> None:
+        verb, at, how = self.random.choice(sorted(VERBS)), self.random.randint(0, 40), self.random.choice(KILLS)
+        self.statements.append(f"  {verb} {how} {at}")
         before = (self.stable, self.enabled, tuple(self.under_way), self.exists)
         should = self._refusal(verb)
-        broken = FaultStorage(self.storage, at, "kill after" if after else "kill before")
+        broken = FaultStorage(self.storage, at, how)
         try:
             VERBS[verb](opened(str(self.root), broken))
         except REFUSED as error:
@@ -188,10 +184,7 @@ class Life(RuleBasedStateMachine):
 
     # -- what always holds ----------------------------------------------------------------------------------------
 
-    @invariant()
     def the_log_is_as_the_model(self) -> None:
-        if not hasattr(self, "storage"):
-            return
         entry = latest(self.storage)
         assert (entry is not None) == self.exists
         if entry is not None:
@@ -202,10 +195,7 @@ class Life(RuleBasedStateMachine):
             ) or Operation.VACUUM in self.under_way
             check_log(self.storage)
 
-    @invariant()
     def queries_are_those_of_a_listing(self) -> None:
-        if not hasattr(self, "storage"):
-            return
         table = opened(str(self.root), self.storage)
         count("queries compared")
         asked = sorted(self.files)[-1]
@@ -234,25 +224,19 @@ class Life(RuleBasedStateMachine):
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_random_lives(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    from hypothesis.stateful import run_state_machine_as_test
-
-    run_state_machine_as_test(
-        Life,
-        settings=settings(
-            max_examples=LIVES, stateful_step_count=25, suppress_health_check=list(HealthCheck), deadline=None
-        ),
-    )
+@settings(max_examples=LIVES)
+@given(random=RANDOM)
+def test_random_lives(part: int, random: Random) -> None:
+    live(random, 25)
 
 
-def test_a_few_random_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    from hypothesis.stateful import run_state_machine_as_test
+@settings(max_examples=3)
+@given(random=RANDOM)
+def test_a_few_random_lives(random: Random) -> None:
+    live(random, 12)
 
-    run_state_machine_as_test(
-        Life,
-        settings=settings(
-            max_examples=3, stateful_step_count=12, suppress_health_check=list(HealthCheck), deadline=None
-        ),
-    )
+
+def live(random: Random, steps: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, patch("time.sleep", lambda _: None):
+        life = Life(folder, random)
+        run(steps, life, always=[life.the_log_is_as_the_model, life.queries_are_those_of_a_listing])

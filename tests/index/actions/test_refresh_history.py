@@ -5,72 +5,74 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from unittest.mock import patch
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from tests.histories.driver import RANDOM, History, Index, run
 from tests.index.actions.delta_history import DeltaHistory
 
-HAPPENS = ["append", "append", "remove", "drop", "rows", "again", "restore", "column", "create", "clean"]
-REFRESHES = [
-    "incremental",
-    "incremental",
-    "incremental",
-    "older",
-    "quick",
-    "limited",
-    "under",
-    "full",
-    "optimize",
-    "clean up",
-]
-STEPS = st.lists(
-    st.tuples(st.sampled_from(HAPPENS) | st.sampled_from(REFRESHES), st.integers(0, 99)), min_size=4, max_size=24
-)
+
+class Happening(History):
+    """What may happen to a Delta table, chosen at random."""
+
+    verbs = "append append remove drop_partition delete_rows statistics_again restore new_column create clean"
+
+    def __init__(self, lake: DeltaHistory, random: Random) -> None:
+        super().__init__(random)
+        self.lake = lake
+
+    def happen(self, verb: str) -> None:
+        which = self.random.randrange(100)
+        self.statements.append(f"{verb} {which}")
+        if verb == "append":
+            self.lake.append(1 + which % 3)
+        elif verb in ("new_column", "clean"):
+            getattr(self.lake, verb)()
+        elif verb != "create":
+            getattr(self.lake, verb)(which)
+        elif which % 4 == 0:
+            self.lake.create()
 
 
-def happen(lake: DeltaHistory, what: str, which: int) -> None:
-    match what:
-        case "append":
-            lake.append(1 + which % 3)
-        case "remove":
-            lake.remove(which)
-        case "drop":
-            lake.drop_partition(which)
-        case "rows":
-            lake.delete_rows(which)
-        case "again":
-            lake.statistics_again(which)
-        case "restore":
-            lake.restore(which)
-        case "column":
-            lake.new_column()
-        case "create" if which % 4 == 0:
-            lake.create()
-        case "clean":
-            lake.clean()
+class AnyMode(Index):
+    """`recorded`: the versions that are answered for exactly."""
 
+    verbs = "refresh refresh refresh older quick full of_a_partition of_a_folder optimize clean"
 
-def refresh(table: mi.Table, lake: DeltaHistory, what: str, which: int) -> None:
-    match what:
-        case "older":
-            version = lake.readable[which % len(lake.readable)]
-            table.refresh_index(
-                "kept", mode="quick" if which % 5 == 0 else "incremental", version=version, builder="local"
-            )
-        case "limited":
-            table.refresh_index("kept", where=f"p = {which % 3}", builder="local")
-        case "optimize":
-            table.optimize_index("kept", "full" if which % 2 else "quick")
-        case "clean up":
-            table.clean_index("kept", retention=0)
-        case "under":
-            table.refresh_index("kept", under=f"p={which % 3}", builder="local")
-        case "incremental" | "quick" | "full":
-            table.refresh_index("kept", mode=what, builder="local")  # type: ignore[arg-type]
+    def __init__(self, history: Happening) -> None:
+        self.lake = history.lake
+        super().__init__(history, lambda: mi.open_table(str(self.lake.root)), mi.ColumnStats())
+        self.recorded = {self.now}
+
+    @property
+    def now(self) -> tuple[int, int]:
+        return self.lake.lives, len(self.lake.versions) - 1
+
+    def refresh(self, mode: object = "incremental", **how: object) -> None:
+        super().refresh(mode, **how)
+        if mode == "full":
+            self.recorded.clear()  # the runs before are gone, with the rows of files that had left
+        if mode != "quick" and not how:
+            self.recorded.add(self.now)
+
+    def older(self) -> None:
+        self.refresh("quick" if self.random.random() < 0.2 else "incremental", version=self._any(self.lake.readable))
+
+    def of_a_partition(self) -> None:
+        self.refresh(where=f"p = {self._any(range(3))}")
+
+    def of_a_folder(self) -> None:
+        self.refresh(under=f"p={self._any(range(3))}")
+
+    def _any(self, numbers: range) -> int:
+        return numbers[self.random.randrange(len(numbers))]
 
 
 def check(table: mi.Table, lake: DeltaHistory, recorded: set[tuple[int, int]]) -> None:
@@ -91,35 +93,27 @@ def check(table: mi.Table, lake: DeltaHistory, recorded: set[tuple[int, int]]) -
         )
         if (lake.lives, version) in recorded:
             assert set(result.paths) == wanted, (version, number)
-        marked = {
-            p
-            for p, d in zip(
-                result.files.paths.to_pylist(), result.files.table.column("deletes").to_pylist(), strict=True
-            )
-            if d
-        }
+        deletes = result.files.table.column("deletes").to_pylist()
+        marked = {path for path, gone in zip(result.files.paths.to_pylist(), deletes, strict=True) if gone}
         assert marked == {p for p, f in files.items() if f.deletes} & set(result.files.paths.to_pylist())
 
 
-@settings(max_examples=5 if os.environ.get("METAINDEX_FAST") else 40, phases=(Phase.explicit, Phase.generate))
-@given(STEPS, st.booleans())
-def test_every_version_answers_like_the_table(steps: list[tuple[str, int]], small: bool) -> None:
+@contextmanager
+def limited(small: bool) -> Iterator[None]:
+    """Versions leave the entry early; `small`: and are forgotten early."""
     limits = {"MAX_INLINE": 4, "KEPT_INLINE": 2, "MAX_VERSIONS": 7 if small else 1024}
     with (
-        tempfile.TemporaryDirectory() as folder,
         patch.multiple("metaindex.index.log.history", **limits),
         patch("metaindex.index.actions.records.MAX_BITS", 30 if small else 4096),
     ):
+        yield
+
+
+@settings(max_examples=5 if os.environ.get("METAINDEX_FAST") else 40, phases=(Phase.explicit, Phase.generate))
+@given(st.integers(4, 24), st.booleans(), RANDOM)
+def test_every_version_answers_like_the_table(steps: int, small: bool, random: Random) -> None:
+    with tempfile.TemporaryDirectory() as folder, limited(small):
         lake = DeltaHistory(Path(folder) / "lake")
-        mi.open_table(str(lake.root)).create_index("kept", mi.ColumnStats(), builder="local")
-        recorded = {(lake.lives, len(lake.versions) - 1)}
-        for what, which in [*steps, ("incremental", 0)]:
-            happen(lake, what, which)
-            table = mi.open_table(str(lake.root))
-            if what in REFRESHES:
-                refresh(table, lake, what, which)
-                if what == "full":
-                    recorded.clear()  # the runs before are gone, with the rows of files that had left
-                if what in ("incremental", "full"):
-                    recorded.add((lake.lives, len(lake.versions) - 1))
-        check(mi.open_table(str(lake.root)), lake, recorded)
+        history = Happening(lake, random)
+        index = AnyMode(history)
+        run(steps, history, index, oracles=[index.refresh, lambda: check(index.opened(), lake, index.recorded)])

@@ -4,67 +4,55 @@ versions asked in any order."""
 from __future__ import annotations
 
 import random
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.types import LongType
 
 import metaindex as mi
+from tests.histories.driver import Index, run
+from tests.histories.iceberg import IcebergHistory
 
-STEPS = ["append", "append", "branch", "delete", "overwrite", "rollback", "column"]
 
+class Branched(IcebergHistory):
+    """Ten rows a file, whose ids are those of no other."""
 
-class History:
-    """An Iceberg table to which random things happen."""
+    verbs = "append append branch delete overwrite roll_back add"
 
     def __init__(self, folder: Path, seed: int) -> None:
-        catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
-        catalog.create_namespace("db")
-        self.table: Any = catalog.create_table("db.lake", pa.schema([("id", pa.int64())]))
-        self.path = f"{folder}/warehouse/db/lake"
-        self.random = random.Random(seed)
-        self.count = 0
-        self.append(None)
-        self.append(None)
-        self.table.manage_snapshots().create_branch(self.table.current_snapshot().snapshot_id, "audit").commit()
+        super().__init__(folder, random.Random(seed), pa.schema([("id", pa.int64())]))
+        for verb in ("append", "append", "branch"):
+            self.happen(verb)
 
-    def append(self, branch: str | None) -> None:
-        self.count += 1
-        ids = pa.array(range(self.count * 10, self.count * 10 + 10), pa.int64())
-        names = [field.name for field in self.table.schema().fields]
-        self.table.append(pa.table(dict.fromkeys(names, ids)), **({"branch": branch} if branch else {}))
+    def rows(self) -> pa.Table:
+        return pa.table({"id": pa.array(range(self.number * 10, self.number * 10 + 10), pa.int64())})
 
-    def step(self) -> None:
-        first = self.random.randrange(1, self.count + 1) * 10
-        match self.random.choice(STEPS):
-            case "append":
-                self.append(None)
-            case "branch":
-                self.append("audit")
-            case "delete":
-                self.table.delete(f"id = {first + 3}")
-            case "overwrite":
-                self.table.delete(f"id >= {first} and id < {first + 10}")
-                self.append(None)
-            case "rollback":
-                ancestor = self.random.choice([s.snapshot_id for s in self.table.history()])
-                with self.table.transaction() as transaction:
-                    from pyiceberg.table.update import AssertRefSnapshotId, SetSnapshotRefUpdate
+    def condition(self) -> str:
+        first = self.random.randint(1, self.number) * 10
+        return self.random.choice([f"id = {first + 3}", f"id >= {first} AND id < {first + 10}"])
 
-                    transaction._apply(
-                        (SetSnapshotRefUpdate(ref_name="main", type="branch", snapshot_id=ancestor),),
-                        (AssertRefSnapshotId(ref="main", snapshot_id=self.table.current_snapshot().snapshot_id),),
-                    )
-            case "column":
-                with self.table.update_schema() as update:
-                    update.add_column(f"c{self.random.randrange(10**9)}", LongType())
 
-    def snapshots(self) -> list[int]:
-        return [s.snapshot_id for s in self.table.metadata.snapshots]
+class OfAnyVersion(Index):
+    """`asked`: the snapshots that were refreshed by their number, which are answered for exactly."""
+
+    verbs = "refresh older of_a_branch quick"
+
+    def __init__(self, history: Branched) -> None:
+        super().__init__(history, history.open, mi.ColumnStats("id"))
+        self.history, self.asked = history, set[int]()
+
+    def refresh(self, mode: object = "incremental", **how: object) -> None:
+        super().refresh(mode, **how)
+        if mode == "incremental" and how.get("version") != "audit":
+            self.asked.add(int(str(how.get("version", self.history.table.current_snapshot().snapshot_id))))
+
+    def older(self) -> None:
+        self.refresh(version=self.random.choice(self.history.snapshots()))
+
+    def of_a_branch(self) -> None:
+        self.refresh(version="audit")
 
 
 @pytest.mark.exhaustive(but="2")
@@ -72,37 +60,22 @@ class History:
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.slow
 def test_every_snapshot_answers_like_its_files(tmp_path: Path, seed: int) -> None:
-    lake = History(tmp_path, seed)
-    mi.open_table(lake.path).create_index("kept", mi.ColumnStats("id"), builder="local")
-    asked: set[int] = set()
-    for _ in range(14):
-        lake.step()
-        choice = lake.random.randrange(5)
-        table = mi.open_table(lake.path)
-        if choice == 0:
-            version = lake.random.choice(lake.snapshots())
-            table.refresh_index("kept", version=version, builder="local")
-            asked.add(version)
-        elif choice == 1:
-            table.refresh_index("kept", version="audit", builder="local")
-        elif choice == 2:
-            table.refresh_index("kept", mode="quick", builder="local")
-        elif choice == 3:
-            table.refresh_index("kept", builder="local")
-            asked.add(lake.table.current_snapshot().snapshot_id)
+    history = Branched(tmp_path, seed)
+    index = OfAnyVersion(history)
+    run(26, history, index, oracles=[lambda: check(history, index.asked)])
 
-    table = mi.open_table(lake.path)
-    ids: dict[str, set[int]] = {}
-    for snapshot in lake.snapshots():
-        files = table.snapshot(version=snapshot).files.paths.to_pylist()
-        for path in files:
-            if path not in ids:
-                ids[path] = set(pq.read_table(f"{lake.path}/{path}", columns=["id"]).column("id").to_pylist())
-        for number in (13, lake.count * 10 + 3, 1):
-            result = mi.open_table(lake.path).prune(f"id = {number}", version=snapshot, indexes=["kept"])
-            wanted = {path for path in files if number in ids[path]}
+
+def check(history: Branched, asked: set[int]) -> None:
+    @cache
+    def ids(path: str) -> set[int]:
+        return set(pq.read_table(f"{history.path}/{path}", columns=["id"]).column("id").to_pylist())
+
+    for snapshot in history.snapshots():
+        files = history.open().snapshot(version=snapshot).files.paths.to_pylist()
+        for number in (13, history.number * 10 + 3, 1):
+            result = history.open().prune(f"id = {number}", version=snapshot, indexes=["kept"])
+            wanted = {path for path in files if number in ids(path)}
             kept = set(result.files.paths.to_pylist())
             assert (wanted <= kept, result.total_files) == (True, len(files))
             if snapshot in asked:
-                may = {path for path in files if ids[path] and min(ids[path]) <= number <= max(ids[path])}
-                assert kept == may
+                assert kept == {path for path in files if ids(path) and min(ids(path)) <= number <= max(ids(path))}

@@ -28,6 +28,7 @@ from metaindex.storage import LocalStorage
 from tests.contract import built_keys
 from tests.contract.built_keys import Built, File, on_disk, written
 from tests.contract.key_contract import inherited
+from tests.hostile.changes import turn
 
 BY_VALUE = Values("c0", by="value")
 
@@ -184,8 +185,6 @@ def test_a_damaged_part_is_not_carried(tmp_path: Path) -> None:
     old = parted(tmp_path / "b", written(tmp_path / "a", BY_VALUE, numbered(0, 2), [pa.int64()]), [50], 2)
     new = written(tmp_path / "c", BY_VALUE, numbered(500, 1), [pa.int64()])
     path = tmp_path / "b" / old.parts[1].path
-    data = bytearray(path.read_bytes())
-    data[-20] ^= 1
-    path.write_bytes(data)
+    turn(path, -20)
     with pytest.raises(DamagedIndexError, match="footer does not match"):
         merged(tmp_path / "d", [(old, range(2)), (new, [2])], 3)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from random import Random
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -19,150 +20,127 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.ops import hooks
 from tests.figures import count
+from tests.histories.delta import DeltaLakeHistory
+from tests.histories.driver import RANDOM, Index, run
+from tests.histories.iceberg import IcebergHistory
 
-WRITES = ("append", "append", "append", "delete", "overwrite", "restore", "compact")
-VERBS = ("optimize", "clean", "full", "flush")
-STEPS = st.lists(st.tuples(st.sampled_from([*WRITES, *VERBS]), st.integers(0, 9)), min_size=4, max_size=14)
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
 PARTS, HISTORIES = (5, 20) if SOAK else (1, 4)
 
 
-def rows(number: int) -> pa.Table:
-    ids = pa.array(range(number * 10, number * 10 + 10), pa.int64())
+def rows(first: int, count: int = 10) -> pa.Table:
+    ids = pa.array(range(first, first + 10), pa.int64())
     return pa.table({"id": ids, "v": pa.array([None if i % 3 == 0 else float(i % 7) for i in range(10)])})
 
 
-class Written(Protocol):
-    """A table with a writer whose commits are told of."""
+class HookedDelta(DeltaLakeHistory):
+    """Whose commits are told of."""
 
-    def open(self) -> mi.Table: ...
-    def write(self, what: str, number: int) -> None: ...
-    def versions(self) -> Iterator[tuple[str, pa.Table]]: ...  # all, and all of their rows
+    verbs = "append append append delete overwrite restore compact"
+    rows = staticmethod(rows)
 
+    def write(self, table: pa.Table, mode: str) -> None:
+        hooks.deltalake.write_deltalake(self.path, table, mode=mode)
 
-class WrittenDelta:
-    def __init__(self, folder: str) -> None:
-        self._path = f"{folder}/lake"
-        deltalake.write_deltalake(self._path, rows(0))
-
-    def open(self) -> mi.Table:
-        return mi.open_table(self._path)
-
-    def write(self, what: str, number: int) -> None:
-        delta = deltalake.DeltaTable(self._path)
-        match what:
-            case "append" | "overwrite":
-                hooks.deltalake.write_deltalake(self._path, rows(number), mode=what)
-            case "delete":
-                with hooks.commits(delta):
-                    delta.delete(f"id >= {number * 10} AND id < {number * 10 + 4}")
-            case "restore" if delta.version():
-                with hooks.commits(delta):
-                    delta.restore(number % delta.version())
-            case "compact":
-                with hooks.commits(delta):
-                    delta.optimize.compact()
+    def committing(self, table: deltalake.DeltaTable) -> AbstractContextManager[object]:
+        return hooks.commits(table)
 
     def versions(self) -> Iterator[tuple[str, pa.Table]]:
-        for version in range(deltalake.DeltaTable(self._path).version() + 1):
-            yield str(version), deltalake.DeltaTable(self._path, version=version).to_pyarrow_table()
+        """All, and all of their rows."""
+        for version in range(self.table.version() + 1):
+            yield str(version), deltalake.DeltaTable(self.path, version=version).to_pyarrow_table()
 
 
-class WrittenIceberg:
-    def __init__(self, folder: str) -> None:
-        from pyiceberg.catalog.sql import SqlCatalog
+class HookedIceberg(IcebergHistory):
+    """Whose commits are told of."""
 
-        self.catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/c.db", warehouse=f"file://{folder}/warehouse")
-        self.catalog.create_namespace("db")
-        self._table: Any = self.catalog.create_table("db.lake", rows(0).schema)
-        self._table.append(rows(0))
+    verbs = "append append append delete overwrite roll_back compact"
+
+    def __init__(self, folder: str, random: Random) -> None:
+        super().__init__(folder, random, rows(0).schema)
+        self.table.append(self.rows())
+
+    def rows(self) -> pa.Table:
+        return rows(self.number * 10)
+
+    def condition(self) -> str:
+        first = self.random.randrange(self.number + 1) * 10
+        return f"id >= {first} AND id < {first + 4}"
 
     def open(self) -> mi.Table:
         return mi.open_table("db.lake", catalog=self.catalog)
 
-    def write(self, what: str, number: int) -> None:
-        table = self._table
-        match what:
-            case "append":
-                hooks.pyiceberg.append(table, rows(number))
-            case "overwrite":
-                hooks.pyiceberg.overwrite(table, rows(number))
-            case "delete":
-                hooks.pyiceberg.delete(table, f"id >= {number * 10} AND id < {number * 10 + 4}")
-            case "restore":
-                past = [entry.snapshot_id for entry in table.history()]
-                with hooks.commits(table):
-                    table.manage_snapshots().set_current_snapshot(past[number % len(past)]).commit()
-            case "compact":  # all rows in one new file
-                with hooks.pyiceberg.transaction(table) as transaction:
-                    transaction.overwrite(table.scan().to_arrow())
-        table.refresh()
+    def committing(self) -> AbstractContextManager[object]:
+        return hooks.commits(self.table)
+
+    def append(self, **how: Any) -> None:
+        self.number += 1
+        hooks.pyiceberg.append(self.table, self.rows(), **how)
+
+    def overwrite(self) -> None:
+        self.number += 1
+        hooks.pyiceberg.overwrite(self.table, self.rows())
+
+    def delete(self) -> None:
+        hooks.pyiceberg.delete(self.table, self.condition())
+
+    def compact(self) -> None:
+        with hooks.pyiceberg.transaction(self.table) as transaction:
+            transaction.overwrite(self.table.scan().to_arrow())
+
+    def happen(self, verb: str) -> None:
+        super().happen(verb)
+        self.table.refresh()
 
     def versions(self) -> Iterator[tuple[str, pa.Table]]:
-        for snapshot in self._table.snapshots():
-            yield str(snapshot.snapshot_id), self._table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
+        for snapshot in self.snapshots():
+            yield str(snapshot), self.table.scan(snapshot_id=snapshot).to_arrow()
 
 
-@contextmanager
-def written(name: str) -> Iterator[Written]:
-    with tempfile.TemporaryDirectory() as folder:
-        if name == "delta":
-            yield WrittenDelta(folder)
-            return
-        table = WrittenIceberg(folder)
-        try:
-            yield table
-        finally:
-            hooks.flush(60)
-            table.catalog.close()
+class Operated(Index):
+    verbs = "optimize clean full flush"
+    refused = (mi.ConcurrentWriteError,)  # the hook was first: an ordinary answer
 
-
-def _step(table: mi.Table, written: Written, what: str, number: int) -> None:
-    match what:
-        case "optimize":
-            table.optimize_index("stats", "full")
-        case "clean":
-            table.clean_index("stats")
-        case "full":
-            table.refresh_index("stats", "full", builder="local")
-        case "flush":
-            assert hooks.flush(60)
-        case _:
-            written.write(what, number)
+    def flush(self) -> None:
+        assert hooks.flush(60)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning")  # of pyiceberg
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("name", ["delta", "iceberg"])
+@pytest.mark.parametrize("hooked", [HookedDelta, HookedIceberg])
 @settings(max_examples=HISTORIES)
-@given(steps=STEPS)
-def test_hooks_keep_an_index_right_through_any_history(name: str, part: int, steps: list[tuple[str, int]]) -> None:
+@given(steps=st.integers(4, 14), random=RANDOM)
+def test_hooks_keep_an_index_right_through_any_history(
+    hooked: type[HookedDelta | HookedIceberg], part: int, steps: int, random: Random
+) -> None:
     count("histories")
-    with written(name) as lake:
-        table = lake.open()
-        table.create_index("stats", mi.ColumnStats(), builder="local")
+    with tempfile.TemporaryDirectory() as folder:
+        history = hooked(folder, random)
         failed = hooks.counts().failed
         try:
-            for what, number in steps:
-                count("commits" if what in WRITES else "verbs")
-                try:
-                    _step(table, lake, what, number)
-                except mi.ConcurrentWriteError:
-                    continue  # the hook was first: an ordinary answer
-            hooks.after_commit(lake.open())
+            index = Operated(history, history.open, mi.ColumnStats())
+            run(steps, history, index, oracles=[lambda: check(history, failed)])
+            count("commits and verbs", steps)
         finally:
             assert hooks.flush(60)
-        assert hooks.counts().failed == failed, hooks.counts().last_error
-        table = lake.open()
-        assert table.indexes()[0].fresh
-        for version, everything in lake.versions():
-            count("versions")
-            for low in (0, 13, 44, 90):
-                count("queries compared")
-                expected = everything.filter((pc.field("id") >= low) & (pc.field("id") < low + 9) & (pc.field("v") > 1))
-                found = table.scan(f"id >= {low} AND id < {low + 9} AND v > 1", version=version).to_arrow()
-                assert found.select(["id", "v"]).sort_by("id").to_pylist() == expected.sort_by("id").to_pylist()
-        verified = table.verify_index("stats", files=None, versions="all")
-        assert verified.sound, str(verified)
+            if isinstance(history, HookedIceberg):
+                history.catalog.close()
+
+
+def check(history: HookedDelta | HookedIceberg, failed: int) -> None:
+    hooks.after_commit(history.open())
+    assert hooks.flush(60)
+    assert hooks.counts().failed == failed, hooks.counts().last_error
+    table = history.open()
+    assert table.indexes()[0].fresh
+    for version, everything in history.versions():
+        count("versions")
+        for low in (0, 13, 44, 90):
+            count("queries compared")
+            expected = everything.filter((pc.field("id") >= low) & (pc.field("id") < low + 9) & (pc.field("v") > 1))
+            found = table.scan(f"id >= {low} AND id < {low + 9} AND v > 1", version=version).to_arrow()
+            assert found.select(["id", "v"]).sort_by("id").to_pylist() == expected.sort_by("id").to_pylist()
+    verified = table.verify_index("kept", files=None, versions="all")
+    assert verified.sound, str(verified)

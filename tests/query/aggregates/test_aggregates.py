@@ -24,7 +24,7 @@ from metaindex.index import Kind, can_be_sketched, can_be_summed
 from metaindex.query.aggregates.aggregated import Aggregated
 from metaindex.query.aggregates.measures import summed_type
 from tests.duck import connected
-from tests.formats.iceberg.written import History
+from tests.formats.iceberg.written import Drawn, histories
 from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.query.pruning.test_damage import DAMAGE, PARTS
@@ -200,15 +200,12 @@ def test_every_answer_is_that_of_all_rows(data: st.DataObject, made: Any, index:
 
 
 @settings(max_examples=settings.default.max_examples * 20 // 100, deadline=None)
-@given(st.sampled_from([2, 3]), st.lists(st.tuples(*[st.integers(0, 60)] * 4), max_size=6), st.booleans(),
-       st.sampled_from([None, "id >= 2", "id < 4", "id > 1 AND id <= 4"]), st.integers(0, 2))  # fmt: skip
-def test_deletes_of_iceberg_are_counted(
-    format_version: int, steps: list[tuple[int, int, int, int]], index: bool, where: str | None, grouped: int
-) -> None:
+@given(
+    histories(), st.booleans(), st.sampled_from([None, "id >= 2", "id < 4", "id > 1 AND id <= 4"]), st.integers(0, 2)
+)
+def test_deletes_of_iceberg_are_counted(drawn: Drawn, index: bool, where: str | None, grouped: int) -> None:
     """By position, by value and by vector, under evolving partitions, at every version."""
-    with tempfile.TemporaryDirectory() as folder:
-        history = History(Path(folder) / "t", format_version)
-        history.run(steps)
+    with drawn.written() as history:
         table = mi.open_table(str(history.root))
         if index:
             table.create_index("stats", *kinds(table.snapshot().schema.arrow()), builder="local")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from tests.duck import connected
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
-from tests.formats.iceberg.written import History
+from tests.formats.iceberg.written import Drawn, histories
 from tests.formats.iceberg.written_rows import plain
 from tests.query.aggregates.lakes import FIVE, opened_files
 
@@ -107,19 +106,10 @@ def test_a_false_number_of_records_costs_no_row(tmp_path: Path) -> None:
 
 
 @settings(max_examples=settings.default.max_examples * 30 // 100, deadline=None)
-@given(
-    st.sampled_from([2, 3]),
-    st.lists(st.tuples(*[st.integers(0, 60)] * 4), max_size=6),
-    st.integers(0, 12),
-    st.sampled_from([None, "id >= 2", "id < 4", "id = 3 OR id = 5"]),
-)
-def test_deleted_rows_are_not_counted(
-    format_version: int, steps: list[tuple[int, int, int, int]], limit: int, where: str | None
-) -> None:
+@given(histories(), st.integers(0, 12), st.sampled_from([None, "id >= 2", "id < 4", "id = 3 OR id = 5"]))
+def test_deleted_rows_are_not_counted(drawn: Drawn, limit: int, where: str | None) -> None:
     """Iceberg's deletes by position, by value and by vector, at every version."""
-    with tempfile.TemporaryDirectory() as folder:
-        history = History(Path(folder) / "t", format_version)
-        history.run(steps)
+    with drawn.written() as history:
         table = mi.open_table(str(history.root))
         for version in history.expected:
             every = plain(table.scan(where, version=version).to_arrow().to_pylist())

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from tests.duck import connected
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
-from tests.formats.iceberg.written import History
+from tests.formats.iceberg.written import Drawn, histories
 from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.query.aggregates.test_aggregates import hand_deltas, plain_row, quoted
@@ -77,14 +77,11 @@ def test_the_first_rows_are_those_of_all_rows_sorted(data: st.DataObject, made: 
 
 
 @settings(max_examples=settings.default.max_examples * 20 // 100, deadline=None)
-@given(st.sampled_from([2, 3]), st.lists(st.tuples(*[st.integers(0, 60)] * 4), max_size=6), st.booleans(),
-       st.integers(0, 7), st.sampled_from(SIDES), st.sampled_from([None, "id >= 2", "id < 4"]))  # fmt: skip
-def test_deletes_of_iceberg_are_left_out(
-    format_version: int, steps: list[tuple[int, int, int, int]], index: bool, at: int, side: Any, where: str | None
-) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        history = History(Path(folder) / "t", format_version)
-        history.run(steps)
+@given(
+    histories(), st.booleans(), st.integers(0, 7), st.sampled_from(SIDES), st.sampled_from([None, "id >= 2", "id < 4"])
+)
+def test_deletes_of_iceberg_are_left_out(drawn: Drawn, index: bool, at: int, side: Any, where: str | None) -> None:
+    with drawn.written() as history:
         table = mi.open_table(str(history.root))
         if index:
             table.create_index("stats", mi.ColumnStats(), builder="local")

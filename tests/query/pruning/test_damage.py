@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +14,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.table import Table
+from tests.hostile.changes import DAMAGES
+from tests.hostile.driver import put
 from tests.tables import FORMATS, Lake
 
 FILES, ROWS = 6, 10
@@ -44,31 +45,6 @@ def index_files(table: Table, kind: str) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.is_file() and kind in str(p.relative_to(folder)))
 
 
-def flip(path: Path, where: float) -> None:
-    data = bytearray(path.read_bytes())
-    data[int(len(data) * where)] ^= 0xFF
-    path.write_bytes(data)
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def remove(path: Path) -> None:
-    path.unlink()
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-DAMAGE: dict[str, Callable[[Path], None]] = {
-    "removed": remove,
-    "truncated": truncate,
-    "emptied": empty,
-    "flipped_early": lambda path: flip(path, 0.2),
-    "flipped_late": lambda path: flip(path, 0.9),
-}
 PARTS = ["column_stats", "files/", "_manifests", "_log", "file_ids", "partitions/", "partition_stats"]
 
 
@@ -99,10 +75,10 @@ def test_a_fresh_index_drops_all_files_but_one(lake: Lake) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_makes_the_answer_wider_and_says_why(lake: Lake, part: str, damage: str) -> None:
     for path in index_files(indexed(lake), part):
-        DAMAGE[damage](path)
+        put(path, DAMAGES[damage](path.read_bytes()))
     table = lake.open()  # nothing is cached
 
     result = table.prune("id = 23")

@@ -7,16 +7,16 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import MetaIndexError
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate
 from metaindex.index import Kind
+from tests.histories.driver import Index, run
+from tests.histories.iceberg import IcebergHistory
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
 KINDS = ("hash", "value", "bloom", "list", "all")
@@ -73,38 +73,26 @@ def predicate(dice: random.Random, schema: pa.Schema) -> Predicate:
     return dice.choice([And, Or])(parts)  # type: ignore[no-any-return]
 
 
-class History:
-    """A table of Iceberg, whose columns have ids of their own."""
+class Keyed(IcebergHistory):
+    """Columns of any name and type of now, by the beginnings of their names."""
+
+    verbs = "append append append rename widen again delete"
 
     def __init__(self, folder: Path, dice: random.Random) -> None:
-        from pyiceberg.catalog.sql import SqlCatalog
+        fields = [("user", pa.int32()), ("word", pa.string()), ("x", pa.float32()), ("day", pa.int32())]
+        super().__init__(folder, dice, pa.schema(fields))
+        for _ in range(3):
+            self.append()
 
-        self.dice = dice
-        catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
-        catalog.create_namespace("db")
-        schema = pa.schema([("user", pa.int32()), ("word", pa.string()), ("x", pa.float32()), ("day", pa.int32())])
-        self.table: Any = catalog.create_table("db.lake", schema)
-        self.path = str(folder / "warehouse" / "db" / "lake")
+    def rows(self) -> pa.Table:
+        return rows(self.random, self.schema)
 
-    @property
-    def schema(self) -> pa.Schema:
-        from pyiceberg.io.pyarrow import schema_to_pyarrow
+    def condition(self) -> str:
+        name = next(n for n in self.schema.names if n.startswith("user"))
+        return f"{name} = '1'" if pa.types.is_string(self.schema.field(name).type) else f"{name} = 1"
 
-        found = schema_to_pyarrow(self.table.schema(), include_field_ids=False)
-        plain = [(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type) for f in found]
-        return pa.schema(plain)
-
-    def append(self) -> None:
-        self.table.append(rows(self.dice, self.schema))
-
-    def step(self) -> None:
-        self.dice.choice([self.append, self.append, self.append, self.rename, self.widen, self.again, self.delete])()
-
-    def rename(self) -> None:
-        name = self.dice.choice(self.schema.names)
-        new = name[:-1] if name.endswith("_") else f"{name}_"
-        with self.table.update_schema() as update:
-            update.rename_column(name, new)
+    def rename(self, *names: str) -> None:
+        super().rename(*self.schema.names)
 
     def widen(self) -> None:
         from pyiceberg.types import DoubleType, LongType
@@ -116,23 +104,20 @@ class History:
                 return
 
     def again(self) -> None:
-        from pyiceberg.types import LongType, StringType
+        """A column is dropped, and another added under its name."""
+        from pyiceberg.types import DoubleType, LongType, StringType
 
-        name = self.dice.choice(self.schema.names)
+        name = self.random.choice(self.schema.names)
         with self.table.update_schema(allow_incompatible_changes=True) as update:
             update.delete_column(name)
-        type_ = StringType() if name.startswith(("word", "user")) else LongType()
-        if name.startswith("x"):
-            from pyiceberg.types import DoubleType
-
-            type_ = DoubleType()
+        types = {"w": StringType(), "u": StringType(), "x": DoubleType()}
         with self.table.update_schema() as update:
-            update.add_column(name, type_)
+            update.add_column(name, types.get(name[0], LongType()))
 
-    def delete(self) -> None:
-        name = next(n for n in self.schema.names if n.startswith("user"))
-        value = "'1'" if pa.types.is_string(self.schema.field(name).type) else "1"
-        self.table.delete(f"{name} = {value}")
+
+class Keys(Index):
+    verbs = "refresh refresh optimize"
+    refused = (mi.UnknownColumnError,)  # a column of a key was dropped: what is indexed stays
 
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
@@ -140,27 +125,15 @@ class History:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
 def test_every_version_of_a_table_that_changes(kind: str, seed: int, tmp_path: Path) -> None:
-    dice = random.Random(f"{seed} {kind}")
-    history = History(tmp_path, dice)
-    for _ in range(3):
-        history.append()
-    mi.open_table(history.path).create_index("keys", *kinds(kind), builder="local")
-    for step in range(20 if SOAK else 5):
-        history.step()
-        if step % 3 == 1:
-            refresh(history.path)
-        if step == 3:
-            mi.open_table(history.path).optimize_index("keys", "full")
-    table = mi.open_table(history.path)
+    history = Keyed(tmp_path, random.Random(f"{seed} {kind}"))
+    index = Keys(history, history.open, *kinds(kind))
+    run(30 if SOAK else 8, history, index, oracles=[lambda: check_versions(history)])
+
+
+def check_versions(history: Keyed) -> None:
+    table = history.open()
     for version in [*(v.id for v in table.versions()), None]:
-        check(table, version, dice)
-
-
-def refresh(path: str) -> None:
-    try:
-        mi.open_table(path).refresh_index("keys", builder="local")
-    except MetaIndexError as error:
-        assert "there is no" in str(error)  # noqa: PT017 - a column of a key was dropped: what is indexed stays
+        check(table, version, history.random)
 
 
 def check(table: mi.Table, version: str | None, dice: random.Random) -> None:

@@ -12,10 +12,12 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import MetaIndexError, arrow_of
+from metaindex.core import arrow_of
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate, physical_type
-from tests.query.readers.histories import History
-from tests.query.readers.test_random_histories import columns_of, compare, readable, spark_at
+from metaindex.index import Kind
+from tests.histories.driver import Index, run
+from tests.histories.spark import SparkHistory, columns_of
+from tests.query.readers.test_random_histories import compare, readable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,46 +32,34 @@ STEPS = 20 if SOAK else 8
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_a_look_up_at_every_version(spark: SparkSession, tmp_path: Path, table_format: str, seed: int) -> None:
-    root = str(tmp_path / "t")
-    name = f"delta.`{root}`" if table_format == "delta" else f"iceberg.keyed.history{seed}"
-    history = History(spark, seed, table_format, name)
-    history.create()
-    root = history.folder(root)
-    for step in range(STEPS):
-        history.step()
-        if step == STEPS // 3:
-            index(mi.open_table(root, format=table_format))
-        elif step > STEPS // 3 and step % 2:
-            refresh(mi.open_table(root, format=table_format))
-    table = mi.open_table(root, format=table_format)
-    try:
-        for version in [*(v.id for v in table.versions()), None]:
-            check(history, table, version)
-    except Exception as error:
-        error.add_note("\n".join(history.statements))
-        raise
+    history = SparkHistory(spark, seed, table_format, tmp_path)
+    run(STEPS // 3, history)
+    run(STEPS, history, Keys(history, history.open, *kinds(history.open())), oracles=[lambda: check_versions(history)])
     if history.iceberg:
-        spark.sql(f"DROP TABLE {name}")
+        spark.sql(f"DROP TABLE {history.name}")
 
 
-def index(table: mi.Table) -> None:
+class Keys(Index):
+    verbs = "refresh " * 12
+    refused = (mi.UnknownColumnError,)  # a column of a key was renamed or dropped
+
+
+def kinds(table: mi.Table) -> tuple[Kind, ...]:
     names = [
         ColumnRef(leaf.parts).name for leaf in table.snapshot().schema.leaves() if physical_type(leaf.type) is not None
     ]
     keys = [*names, (names[0], names[-1])] if len(names) > 1 else names
-    every = (mi.ColumnStats(), mi.Values(*keys), mi.Values(*keys, by="value"), mi.Bloom(*keys), mi.ValueList(*keys))
-    table.create_index("keys", *every, builder="local")
+    return mi.ColumnStats(), mi.Values(*keys), mi.Values(*keys, by="value"), mi.Bloom(*keys), mi.ValueList(*keys)
 
 
-def refresh(table: mi.Table) -> None:
-    try:
-        table.refresh_index("keys", builder="local")
-    except MetaIndexError as error:
-        assert "there is no" in str(error)  # noqa: PT017 - a column of a key was renamed or dropped
+def check_versions(history: SparkHistory) -> None:
+    table = history.open()
+    for version in [*(v.id for v in table.versions()), None]:
+        check(history, table, version)
 
 
-def check(history: History, table: mi.Table, version: str | None) -> None:
-    whole = spark_at(history, version)
+def check(history: SparkHistory, table: mi.Table, version: str | None) -> None:
+    whole = history.at(version)
     texts = [history.predicate(columns_of(whole)) for _ in range(2)]
     marked = arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(texts))))
     rows = marked.select(whole.columns)
@@ -88,7 +78,7 @@ def check(history: History, table: mi.Table, version: str | None) -> None:
         assert sum(located.table.column("matches").to_pylist()) == expected.num_rows, where
 
 
-def needle(history: History, rows: pa.Table) -> tuple[Predicate | None, pa.Table]:
+def needle(history: SparkHistory, rows: pa.Table) -> tuple[Predicate | None, pa.Table]:
     """One or two columns of a row equal its values; and the rows for which that is so."""
     names = [f.name for f in rows.schema if physical_type(f.type) is not None]
     some = history.random.sample(names, min(len(names), history.random.choice([1, 1, 2])))

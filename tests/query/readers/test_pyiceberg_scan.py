@@ -3,7 +3,6 @@ refusal."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from pyiceberg.types import LongType, StringType
 import metaindex as mi
 from metaindex.core import ExpressionError, ScanError
 from metaindex.expressions import ColumnRef
-from tests.formats.iceberg.written import History
+from tests.formats.iceberg.written import Drawn, histories
 from tests.formats.iceberg.written_rows import plain
 from tests.query.readers.test_formats_scan import ROWS
 from tests.strategies import predicates
@@ -163,15 +162,10 @@ def test_a_file_narrower_than_the_literal_gives_no_other_rows(widened: Table, wh
     same_rows(scan.to_pyiceberg().to_arrow().cast(scan.schema), scan.to_arrow())
 
 
-NUMBERS = st.integers(0, 60)
-
-
 @settings(deadline=None, max_examples=settings.default.max_examples * 10 // 100)
-@given(st.sampled_from([2, 3]), st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=8))
-def test_deletes_of_every_kind(format_version: int, steps: Any) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        history = History(Path(folder) / "t", format_version)
-        history.run(steps)
+@given(histories(8))
+def test_deletes_of_every_kind(drawn: Drawn) -> None:
+    with drawn.written() as history:
         table = mi.open_table(str(history.root))
         for version in history.expected:
             scan = table.scan(version=version)

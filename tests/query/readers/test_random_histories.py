@@ -22,13 +22,13 @@ from metaindex.expressions.engines.duckdb import to_duckdb
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.query.readers.scan import Scan
 from tests.duck import connected
-from tests.query.readers.histories import History
+from tests.histories.driver import run
+from tests.histories.spark import SparkHistory, columns_of
 from tests.query.readers.lake import bound
 from tests.query.readers.test_spark_scan import of_arrow
-from tests.query.readers.vocabulary import VALUES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
@@ -42,35 +42,25 @@ STEPS = 20 if SOAK else 8
 def test_every_version_reads_as_spark_reads_it(
     spark: SparkSession, tmp_path: Path, table_format: str, seed: int
 ) -> None:
-    root = str(tmp_path / "t")
-    name = f"delta.`{root}`" if table_format == "delta" else f"iceberg.random.history{seed}"
-    history = History(spark, seed, table_format, name)
-    history.create()
-    root = history.folder(root)
-    for step in range(STEPS):
-        history.step()
-        if step == STEPS // 2:
-            mi.open_table(root, format=table_format).create_index("stats", mi.ColumnStats(), builder="local")
-    done = [s for s in history.statements if not s.startswith("--")]
-    assert len(done) > STEPS // 2, "\n".join(history.statements)
-    try:
-        check(history, mi.open_table(root, format=table_format))
-    except Exception as error:
-        error.add_note("\n".join(history.statements))
-        raise
+    history = SparkHistory(spark, seed, table_format, tmp_path)
+    run(STEPS // 2, history)
+    history.open().create_index("stats", mi.ColumnStats(), builder="local")
+    run(STEPS // 2, history, oracles=[lambda: check(history)])
 
 
-def check(history: History, table: mi.Table) -> None:
+def check(history: SparkHistory) -> None:
+    table = history.open()
     versions: list[str | None] = [v.id for v in table.versions()]
     assert versions
+    assert len([s for s in history.statements if not s.startswith("--")]) > STEPS // 2
     for n, version in enumerate([*versions, None]):
         check_version(history, table, version, with_spark=SOAK or n % 3 == 0)
     if history.iceberg:
         history.spark.sql(f"DROP TABLE {history.name}")
 
 
-def check_version(history: History, table: mi.Table, version: str | None, with_spark: bool) -> None:
-    whole = spark_at(history, version)
+def check_version(history: SparkHistory, table: mi.Table, version: str | None, with_spark: bool) -> None:
+    whole = history.at(version)
     predicates = [history.predicate(columns_of(whole)) for _ in range(3)]
     marked = arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(predicates))))
     rows = marked.select(whole.columns)
@@ -150,15 +140,3 @@ def plain_maps(table: pa.Table) -> pa.Table:
             inside = pa.list_(pa.struct([("key", f.type.key_type), ("value", f.type.item_type)]))
             table = table.set_column(i, f.name, table.column(i).cast(inside))
     return table
-
-
-def spark_at(history: History, version: str | None) -> DataFrame:
-    if version is None:
-        return history.spark.sql(f"SELECT * FROM {history.name}")
-    return history.spark.sql(f"SELECT * FROM {history.name} VERSION AS OF {version}")
-
-
-def columns_of(frame: DataFrame) -> dict[str, str]:
-    by_text = {t.replace(" ", "").upper(): t for t in VALUES}
-    types = {f.name: f.dataType.simpleString().replace(" ", "").upper() for f in frame.schema}
-    return {n: by_text[t] for n, t in types.items() if t in by_text and n != "id"}

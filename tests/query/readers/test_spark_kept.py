@@ -15,7 +15,7 @@ import metaindex as mi
 from metaindex.core import ScanError, arrow_of
 from metaindex.formats import IcebergDetails
 from metaindex.spark.readers.jvm import compiled
-from tests.formats.iceberg.written import History
+from tests.formats.iceberg.written import WrittenHistory
 from tests.formats.iceberg.written_rows import plain
 from tests.query.readers.test_spark_scan import (
     PARTITIONS,
@@ -148,9 +148,7 @@ def test_deletes_of_every_kind_travel_with_the_kept_files(
 ) -> None:
     for seed in range(2):
         rng = random.Random(seed * 10 + format_version)
-        steps = [(rng.randrange(60), rng.randrange(60), rng.randrange(60), rng.randrange(60)) for _ in range(10)]
-        history = History(tmp_path / f"t{seed}", format_version)
-        history.run(steps)
+        history = WrittenHistory(tmp_path / f"t{seed}", format_version, rng).run(10)
         table = mi.open_table(str(history.root))
         for version in history.expected:
             whole = table.scan(version=version)

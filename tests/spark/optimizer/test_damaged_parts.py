@@ -18,6 +18,7 @@ from metaindex.core import jvm_of
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import seen_parts
 from metaindex.spark.optimizer.enabling import rule_of
+from tests.hostile.changes import turn
 from tests.spark.optimizer.changing_lakes import Lake, covered, make_delta, make_iceberg, plan_of, without_the_rule
 
 if TYPE_CHECKING:
@@ -42,9 +43,7 @@ def _empty(parts: list[Path]) -> None:
 
 
 def _flipped_footer(parts: list[Path]) -> None:
-    data = bytearray(parts[1].read_bytes())
-    data[-60] ^= 0xFF
-    parts[1].write_bytes(data)
+    turn(parts[1], -60, 0xFF)
 
 
 def _another_buckets(parts: list[Path]) -> None:

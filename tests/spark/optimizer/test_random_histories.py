@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -21,9 +20,10 @@ from metaindex.core import MetaIndexError, arrow_of
 from metaindex.index import Kind
 from metaindex.spark import optimizer as rule
 from tests.figures import count
-from tests.query.readers.histories import History
-from tests.query.readers.test_random_histories import columns_of, compare, spark_at
-from tests.query.readers.wider_histories import WiderHistory, without_filling
+from tests.histories.driver import Index, run
+from tests.histories.spark import SparkHistory, columns_of
+from tests.histories.spark_wider import WiderHistory, without_filling
+from tests.query.readers.test_random_histories import compare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
 SEEDS = range(40) if SOAK else range(4)
-STEPS = 16 if SOAK else 6
+STEPS = 26 if SOAK else 10
 QUESTIONS = 12 if SOAK else 4
 MODES: tuple[Literal["incremental", "quick", "full"], ...] = ("incremental", "incremental", "quick", "full")
 KINDS: Mapping[str, Callable[[str, list[str]], Kind]] = {
@@ -62,93 +62,67 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_indexes_follow_a_random_history(session: SparkSession, tmp_path: Path, table_format: str, seed: int) -> None:
-    root = str(tmp_path / "t")
-    name = f"delta.`{root}`" if table_format == "delta" else f"iceberg.indexed.history{seed}"
-    history = (WiderHistory if seed % 2 else History)(session, 5000 + seed, table_format, name)
-    history.create()
-    root = history.folder(root)
-    followed = SnapshotDelta(root, table_format, Random(f"indexes {table_format} {seed}"), session, history.statements)
-    try:
-        for _ in range(STEPS):
-            history.step()
-            followed.step(list(history.columns))
-        for _ in range(QUESTIONS):
-            ask(history, root)
-        counts = rule.counts(session)
-        assert (counts.failed, counts.timed_out) == (0, 0), counts.last_error
-    except Exception as error:
-        error.add_note("\n".join(history.statements))
-        raise
+    history = (WiderHistory if seed % 2 else SparkHistory)(session, 5000 + seed, table_format, tmp_path)
+    run(STEPS, history, OfAnyKind(history), oracles=[lambda: ask(history)] * QUESTIONS)
+    counts = rule.counts(session)
+    assert (counts.failed, counts.timed_out) == (0, 0), counts.last_error
     count("histories")
-    count("scans that an index answered", rule.counts(session).rewritten)
+    count("scans that an index answered", counts.rewritten)
     if history.iceberg:
-        session.sql(f"DROP TABLE {name}")
+        session.sql(f"DROP TABLE {history.name}")
 
 
-class SnapshotDelta:
-    """A table whose indexes are made, refreshed and optimized at random moments."""
+class OfAnyKind(Index):
+    """Indexes that are made, refreshed and optimized at random moments; the first two soon."""
 
-    def __init__(
-        self, root: str, table_format: str, random: Random, session: SparkSession, statements: list[str]
-    ) -> None:
-        self._open: Callable[[], mi.Table] = lambda: mi.open_table(root, format=table_format, spark=session)
-        self._random = random
-        self._statements = statements
-        self._indexes: list[str] = []
+    verbs = "create " * 10 + "follow " * 8
+    refused = (MetaIndexError,)
 
-    def step(self, columns: list[str]) -> None:
-        if len(self._indexes) < 2 or self._random.random() < 0.3:
-            self._create(columns)
-        if self._random.random() < 0.5:
-            self._follow()
+    def __init__(self, history: SparkHistory) -> None:
+        self.random, self.statements, self.history = history.random, history.statements, history
+        self.indexes: list[str] = []
 
-    def _create(self, columns: list[str]) -> None:
-        kind = self._random.choice([one for one in KINDS if one not in self._indexes] or ["stats"])
-        column = self._random.choice(["id", *columns])
-        others = [one for one in ("id", *columns) if one != column]
-        by_spark = kind in ("cover", "range", "curve") or self._random.random() < 0.2
-        if self._did(
-            f"create {kind} on {column}",
-            lambda table: table.create_index(
-                kind, KINDS[kind](column, others), builder="spark" if by_spark else "local"
-            ),
-        ):
-            self._indexes.append(kind)
+    def happen(self, verb: str) -> None:
+        super().happen("create" if len(self.indexes) < 2 else verb)
+        count("indexes made, refreshed and optimized", not self.statements[-1].endswith(")"))
 
-    def _follow(self) -> None:
-        index = self._random.choice(self._indexes) if self._indexes else None
-        mode = self._random.choice(MODES)
-        if index and self._random.random() < 0.2:
-            self._did(f"optimize {index}", lambda table: table.optimize_index(index))
-        elif index:
-            self._did(f"refresh {index} {mode}", lambda table: table.refresh_index(index, mode=mode))
+    def create(self) -> None:
+        kind = self.random.choice([one for one in KINDS if one not in self.indexes] or ["stats"])
+        columns = ["id", *self.history.columns]
+        column = self.random.choice(columns)
+        others = [one for one in columns if one != column]
+        by_spark = kind in ("cover", "range", "curve") or self.random.random() < 0.2
+        self.statements[-1] = f"-- create {kind} on {column}"
+        self.history.open(spark=self.history.spark).create_index(
+            kind, KINDS[kind](column, others), builder="spark" if by_spark else "local"
+        )
+        self.indexes.append(kind)
 
-    def _did(self, what: str, verb: Callable[[mi.Table], object]) -> bool:
-        try:
-            verb(self._open())
-        except MetaIndexError as error:
-            self._statements.append(f"-- refused: {what}  ({error})")
-            return False
-        self._statements.append(f"-- {what}")
-        count("indexes made, refreshed and optimized")
-        return True
+    def follow(self) -> None:
+        index, mode = self.random.choice(self.indexes), self.random.choice((*MODES, "optimize"))
+        self.statements[-1] = f"-- {mode} {index}"
+        table = self.history.open(spark=self.history.spark)
+        if mode == "optimize":
+            table.optimize_index(index)
+        else:
+            table.refresh_index(index, mode=mode)
 
 
-def ask(history: History, root: str) -> None:
+def ask(history: SparkHistory) -> None:
     """One condition at one version, mostly the newest."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    session, table = history.spark, mi.open_table(root, format=history.format, spark=history.spark)
+    session, table = history.spark, history.open(spark=history.spark)
     version = history.random.choice([None, None, *(one.id for one in table.versions())])
-    frame = spark_at(history, version)
+    frame = history.at(version)
     predicate = history.predicate(columns_of(frame))
     shown = history.random.sample(frame.columns, history.random.randint(1, len(frame.columns)))
     where = f"version {version}, {shown} where {predicate}"
 
     def asked(condition: str, *, rewritten: bool) -> pa.Table:
         session.conf.set("spark.metaindex.enabled", str(rewritten).lower())
-        return arrow_of(spark_at(history, version).where(condition).select(*(f"`{one}`" for one in shown)))
+        return arrow_of(history.at(version).where(condition).select(*(f"`{one}`" for one in shown)))
 
     try:
         expected = asked(predicate, rewritten=False)

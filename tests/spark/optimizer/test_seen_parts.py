@@ -20,6 +20,7 @@ from metaindex.index.kinds.covering.parts import MARK, stored_parts
 from metaindex.spark.optimizer import seen_parts
 from metaindex.storage import Storage
 from metaindex.storage.object_store import ObjectStorage
+from tests.hostile.changes import turned
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 from tests.index.kinds.covering.served import Held, index_folder
 from tests.storage_counting import CountingStorage
@@ -46,19 +47,16 @@ def _exchanged(storage: Storage, paths: list[str]) -> None:
 
 
 def _other_footer(storage: Storage, paths: list[str]) -> None:
-    data = bytearray(storage.read(paths[1]))
-    data[-30] ^= 1
-    storage.put(paths[1], bytes(data))
+    storage.put(paths[1], turned(storage.read(paths[1]), -30))
 
 
 def _other_page_index(storage: Storage, paths: list[str]) -> None:
     """One byte each in the middle and at the end of what lies between the last page and the footer: by it Spark leaves
     pages out."""
-    data = bytearray(storage.read(paths[1]))
-    start, end = _page_index(bytes(data))
+    data = storage.read(paths[1])
+    start, end = _page_index(data)
     assert end - start > 10
-    data[(start + end) // 2] ^= 1
-    storage.put(paths[1], bytes(data))
+    storage.put(paths[1], turned(data, (start + end) // 2))
 
 
 def _page_index(data: bytes) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from metaindex.core import DamagedIndexError, MetaIndexError
 from metaindex.index.kinds.bloom import layout
 from metaindex.index.kinds.bloom.reader import StoredFilters
 from metaindex.index.store.cache import StoreCache
+from tests.hostile.changes import turned
 from tests.index.kinds.bloom.filters import KEY, Run, hashes_of, integers, write
 
 
@@ -35,7 +36,7 @@ def test_a_flipped_bit_anywhere_loses_no_file(run: Run) -> None:
     expected = {ordinal: run.holding(one) for ordinal, one in asked(run)}
     refused = 0
     for at in range(0, len(whole), max(1, len(whole) // 200)):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << at % 8)]) + whole[at + 1 :])
+        path.write_bytes(turned(whole, at, 1 << at % 8))
         run.cache = StoreCache()
         for ordinal, one in asked(run)[at % 3 :: 3]:
             try:
@@ -53,7 +54,7 @@ def test_all_of_a_frame_is_checked(run: Run) -> None:
     path = Path(run.storage.uri(frame.part.path))
     whole = path.read_bytes()
     for at in range(frame.start, frame.start + frame.length, 7 if frame.length > 1000 else 1):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        path.write_bytes(turned(whole, at, 4))
         with pytest.raises(DamagedIndexError, match="do not have their check"):
             filters.read([frame])
 

@@ -32,6 +32,7 @@ from metaindex.index.kinds.registry import kind_from_spec
 from metaindex.index.kinds.served import ORDINAL, ROW, row_plans
 from metaindex.index.kinds.spark_types import arrow_schema, spark_schema, stored_type
 from metaindex.storage import Storage
+from tests.hostile.changes import turned
 from tests.index.actions.index_bytes import everything
 from tests.index.build.lake import fields_of
 from tests.tables import FORMATS, settle
@@ -257,6 +258,8 @@ def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path)
     code = f"""
 import os, time, metaindex as mi
 from metaindex.index.kinds.covering.layout import PARTITION
+from tests.hostile.changes import turned
+from tests.hostile.changes import turned
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 class Dying(ArrowBuilder):
     def rows(self, request, plans, sink, progress=None):
@@ -286,9 +289,7 @@ def test_a_damaged_part_is_found_and_not_merged(tmp_path: Path) -> None:
     path.chmod(0o644)
     whole = path.read_bytes()
     for at in (len(whole) // 3, len(whole) - 20):  # a page, the footer
-        data = bytearray(whole)
-        data[at] ^= 0x5A
-        path.write_bytes(data)
+        path.write_bytes(turned(whole, at, 0x5A))
         assert table.verify_index("c").damaged_runs == {held.runs[0].run}
     pq.write_table(awkward(2), root / "f2.parquet")
     settle(root)

@@ -16,6 +16,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import DamagedIndexError, StorageError, UnsupportedFeatureError
 from metaindex.spark.frames import table_of
+from tests.hostile.changes import turn
 from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder
@@ -329,10 +330,8 @@ def test_damage_is_found_and_repaired_and_a_failed_build_leaves_nothing(spark: S
     table.create_index("c", kind)
     held = Held.of(table, "c")
     part = index_folder(table, "c") / sorted(objects(held.index))[0]
-    data = bytearray(part.read_bytes())
-    data[40] ^= 0xFF
     part.chmod(0o644)
-    part.write_bytes(data)
+    turn(part, 40, 0xFF)
     report = table.verify_index("c")
     assert report.damaged_runs == {held.runs[0].run}
     pq.write_table(awkward(7), root / "f7.parquet")

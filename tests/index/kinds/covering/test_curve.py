@@ -32,6 +32,7 @@ from metaindex.index.kinds.kind import AskedColumns
 from metaindex.index.kinds.registry import kind_from_spec, readable
 from metaindex.index.kinds.served import ORDINAL, ROW, StoredPart
 from metaindex.index.store.layout import PartInfo
+from tests.hostile.changes import turn
 from tests.index.actions.index_bytes import everything
 from tests.tables import settle
 
@@ -320,9 +321,7 @@ def test_a_damaged_part_is_not_merged(tmp_path: Path) -> None:
     held = Held.of(table, "c")
     path = index_folder(table, "c") / sorted(objects(held.index))[-1]
     path.chmod(0o644)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 3] ^= 0x5A
-    path.write_bytes(data)
+    turn(path, 1 / 3, 0x5A)
     pq.write_table(awkward(2), root / "f2.parquet")
     settle(root)
     table.refresh_index("c", builder=ArrowBuilder())

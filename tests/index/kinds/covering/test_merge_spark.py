@@ -17,6 +17,7 @@ from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering.merge import CoveringMerge
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.pieces import PIECES_MERGED
+from tests.hostile.changes import turn
 from tests.tables import settle
 
 from .awkward import ALL, awkward, parquet_folder
@@ -108,10 +109,8 @@ def test_a_damaged_part_is_found_by_tasks_and_nothing_is_merged(spark: SparkSess
     held = Held.of(table, "c")
     there = objects(held.index)
     path = index_folder(table, "c") / sorted(there)[0]
-    data = bytearray(path.read_bytes())
-    data[len(data) // 3] ^= 0x5A
     path.chmod(0o644)
-    path.write_bytes(data)
+    turn(path, 1 / 3, 0x5A)
     with pytest.raises(
         DamagedIndexError, match="an optimize reads the runs that it merges; a part of an index"
     ) as caught:

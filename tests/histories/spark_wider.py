@@ -9,29 +9,26 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tests.query.readers.histories import History, Verb, q
-from tests.query.readers.vocabulary import LENGTHS
+from tests.histories.spark import SparkHistory, q
+from tests.histories.vocabulary import LENGTHS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 @dataclass
-class WiderHistory(History):
-    """See `History`. `fields`: what the table was partitioned by at some time."""
+class WiderHistory(SparkHistory):
+    """See `SparkHistory`. `fields`: what the table was partitioned by at some time."""
 
     fields: list[str] = field(default_factory=list)
 
     def types(self) -> list[str]:
         return [*super().types(), *LENGTHS, *LENGTHS]
 
-    def verbs(self) -> list[tuple[int, Verb]]:
-        more: list[tuple[int, Verb]] = [(2, self.replace), (2, self.forget), (1, self.order)]
-        if self.iceberg:
-            more += [(4, self.refield), (1, self.set_current)]
-        else:
-            more += [(3, self.clone), (1, self.lengthen)]
-        return [*super().verbs(), *more]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        own = "refield refield refield refield set_current" if self.iceberg else "clone clone clone lengthen"
+        self.verbs = f"{self.verbs} replace replace forget forget order {own}"
 
     def replace(self) -> None:
         """By what it holds; the statement is a new table's, and its columns are of other ids."""

@@ -7,48 +7,63 @@ cannot be dropped, say) is noted and the history goes on.
 
 from __future__ import annotations
 
-import random
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
 
-from tests.query.readers.vocabulary import DELTA_WIDER, ICEBERG_WIDER, LENGTHS, LITERALS, ODD_NAMES, PLAIN_NAMES, VALUES
+import metaindex as mi
+from tests.histories.driver import History
+from tests.histories.vocabulary import DELTA_WIDER, ICEBERG_WIDER, LENGTHS, LITERALS, ODD_NAMES, PLAIN_NAMES, VALUES
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-Verb = Callable[[], object]
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass
-class History:
+class SparkHistory(History):
     """One table and what was done to it; `columns` are those of now, by name."""
+
+    verbs = (
+        "append append append append delete delete delete update update update merge merge add add rename rename drop"
+        " drop widen widen overwrite rewrite go_back aside default other"
+    )
 
     spark: SparkSession
     seed: int
     format: str
-    name: str  # as SQL takes it
+    place: Path  # where a table of Delta is; its name is unlike that of others
     statements: list[str] = field(default_factory=list)
     columns: dict[str, str] = field(default_factory=dict)
     partition: str | None = None
     rows: int = 0
 
     def __post_init__(self) -> None:
-        self.random = random.Random(f"{self.format} {self.seed}")
+        self.random = Random(f"{self.format} {self.seed}")
         self.names = list(PLAIN_NAMES)
+        self.name = f"iceberg.histories.{self.place.name}" if self.iceberg else f"delta.`{self.place}/t`"
+        """As SQL takes it."""
+        self.create()
+        self.root = str(self.place / "t")
+        if self.iceberg:
+            told = self.spark.sql(f"DESCRIBE TABLE EXTENDED {self.name}").where("col_name = 'Location'").collect()[0]
+            self.root = str(told.data_type).removeprefix("file:")
+
+    def open(self, **how: Any) -> mi.Table:
+        return mi.open_table(self.root, format=self.format, **how)
+
+    def at(self, version: str | None) -> DataFrame:
+        """All rows, as Spark reads them."""
+        return self.spark.sql(f"SELECT * FROM {self.name}" + (f" VERSION AS OF {version}" if version else ""))
+
+    def happen(self, verb: str) -> None:
+        """One statement of a random kind; the first ones only append."""
+        getattr(self, verb if self.rows else "append")()
 
     @property
     def iceberg(self) -> bool:
         return self.format == "iceberg"
-
-    def folder(self, root: str) -> str:
-        """Where the table is: `root`, unless a catalog has put it elsewhere."""
-        if not self.iceberg:
-            return root
-        location = self.spark.sql(f"DESCRIBE TABLE EXTENDED {self.name}").where("col_name = 'Location'").collect()[0]
-        return str(location.data_type).removeprefix("file:")
 
     def sql(self, text: str) -> bool:
         """Whether Spark did it."""
@@ -140,23 +155,6 @@ class History:
     def types(self) -> list[str]:
         """Of columns that are made."""
         return [t for t in VALUES if t not in LENGTHS and not (self.iceberg and t in ("TINYINT", "SMALLINT"))]
-
-    def verbs(self) -> list[tuple[int, Verb]]:
-        """With their weights."""
-        return [
-            (4, self.append), (3, self.delete), (3, self.update), (2, self.merge), (2, self.add), (2, self.rename),
-            (2, self.drop),
-            (2, self.widen), (1, self.overwrite), (1, self.rewrite), (1, self.go_back), (1, self.aside),
-            (1, self.default), (1, self.other),
-        ]  # fmt: skip
-
-    def step(self) -> None:
-        """One statement of a random kind; the first ones only append."""
-        if self.rows == 0:
-            self.append()
-            return
-        every = self.verbs()
-        self.random.choices([what for _, what in every], [weight for weight, _ in every])[0]()
 
     def values(self, type_: str) -> str:
         """A value that depends on `id`, NULL now and then."""
@@ -329,13 +327,7 @@ class History:
 
     def _look(self) -> None:
         """The columns as Spark sees them now: an older schema may be back."""
-        by_text = {t.replace(" ", "").upper(): t for t in VALUES}
-        found = {
-            f.name: f.dataType.simpleString().replace(" ", "").upper()
-            for f in self.spark.table(self.name).schema
-            if f.name != "id"
-        }
-        self.columns = {n: by_text[t] for n, t in found.items() if t in by_text}
+        self.columns = columns_of(self.spark.table(self.name))
 
     # Questions ------------------------------------------------------------------------------------------------------
 
@@ -376,6 +368,13 @@ class History:
         if type_ == "STRING":
             forms += [f"{column} LIKE 'a%'", f"{column} NOT LIKE 'k%'"]
         return r.choice(forms)
+
+
+def columns_of(frame: DataFrame) -> dict[str, str]:
+    """Those of types that histories make, but `id`."""
+    by_text = {t.replace(" ", "").upper(): t for t in VALUES}
+    types = {f.name: f.dataType.simpleString().replace(" ", "").upper() for f in frame.schema}
+    return {n: by_text[t] for n, t in types.items() if t in by_text and n != "id"}
 
 
 def q(name: str | None) -> str:
