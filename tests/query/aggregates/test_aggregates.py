@@ -25,9 +25,11 @@ from metaindex.query.aggregates.aggregated import Aggregated
 from metaindex.query.aggregates.measures import summed_type
 from tests.duck import connected
 from tests.formats.iceberg.written import Drawn, histories
+from tests.hostile.changes import DAMAGES
+from tests.hostile.driver import put
 from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE, HandDelta, conditions, opened_files
-from tests.query.pruning.test_damage import DAMAGE, PARTS
+from tests.query.pruning.test_damage import PARTS
 from tests.strategies import values
 
 WIDE = Context(prec=90)
@@ -250,14 +252,14 @@ def test_only_files_that_have_to_be_are_opened(
 @pytest.mark.slow
 def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str) -> None:
     made = fill(FIVE[lake](tmp_path))
-    for name, damage in DAMAGE.items():
+    for name, damage in DAMAGES.items():
         table = made.open()
         values = mi.ValueList("name"), mi.Values("id", by="value")
         kinds = mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day"), *values
         table.create_index(name, *kinds, builder="local")
         folder = Path(table.indexes()[name].location)
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and part in str(p.relative_to(folder))):
-            damage(path)
+            put(path, damage(path.read_bytes()))
         again = made.open()
         for asked, where, _ in [*QUESTIONS[1:5:2], *QUESTIONS[-5:]]:
             found = again.aggregate(**asked, where=where)

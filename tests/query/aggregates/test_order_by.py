@@ -20,10 +20,12 @@ import metaindex as mi
 from tests.duck import connected
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.iceberg.written import Drawn, histories
+from tests.hostile.changes import DAMAGES
+from tests.hostile.driver import put
 from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.query.aggregates.test_aggregates import hand_deltas, plain_row, quoted
-from tests.query.pruning.test_damage import DAMAGE, PARTS
+from tests.query.pruning.test_damage import PARTS
 from tests.tables import settle
 
 SIDES = [("asc",), ("desc",), ("asc", "nulls last"), ("desc", "nulls first"), ("desc", "nulls last"), ()]
@@ -154,12 +156,12 @@ def test_without_statistics_all_files_are_read_and_the_rows_are_right(tmp_path: 
 @pytest.mark.slow
 def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str) -> None:
     made = fill(FIVE[lake](tmp_path))
-    for name, damage in DAMAGE.items():
+    for name, damage in DAMAGES.items():
         table = made.open()
         table.create_index(name, mi.ColumnStats(), builder="local")
         folder = Path(table.indexes()[name].location)
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and part in str(p.relative_to(folder))):
-            damage(path)
+            put(path, damage(path.read_bytes()))
         check(made.open(), "id >= 13", [("id", "desc")], 11)
 
 
