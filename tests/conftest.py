@@ -142,6 +142,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Figures(Path(wanted_figures)), "metaindex figures")
 
 
+def pytest_collection_finish() -> None:
+    """Modules and thousands of tests stay to the end: to look at them again and again took a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest ones, which start a cluster, come first: at the end one worker would wait for another."""

@@ -14,6 +14,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.architecture.sources import parsed
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -36,7 +38,7 @@ def imports_of_modules(root: Path, package: str) -> dict[str, set[str]]:
 
 def shown_by(file: Path, room: str) -> dict[str, str]:
     """The names that a room's root shows, and the module that each is of."""
-    nodes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom) and node.level]
+    nodes = [node for node in ast.walk(parsed(file.read_text())) if isinstance(node, ast.ImportFrom) and node.level]
     return {alias.asname or alias.name: f"{room}.{node.module}" for node in nodes for alias in node.names}
 
 
@@ -49,7 +51,7 @@ def named_modules(
     file: Path, name: str, known: Mapping[str, Path], roots: Mapping[str, Mapping[str, str]]
 ) -> Iterator[str]:
     folder = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(parsed(file.read_text())):
         match node:
             case ast.Import():
                 yield from (alias.name for alias in node.names if alias.name in known)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.architecture.sources import parsed
+
 ROOT = Path(__file__).parents[2]
 ENGINES = "metaindex/expressions/engines/"
 READERS = {
@@ -33,7 +35,7 @@ def test_conditions_are_read_in_one_place() -> None:
         place = file.relative_to(ROOT).as_posix()
         if place.startswith(ENGINES):
             continue
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(parsed(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metaindex.expressions"):
                 names = {alias.name for alias in node.names}
                 others += [f"{place} reads conditions by {name}" for name in names & READERS if place != OWN_TEXTS]

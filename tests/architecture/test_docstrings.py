@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from tests.architecture.sources import parsed
 from tests.architecture.test_rooms import PACKAGE, ROOMS, ROOT
 
 OPENING = re.compile(
@@ -24,7 +25,7 @@ def fragments(room: str) -> list[str]:
     """Return the places of a room's fragments."""
     found = []
     for file in sorted((PACKAGE / room).rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(parsed(file.read_text())):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 docstring = ast.get_docstring(node)
                 if docstring and (OPENING.match(docstring) or QUESTION.match(docstring)):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from metaindex.formats import Format, format_named
 from metaindex.formats.names import FILES, FORMATS
+from tests.architecture.sources import parsed
 
 ROOT = Path(__file__).parents[2]
 CLASSES = {of.rpartition(".")[2] for of in FORMATS.values()}
@@ -28,7 +29,7 @@ SAID = {"format", "format_", "table_format", "found"}
 
 def named(file: Path) -> Iterator[int]:
     """Yield the lines that name a format: its own words, its class in a test, or `files` compared with a format."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(parsed(file.read_text())):
         match node:
             case ast.Constant(value=str(text)) if text in FORMATS and text != FILES:
                 yield node.lineno
@@ -45,7 +46,7 @@ def named(file: Path) -> Iterator[int]:
 
 def guessed(file: Path) -> Iterator[int]:
     """Yield the lines at which a `match` distinguishes formats, by class or by name."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(parsed(file.read_text())):
         match node:
             case ast.MatchClass(cls=ast.Name(id=name)) if name in CLASSES:
                 yield node.lineno

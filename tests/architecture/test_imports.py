@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.sources import parsed
+
 ROOT = Path(__file__).parents[2]
 ENGINES = frozenset(
     {
@@ -75,7 +77,7 @@ def test_engines_are_imported_at_the_top_of_their_named_places_only() -> None:
     found = []
     for file in sources("metaindex"):
         place = file.relative_to(ROOT).as_posix()
-        for name in imported(ast.parse(file.read_text()), top_only=True):
+        for name in imported(parsed(file.read_text()), top_only=True):
             engine = name.split(".")[0]
             if engine in ENGINES and not place.startswith(NAMED_PLACES[engine] or ("nowhere",)):
                 found.append(f"{place} imports {engine}: do it inside the function that needs it")

@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.architecture.sources import parsed
+
 ROOT = Path(__file__).parents[2]
 _SURELY = "metaindex/core/jvm/interrupts.py"  # tries again, and raises the last
 
@@ -23,7 +25,7 @@ def test_who_catches_errors_of_py4j_lets_interrupts_go_first() -> None:
     catching, wrong = 0, []
     for file in sorted((ROOT / "metaindex").rglob("*.py")):
         text, place = file.read_text(), file.relative_to(ROOT).as_posix()
-        for node in ast.walk(ast.parse(text)) if "Py4J" in text and place != _SURELY else ():
+        for node in ast.walk(parsed(text)) if "Py4J" in text and place != _SURELY else ():
             if isinstance(node, ast.Try) and any(
                 name.startswith("Py4J") for handler in node.handlers for name in _names(handler.type)
             ):
@@ -60,7 +62,7 @@ def test_jobs_end_with_the_call_that_starts_them() -> None:
         text, place = file.read_text(), file.relative_to(ROOT / "metaindex").as_posix()
         if "spark" not in text:
             continue
-        tree = ast.parse(text)
+        tree = parsed(text)
         inside = {
             id(call)
             for block in ast.walk(tree)

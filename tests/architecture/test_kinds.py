@@ -15,6 +15,7 @@ from metaindex.index import FACT_ROWS, KINDS, kinds
 from metaindex.index.kinds.keyed import UNKEYED
 from metaindex.index.kinds.served import LINEAGE
 from metaindex.index.store import rows as of_no_kind
+from tests.architecture.sources import parsed
 
 ROOT = Path(__file__).parents[2]
 DONE = KINDS
@@ -32,7 +33,7 @@ SAID = {("metaindex/spark/optimizer/explaining.py", "covering")}  # a name of th
 
 def named(file: Path) -> Iterator[str]:
     """The kinds that a module names, by class, partition or room."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(parsed(file.read_text())):
         match node:
             case ast.Name(id=name) if name in CLASSES | SCHEMAS:
                 yield name
@@ -72,7 +73,7 @@ def test_a_kind_stands_in_its_own_room_or_in_the_registry() -> None:
 
 def guessed(file: Path) -> Iterator[int]:
     """The lines at which a `match` tells kinds apart and takes any other for one of them."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(parsed(file.read_text())):
         if isinstance(node, ast.Match):
             patterns = [pattern for case in node.cases for pattern in ast.walk(case.pattern)]
             if any(_of_a_kind(pattern) for pattern in patterns):
@@ -128,7 +129,7 @@ def test_the_store_names_no_column_of_a_kind() -> None:
     assert {"column_id", "lower_int", "entry", "key", "key_int", "unit", "bits", "_mi_ordinal"} <= columns
     found = []
     for file in sorted((ROOT / "metaindex/index/store").rglob("*.py")):
-        constants = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)]
+        constants = [node for node in ast.walk(parsed(file.read_text())) if isinstance(node, ast.Constant)]
         found += [f"{file.name}:{node.lineno} names {node.value}" for node in constants if node.value in columns]
     assert found == []
 

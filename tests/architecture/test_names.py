@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.architecture.sources import parsed
 
 ROOT = Path(__file__).parents[2]
 EMPTY_NAMES = {"one", "found"}
@@ -14,22 +14,23 @@ MOST = 45
 """Places where one of them may be bound, because nothing better can be said there."""
 
 
-@pytest.fixture(scope="module")
-def sources() -> dict[str, ast.Module]:
-    """By path; parsed for these tests alone: each worker imports this file."""
-    paths = sorted((ROOT / "metaindex").rglob("*.py"))
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in paths}
-
-
-def test_names_say_what_was_found(sources: dict[str, ast.Module]) -> None:
+def test_names_say_what_was_found() -> None:
     places = [
-        f"{path}:{line} {name}" for path, tree in sources.items() for name, line in _bound(tree) if name in EMPTY_NAMES
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path in sorted((ROOT / "metaindex").rglob("*.py"))
+        for name, line in _bound(parsed(path.read_text()))
+        if name in EMPTY_NAMES
     ]
     assert len(places) <= MOST, places
 
 
+_BINDING = (ast.Name, ast.arg, ast.MatchAs, ast.MatchStar, ast.ExceptHandler, ast.MatchMapping)
+
+
 def _bound(tree: ast.AST) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree):
+        if not isinstance(node, _BINDING):
+            continue
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name, node.lineno

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.architecture.sources import parsed
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "metaindex"
 LIMITS = Path(__file__).parent / "rooms.txt"
@@ -69,7 +71,7 @@ def imports(file: Path) -> Iterator[Import]:
     name = dotted(file)
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     place = file.relative_to(ROOT).as_posix()
-    todo: list[tuple[ast.AST, bool]] = [(ast.parse(file.read_text()), False)]
+    todo: list[tuple[ast.AST, bool]] = [(parsed(file.read_text()), False)]
     while todo:
         node, types = todo.pop()
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -89,7 +91,7 @@ def imports(file: Path) -> Iterator[Import]:
 
 def shown(room: str) -> dict[str, str]:
     """The names that a room's root exports, and the module inside that has each."""
-    tree = ast.parse((PACKAGE / room / "__init__.py").read_text())
+    tree = parsed((PACKAGE / room / "__init__.py").read_text())
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
