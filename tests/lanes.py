@@ -9,6 +9,8 @@
     @pytest.mark.exhaustive                  a matrix, every case of it
     @pytest.mark.exhaustive(but="delta")     all cases but the one of this name
 
+and `slow` likewise, whose `but` may also be the first or the last parameter of several cases.
+
 Whoever calls pytest itself gets every case of what they name.
 """
 
@@ -56,9 +58,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
         if is_named(item.nodeid, _PROMISED):
             item.add_marker(pytest.mark.promise)
-        if mark_of := item.get_closest_marker("exhaustive"):
+        for mark_of in filter(None, map(item.get_closest_marker, ("exhaustive", "slow"))):
             _check(item, mark_of)
-            if item.nodeid.endswith(f"[{mark_of.kwargs.get('but')}]"):
+            if "but" in mark_of.kwargs and _is_case(item.nodeid, mark_of.kwargs["but"], part=mark_of.name == "slow"):
                 item.own_markers.remove(mark_of)
         if item.get_closest_marker("s3") or (
             item.get_closest_marker("spark") and not item.get_closest_marker("promise")
@@ -66,11 +68,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.exhaustive)
 
 
+def _is_case(nodeid: str, name: str, *, part: bool) -> bool:
+    """Is it the case of this name, or `part` of the name of this one?"""
+    case = nodeid.partition("[")[2].removesuffix("]")
+    return case == name or (part and (case.startswith(f"{name}-") or case.endswith(f"-{name}")))
+
+
 def _check(item: pytest.Item, mark: pytest.Mark) -> None:
     if mark.args or mark.kwargs.keys() - {"but"}:
-        raise pytest.UsageError(f"`exhaustive` takes but= alone; {item.nodeid} has {mark}")
+        raise pytest.UsageError(f"`{mark.name}` takes but= alone; {item.nodeid} has {mark}")
     # Mutants are run without Spark and servers.
-    if not (item.get_closest_marker("spark") or item.get_closest_marker("s3")) and is_named(item.nodeid, _OF_MUTANTS):
+    without = item.get_closest_marker("spark") or item.get_closest_marker("s3")
+    if mark.name == "exhaustive" and not without and is_named(item.nodeid, _OF_MUTANTS):
         raise pytest.UsageError(
             f"a test that a mutant names runs at each commit; {item.nodeid} is marked `exhaustive`; take the mark away"
         )

@@ -32,6 +32,12 @@ def test_matrix(case):
 def test_one_of_some(case, other):
     pass
 
+@pytest.mark.slow(but="b")
+@pytest.mark.parametrize("case", range(2))
+@pytest.mark.parametrize("other", "ab")
+def test_some_quick(case, other):
+    pass
+
 @pytest.fixture
 def spark():
     return None
@@ -79,9 +85,13 @@ def _run(folder: Path, *arguments: str) -> tuple[set[str], str]:
 @pytest.mark.slow
 def test_a_commit_has_one_case_of_a_matrix_or_none_and_the_same_each_time(tmp_path: Path) -> None:
     commit, told = _run(tmp_path, "-m", "not exhaustive")
-    assert commit == {"test_one_of_some[b-1]", "test_quick"}, told
+    some = {f"test_some_quick[{case}]" for case in ("a-0", "a-1", "b-0", "b-1")}
+    assert commit == {"test_one_of_some[b-1]", "test_quick"} | some, told
+    assert _run(tmp_path, "-m", "not exhaustive and not slow")[0] == commit - {
+        f"test_some_quick[a-{n}]" for n in (0, 1)
+    }
     assert _run(tmp_path, "-m", "not exhaustive")[0] == commit
-    assert len(_run(tmp_path)[0]) == 3 + 4 + 2 + 1
+    assert len(_run(tmp_path)[0]) == 3 + 4 + 4 + 2 + 1
     assert _run(tmp_path, "-m", "not spark")[0] == _run(tmp_path)[0] - {"test_of_spark"}, "which would start a JVM"
 
 

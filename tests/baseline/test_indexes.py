@@ -24,6 +24,7 @@ def test_old_indexes_answer_as_they_did(format_: str, tmp_path: Path) -> None:
         assert [line for index in golden.KINDS for line in golden.answers(table, index)] == expected(format_, 0)
 
 
+@pytest.mark.slow(but="parquet")
 @pytest.mark.parametrize("format_", golden.FORMATS)
 def test_old_indexes_are_refreshed(format_: str, tmp_path: Path) -> None:
     said = []

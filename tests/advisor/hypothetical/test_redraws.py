@@ -32,6 +32,7 @@ PREDICATES = [
 ]
 
 
+@pytest.mark.slow(but="delta")
 @pytest.mark.parametrize("kinds", sorted(CANDIDATES))
 @pytest.mark.parametrize("format_", ["delta", "parquet"])
 def test_predicates_together_are_answered_as_each_alone(tmp_path: Path, format_: str, kinds: str) -> None:

@@ -21,7 +21,9 @@ from tests.tables import FORMATS, Lake
 FILES, ROWS = 6, 10
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(
+    params=[pytest.param(one, marks=pytest.mark.slow) if one in ("csv", "delta") else one for one in FORMATS]
+)
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     found = FORMATS[request.param](tmp_path)
     for number in range(FILES):

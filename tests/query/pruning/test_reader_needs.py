@@ -21,7 +21,9 @@ from tests.tables import FORMATS, Lake
 NEED = "frames of the future"
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(
+    params=[pytest.param(one, marks=pytest.mark.slow) if one in ("csv", "delta") else one for one in FORMATS]
+)
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     """Two files in a first run, two in a second."""
     found = FORMATS[request.param](tmp_path)

@@ -154,7 +154,9 @@ def _all_rows(condition: str, rows: pa.Table, zone: str = "UTC", now: dt.datetim
     return sorted(batch.filter(said).column("id").to_pylist())
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize(
+    "leaf", [pytest.param(leaf, marks=pytest.mark.slow) if at % 3 else leaf for at, leaf in enumerate(LEAVES)]
+)
 def test_rows_are_those_of_the_whole_condition(lake: Path, rows: pa.Table, leaf: str) -> None:
     table = mi.open_table(str(lake))
     for condition in (leaf, f"NOT ({leaf})"):
