@@ -93,11 +93,17 @@ def delta_lake(folder: Path) -> Lake:
     return Lake(root, lambda rows: deltalake.write_deltalake(root, rows, mode="append"))
 
 
-def iceberg_lake(folder: Path) -> Lake:
+def catalog_in(folder: Path | str) -> Any:
+    """A catalog of pyiceberg's, with its namespace `db`."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
-    catalog.create_namespace("db")
+    catalog.create_namespace_if_not_exists("db")
+    return catalog
+
+
+def iceberg_lake(folder: Path) -> Lake:
+    catalog = catalog_in(folder)
     tables: list[Any] = []
 
     def append(rows: pa.Table) -> None:

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import LongType
 
 import metaindex as mi
+from tests.tables import catalog_in
 
 MAPPING = "schema.name-mapping.default"
 NO_METRICS = {"write.metadata.metrics.default": "none"}
@@ -29,8 +29,7 @@ class Lake:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
-        catalog.create_namespace("db")
+        catalog = catalog_in(folder)
         self.table: Any = catalog.create_table("db.t", self.rows(0).schema, properties=NO_METRICS)
         self.path = f"{folder}/warehouse/db/t"
         self.count = 0

@@ -11,15 +11,7 @@ import pyarrow as pa
 
 import metaindex as mi
 from tests.histories.driver import History
-
-
-def catalog_in(folder: Path | str, name: str = "local") -> Any:
-    """A catalog of pyiceberg's, with its namespace `db`."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog(name, uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
-    catalog.create_namespace_if_not_exists("db")
-    return catalog
+from tests.tables import catalog_in
 
 
 class IcebergHistory(History):

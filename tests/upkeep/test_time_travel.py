@@ -16,7 +16,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from tests.tables import delta_lake, parquet_lake
+from tests.tables import catalog_in, delta_lake, parquet_lake
 
 
 def rows(first: int, **more: Any) -> pa.Table:
@@ -103,10 +103,7 @@ def test_delta_with_restore_deletes_and_new_columns(tmp_path: Path, refreshed: s
 
 @pytest.mark.slow
 def test_iceberg_with_branches_and_renamed_columns(tmp_path: Path) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     written = catalog.create_table("db.lake", rows(0).schema)
     table = mi.open_table("db.lake", catalog=catalog)
     expected: dict[str, set[int]] = {}

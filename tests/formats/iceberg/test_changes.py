@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.formats.model import Base, Changes
 from metaindex.storage import storage_for
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, table_ref
+from tests.tables import catalog_in
 
 ICEBERG = IcebergFormat()
 
@@ -56,8 +56,7 @@ def proved(ref: TableRef, found: Changes | None, first: object, second: object) 
 @pytest.mark.slow
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_any_two_snapshots_of_a_history(tmp_path: Path, partitioned: bool) -> None:
-    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     schema = pa.schema([pa.field("id", pa.int64()), pa.field("day", pa.string())])
     table = catalog.create_table("db.lake", schema)
     if partitioned:

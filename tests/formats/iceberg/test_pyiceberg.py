@@ -23,7 +23,8 @@ from metaindex.formats.model import Snapshot
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 from tests.histories.driver import run
-from tests.histories.iceberg import IcebergHistory, catalog_in
+from tests.histories.iceberg import IcebergHistory
+from tests.tables import catalog_in
 
 
 @pytest.fixture

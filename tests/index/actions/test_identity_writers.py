@@ -15,6 +15,7 @@ import pytest
 import metaindex as mi
 from metaindex.table import handle_of
 from tests.index.actions.test_identity import count, data
+from tests.tables import catalog_in
 
 LOCAL = mi.Config(builder="local")
 VERSIONS = [pytest.param("1", marks=pytest.mark.slow), "2"]
@@ -91,10 +92,7 @@ def test_a_folder_that_is_converted_again_is_another_table(tmp_path: Path) -> No
 
 
 def catalog_of(tmp_path: Path) -> Any:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    made = SqlCatalog("test", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    made.create_namespace("db")
+    made = catalog_in(tmp_path)
     return made
 
 

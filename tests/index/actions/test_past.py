@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
 from metaindex.cli import main
-from tests.tables import parquet_lake
+from tests.tables import catalog_in, parquet_lake
 
 KINDS: dict[str, tuple[Any, ...]] = {
     "statistics": (mi.ColumnStats(),),
@@ -59,8 +58,7 @@ def delta(folder: Path, steps: str = "aaacadar") -> tuple[str, Rows]:
 
 def iceberg(folder: Path, steps: str = "aaacadar") -> tuple[str, Rows]:
     """The same of Iceberg, which compacts by writing all rows anew; with rows deleted, files are written anew, too."""
-    catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
-    catalog.create_namespace("db")
+    catalog = catalog_in(folder)
     table: Any = catalog.create_table("db.t", rows(0).schema, properties={"write.metadata.metrics.default": "none"})
     for n, step in enumerate(steps):
         if step == "a" or n == 0:
@@ -174,7 +172,7 @@ def test_a_version_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_iceberg_snapshots_that_expired_are_no_versions(tmp_path: Path) -> None:
     path, own = iceberg(tmp_path, "aaca")
-    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    catalog = catalog_in(tmp_path)
     table: Any = catalog.load_table("db.t")
     table.maintenance.expire_snapshots().by_id(table.snapshots()[0].snapshot_id).commit()
     opened = mi.open_table(path)

@@ -17,6 +17,7 @@ from metaindex.formats import Field, Schema
 from metaindex.index.kinds.kind import Kind
 from metaindex.index.kinds.registry import kind_from_spec
 from metaindex.index.kinds.renames import kind_at, with_ids
+from tests.tables import catalog_in
 
 KINDS: list[Kind] = [
     mi.ColumnStats("a"),
@@ -27,10 +28,7 @@ KINDS: list[Kind] = [
 
 
 def iceberg(folder: Path) -> Any:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
-    catalog.create_namespace("db")
+    catalog = catalog_in(folder)
     return catalog.create_table("db.t", pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.int64())]))]))
 
 

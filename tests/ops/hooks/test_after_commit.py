@@ -13,7 +13,7 @@ import metaindex as mi
 from metaindex.ops import hooks
 from metaindex.ops.hooks.keep import Kept
 from metaindex.ops.hooks.worker import Worker
-from tests.tables import FORMATS, csv_lake, delta_lake, indexed, parquet_lake, rows, settle
+from tests.tables import FORMATS, catalog_in, csv_lake, delta_lake, indexed, parquet_lake, rows, settle
 
 
 def fresh(table: mi.Table) -> dict[str, bool | None]:
@@ -65,10 +65,7 @@ def test_a_background_hook_follows_all_commits(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_wrappers_of_pyiceberg_are_followed(tmp_path: Path) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     table = catalog.create_table("db.lake", rows(0).schema)
     table.append(rows(0))
     ours = mi.open_table("db.lake", catalog=catalog)

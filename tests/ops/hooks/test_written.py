@@ -18,6 +18,7 @@ import metaindex as mi
 from metaindex.index.actions.target import without_nan
 from metaindex.index.build import collect
 from metaindex.ops import hooks
+from tests.tables import catalog_in
 
 NAN, INF = math.nan, math.inf
 NUMBERS = st.one_of(st.none(), st.sampled_from([NAN, INF, -INF, 0.0, -0.0, 1e308, -1e308]), st.floats())
@@ -109,10 +110,7 @@ def test_a_table_that_is_made_by_the_write(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pyiceberg_tells_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     table = catalog.create_table("db.lake", rows(1.0).schema)
     table.append(rows(1.0))
     path = str(tmp_path / "warehouse" / "db" / "lake")

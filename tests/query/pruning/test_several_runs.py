@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.expressions import parse
 from metaindex.expressions.evaluate import matches
-from tests.tables import Lake, delta_lake, iceberg_lake, parquet_lake, rows
+from tests.tables import Lake, catalog_in, delta_lake, iceberg_lake, parquet_lake, rows
 
 
 @pytest.fixture(params=[delta_lake, iceberg_lake, parquet_lake])
@@ -122,14 +122,12 @@ def _true(predicate: str, value: int) -> bool:
 
 
 def test_a_version_from_before_a_promotion_is_pruned_after_optimize(tmp_path: Path) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.types import DoubleType, LongType
 
     def data(first: int, *types: pa.DataType) -> pa.Table:
         return pa.table([pa.array(range(first, first + 5)).cast(t) for t in types], names=["i", "f"])
 
-    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     narrow, wide = (pa.int32(), pa.float32()), (pa.int64(), pa.float64())
     table = catalog.create_table("db.t", data(0, *narrow).schema)
     for first in (0, 10, 20):

@@ -19,14 +19,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg import expressions as ice
-from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
 from metaindex.expressions import Opaque, bind, leaves, to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
 from metaindex.expressions.evaluate import matches
 from tests.duck import connected
-from tests.tables import settle
+from tests.tables import catalog_in, settle
 
 TEXTS = ["", "a'b", 'a"b', "a\\b", "a\nb", "%_", "\x00", "é" * 60, "x" * 99 + "é", "日本" * 40, "x" + "日本" * 200,
     "😀" * 30, "NULL", "...]", "`"]  # fmt: skip
@@ -115,8 +114,7 @@ def test_long_lists_of_texts_find_their_rows(lake: mi.Table, k: int) -> None:
 
 
 def test_an_expression_of_pyiceberg_gives_pyicebergs_rows(tmp_path: Path) -> None:
-    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     made = catalog.create_table("db.t", pa.schema([("id", pa.int64()), ("s", pa.string())]))
     made.append(pa.table({"id": [1, 2, 3], "s": ["a", None, "b"]}))
     table = mi.open_table(made.metadata_location)

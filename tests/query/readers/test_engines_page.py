@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyiceberg.catalog.sql import SqlCatalog
+
+from tests.tables import catalog_in
 
 PAGE = Path(__file__).parents[3] / "docs" / "engines.md"
 FILES = 10
@@ -30,7 +31,7 @@ def orders(file: int) -> pa.Table:
 @pytest.mark.slow
 def test_the_examples_of_the_page(tmp_path: Path) -> None:
     delta = str(tmp_path / "orders")
-    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
+    catalog = catalog_in(tmp_path)
     catalog.create_namespace("shop")
     table = catalog.create_table("shop.orders", orders(0).schema)
     for file in range(FILES):

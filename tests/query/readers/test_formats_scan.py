@@ -20,6 +20,7 @@ from metaindex.formats import At, Snapshot, TableRef
 from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 from tests.query.readers.lake import bound
+from tests.tables import catalog_in
 
 ROWS = pa.table(
     {
@@ -79,15 +80,13 @@ def test_delta_by_deltalake_at_every_version(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_iceberg_by_pyiceberg_at_every_version(tmp_path: Path) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.transforms import IdentityTransform
     from pyiceberg.types import LongType
 
     from metaindex.formats.iceberg.table import IcebergFormat
 
-    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     table = catalog.create_table("db.t", ROWS.schema)
     p = table.schema().find_field("p").field_id
     spec = PartitionSpec(PartitionField(p, 1000, IdentityTransform(), "p"))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import IntegerType
 
 import metaindex as mi
+from tests.tables import catalog_in
 
 
 def test_a_field_that_was_dropped_and_added_again_is_another_one(tmp_path: Path) -> None:
     pair = pa.struct([("a", pa.int32()), ("b", pa.int32())])
     schema = pa.schema([("id", pa.int64()), ("st", pair), ("ar", pa.list_(pair)), ("mp", pa.map_(pa.string(), pair))])
-    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
+    catalog = catalog_in(tmp_path)
     catalog.create_namespace("d")
     table = catalog.create_table("d.t", schema)
     two = {"a": 3, "b": -3}
@@ -38,7 +38,7 @@ def test_an_index_records_such_fields_as_others(tmp_path: Path) -> None:
     though their names and types are."""
     pair = pa.struct([("a", pa.int32()), ("b", pa.int32())])
     schema = pa.schema([("id", pa.int64()), ("ar", pa.list_(pair))])
-    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
+    catalog = catalog_in(tmp_path)
     catalog.create_namespace("d")
     table = catalog.create_table("d.t", schema)
     table.append(pa.Table.from_pylist([{"id": 3, "ar": [{"a": 3, "b": -3}]}], schema=schema))

@@ -25,7 +25,7 @@ from tests.formats.iceberg.written import Drawn, histories
 from tests.formats.iceberg.written_rows import plain
 from tests.query.readers.test_formats_scan import ROWS
 from tests.strategies import predicates
-from tests.tables import parquet_lake
+from tests.tables import catalog_in, parquet_lake
 
 WHERE = ["id = 17", "f > 2 AND id < 30", "s IS NULL OR p = 'a b'", "day >= DATE '2020-01-02' AND NOT (f <= 5)",
     "id IN (3, 4, 35) AND isnan(f)", "NOT isnan(f)", "d = 2.5 OR f = 1"]  # fmt: skip
@@ -34,8 +34,7 @@ WHERE = ["id = 17", "f > 2 AND id < 30", "s IS NULL OR p = 'a b'", "day >= DATE 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlCatalog]:
     root = tmp_path_factory.mktemp("catalog")
-    made = SqlCatalog("c", uri=f"sqlite:///{root}/c.db", warehouse=f"file://{root}/w")
-    made.create_namespace("db")
+    made = catalog_in(root)
     yield made
     made.engine.dispose()
 

@@ -25,6 +25,7 @@ from metaindex.expressions import column_sql
 from metaindex.formats import At
 from metaindex.table import handle_of
 from tests.duck import connected
+from tests.tables import catalog_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,8 +118,7 @@ def shape(tmp_path: Path) -> Iterator[Shape]:
 
 @contextlib.contextmanager
 def made(folder: Path) -> Iterator[Shape]:
-    catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=f"file://{folder}/w")
-    catalog.create_namespace("db")
+    catalog = catalog_in(folder)
     try:
         yield Shape(folder, catalog)
     finally:

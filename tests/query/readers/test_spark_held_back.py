@@ -11,9 +11,9 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
+from tests.tables import catalog_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,8 +52,7 @@ def written(tmp_path: Path, table_format: str) -> str:
             one = deltalake.WriterProperties(max_row_group_size=1)
             deltalake.write_deltalake(root, floats(), writer_properties=one)
         case _:
-            catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/warehouse")
-            catalog.create_namespace("db")
+            catalog = catalog_in(tmp_path)
             limit = {"write.parquet.row-group-limit": "1"}
             catalog.create_table("db.t", floats().schema, properties=limit).append(floats())
             root = str(tmp_path / "warehouse" / "db" / "t")

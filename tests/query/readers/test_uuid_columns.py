@@ -14,7 +14,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo, GreaterThanOrEqual, In
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -23,6 +22,7 @@ from pyiceberg.types import FixedType, IntegerType, NestedField, StructType, Tim
 import metaindex as mi
 from metaindex.core import LiteralTypeError, ScanError
 from tests.duck import connected
+from tests.tables import catalog_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,8 +36,7 @@ FIXED = [b"%03d%c" % (n, 0xF0 + n) for n in range(len(IDS))]
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     root = tmp_path_factory.mktemp("uuid")
-    catalog = SqlCatalog("c", uri=f"sqlite:///{root}/c.db", warehouse=f"file://{root}/w")
-    catalog.create_namespace("db")
+    catalog = catalog_in(root)
     inside = StructType(NestedField(11, "u", UUIDType()))
     fields = [NestedField(1, "id", IntegerType()), NestedField(2, "u", UUIDType()), NestedField(3, "s", inside)]
     table = catalog.create_table("db.t", Schema(*fields))
@@ -131,8 +130,7 @@ def test_the_index_is_right(table: mi.Table) -> None:
 
 @pytest.mark.slow
 def test_times_and_fixed_bytes(tmp_path: Path) -> None:
-    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     fields = [NestedField(1, "id", IntegerType()), NestedField(2, "t", TimeType()), NestedField(3, "f", FixedType(4))]
     made = catalog.create_table("db.t", Schema(*fields))
     for n in range(4):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
 from metaindex.core import UnknownColumnError, setting
@@ -25,6 +24,7 @@ from metaindex.spark.optimizer.scans import at_version
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_first_requests import taken
 from tests.spark.optimizer.test_requests import asked_of
+from tests.tables import catalog_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,8 +125,7 @@ def _aggregate(text: str, names: Mapping[str, str]) -> dict[str, object]:
 @pytest.mark.parametrize("names", [("x", "a"), ("b", "a"), ("A", "B")], ids=["moved on", "swapped", "other case"])
 def test_an_aggregate_is_of_columns_whatever_they_are_called(tmp_path: Path, names: tuple[str, str]) -> None:
     """Of a snapshot whose columns 2 and 3 were a and b."""
-    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("db")
+    catalog = catalog_in(tmp_path)
     rows = pa.table({"id": range(40), "a": [1] * 40, "b": [1000 + at % 3 for at in range(40)]})
     written = catalog.create_table("db.t", rows.schema)
     for at in range(0, 40, 10):
