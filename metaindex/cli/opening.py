@@ -17,7 +17,7 @@ from .arguments import DONE
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.index import Builder, MergedPiece, Outcome, Progress, RowMerge
+    from metaindex.index import Outcome
     from metaindex.table import Table
 
 _WORDS = {"true": True, "false": False}
@@ -60,19 +60,6 @@ def _query_log(word: str | None) -> QueryLog | bool | None:
 def open_to_build(args: argparse.Namespace, out: Output) -> tuple[Table, Any]:
     """Return the table and the builder's name. Spark is started, with a message, once there is something to build."""
     return open_from(args, lambda: start_spark(out)), args.builder or "default"
-
-
-def merging_builder(args: argparse.Namespace, out: Output) -> Builder:
-    """Return the builder that merges rows. It starts Spark only for rows of covering indexes: most merges have none."""
-    from metaindex.index import LocalBuilder
-
-    class OnDemand(LocalBuilder):
-        def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
-            from metaindex.index import SparkBuilder
-
-            return SparkBuilder(start_spark(out)).merge_rows(merge, progress)
-
-    return OnDemand() if args.builder == "spark" else LocalBuilder()
 
 
 def start_spark(out: Output) -> SparkSession:

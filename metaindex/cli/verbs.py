@@ -14,7 +14,7 @@ from metaindex.statements import VERBS, in_options
 from . import arguments, kinds
 from .arguments import BUILDER, DONE, FAILED, INDEX, MERGING_BUILDER, TABLE, VERSION, WRONG, Part, flag, many, option
 from .command import Command
-from .opening import merging_builder, open_from, open_to_build, report
+from .opening import open_from, open_to_build, report
 from .progress import Progress
 
 Run = Callable[[argparse.Namespace, Output], int]
@@ -41,7 +41,7 @@ def _runs(name: str, *more: str) -> Run:
         if not verb.options:
             return report(getattr(open_from(args), verb.method)(args.name, **how), out)
         if name in ("optimize", "erase"):
-            table, how["builder"] = open_from(args), merging_builder(args, out)
+            table, how["builder"] = open_to_build(args, out)
         else:
             table, how["builder"] = open_to_build(args, out)
         with Progress() as progress:
@@ -51,9 +51,6 @@ def _runs(name: str, *more: str) -> Run:
 
 
 def _create(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.index import check_name
-
-    check_name(args.name)
     asked = kinds.kinds_of(args)
     table, builder = open_to_build(args, out)
     with Progress() as progress:

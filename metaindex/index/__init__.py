@@ -6,22 +6,17 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .actions.action import Outcome as Outcome
-    from .actions.action import validate as validate
     from .actions.index_actions import IndexActions as IndexActions
-    from .actions.limits import limited as limited
-    from .actions.refresh import check_same_table as check_same_table
-    from .actions.refresh import seen_from as seen_from
-    from .actions.repair import check as check
+    from .actions.refresh import Staleness as Staleness
     from .actions.target import Target as Target
     from .actions.target import Written as Written
     from .actions.trial import Sandbox as Sandbox
     from .actions.trial import Trial as Trial
-    from .build.local import BySize as BySize
     from .build.local import LocalBuilder as LocalBuilder
-    from .build.local import check_builder as check_builder
     from .build.protocol import Builder as Builder
     from .build.protocol import Progress as Progress
     from .build.spark import SparkBuilder as SparkBuilder
+    from .folder import IndexFolder as IndexFolder
     from .keys import FileIdentities as FileIdentities
     from .kinds.bloom.spec import Bloom as Bloom
     from .kinds.canonical import answers_for as answers_for
@@ -124,55 +119,31 @@ if TYPE_CHECKING:
     from .kinds.written import options_of as options_of
     from .kinds.written import value_text as value_text
     from .kinds.written import with_text as with_text
-    from .log.entry import Content as Content
     from .log.entry import CoveredColumn as CoveredColumn
     from .log.entry import CoveredKey as CoveredKey
     from .log.entry import IndexLogEntry as IndexLogEntry
-    from .log.entry import KindSpec as KindSpec
     from .log.entry import RunRef as RunRef
-    from .log.entry import UnderWay as UnderWay
     from .log.operation_log import OperationLog as OperationLog
-    from .log.schema_codec import schema_from_json as schema_from_json
-    from .log.schema_codec import schema_to_json as schema_to_json
-    from .log.sealed import CURE as CURE
-    from .log.sealed import one_line as one_line
-    from .log.states import Operation as Operation
+    from .log.sealed import why_not_read as why_not_read
     from .log.states import State as State
-    from .log.versions import LiveFiles as LiveFiles
     from .log.versions import Recorded as Recorded
-    from .open_index import FULL_REFRESH as FULL_REFRESH
     from .open_index import OpenIndex as OpenIndex
     from .open_index import Ordinals as Ordinals
     from .store.cache import StoreCache as StoreCache
-    from .store.layout import FOLDER as FOLDER
-    from .store.layout import check_asked as check_asked
-    from .store.layout import check_name as check_name
-    from .store.layout import index_storage as index_storage
-    from .store.layout import indexes_folder as indexes_folder
-    from .store.layout import list_names as list_names
-    from .store.layout import list_namespaces as list_namespaces
-    from .store.layout import manifest_path as manifest_path
-    from .store.layout import namespace_folder as namespace_folder
-    from .store.layout import run_folder as run_folder
-    from .store.layout import run_of as run_of
-    from .store.writer import is_run as is_run
-    from .verification import verify as verify
-    from .verification.report import Finding as Finding
     from .verification.report import Verification as Verification
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "actions.action": "Outcome validate",
+            "actions.action": "Outcome",
             "actions.index_actions": "IndexActions",
-            "actions.limits": "limited",
-            "actions.refresh": "check_same_table seen_from",
-            "actions.repair": "check",
             "actions.trial": "Sandbox Trial",
+            "actions.refresh": "Staleness",
             "actions.target": "Target Written",
-            "build.local": "BySize LocalBuilder check_builder",
+            "build.local": "LocalBuilder",
             "build.protocol": "Builder Progress",
             "build.spark": "SparkBuilder",
+            "folder": "IndexFolder",
             "keys": "FileIdentities",
             "kinds.bloom.spec": "Bloom",
             "kinds.canonical": "answers_for hash_values plain_type",
@@ -208,20 +179,13 @@ else:
             "kinds.values.lists": "ValueList",
             "kinds.values.spec": "Values",
             "kinds.written": "Options Using Value create_text kind_of_word known_words options_of value_text with_text",
-            "log.entry": "Content CoveredColumn CoveredKey IndexLogEntry KindSpec RunRef UnderWay",
+            "log.entry": "CoveredColumn CoveredKey IndexLogEntry RunRef",
             "log.operation_log": "OperationLog",
-            "log.schema_codec": "schema_from_json schema_to_json",
-            "log.sealed": "CURE one_line",
-            "log.states": "Operation State",
-            "log.versions": "LiveFiles Recorded",
-            "open_index": "FULL_REFRESH OpenIndex Ordinals",
+            "log.sealed": "why_not_read",
+            "log.states": "State",
+            "log.versions": "Recorded",
+            "open_index": "OpenIndex Ordinals",
             "store.cache": "StoreCache",
-            "store.layout": (
-                "FOLDER check_asked check_name index_storage indexes_folder list_names list_namespaces "
-                "manifest_path namespace_folder run_folder run_of"
-            ),
-            "store.writer": "is_run",
-            "verification": "verify",
-            "verification.report": "Finding Verification",
+            "verification.report": "Verification",
         },
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,6 @@ ATTACHED = "attached"
 which."""
 
 
-FULL_REFRESH = "refresh it with mode='full'"
-
 _GROUPS_AT_ONCE = 32
 _FEW_FILES = 4_096
 """A run of so many is kept as it is listed: some hundred kilobytes, from which the rows of kept files are taken at
@@ -47,20 +46,22 @@ _LISTED = [name for name in FILE_SCHEMA.names if name not in ("deletes", "delete
 class OpenIndex:
     """An index opened for reading."""
 
+    FULL_REFRESH: ClassVar[str] = "refresh it with mode='full'"
+
     name: str
     entry: IndexLogEntry
     storage: Storage
-    cache: StoreCache
+    cache: StoreCache = field(default_factory=StoreCache)
     count: ReadCount = field(default_factory=ReadCount)
     left_out: tuple[str, ...] = ()  # why runs that the log names are not among those of `entry`
     _readers: dict[str, RunReader] = field(default_factory=dict)
     _versions: Versions | None = None
 
     @classmethod
-    def of(cls, name: str, entry: IndexLogEntry, storage: Storage, cache: StoreCache) -> OpenIndex:
-        """An index as far as it can be read here."""
+    def of(cls, name: str, entry: IndexLogEntry, storage: Storage, cache: StoreCache | None = None) -> OpenIndex:
+        """An index as far as it can be read here. `cache`: None for one look."""
         read, left_out = understood(entry)
-        return cls(name, read, storage, cache, left_out=left_out)
+        return cls(name, read, storage, cache or StoreCache(), left_out=left_out)
 
     def narrowed(self, name: str, stables: Collection[str]) -> OpenIndex:
         """Return the index with the statistics of these columns alone, by their stable names."""

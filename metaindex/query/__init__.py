@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .aggregates.of_table import counted_rows as counted_rows
     from .aggregates.order_by import Sorted as Sorted
     from .aggregates.partial import PartialAnswers as PartialAnswers
+    from .arguments import ANEW as ANEW
+    from .arguments import SAME_NAME as SAME_NAME
     from .arguments import OrderLike as OrderLike
     from .arguments import TimestampLike as TimestampLike
     from .arguments import VersionLike as VersionLike
@@ -54,11 +56,6 @@ if TYPE_CHECKING:
     from .lookups.touching import touched as touched
     from .order import Direction as Direction
     from .order import as_shown as as_shown
-    from .pruning.folder import ANEW as ANEW
-    from .pruning.folder import SAME_NAME as SAME_NAME
-    from .pruning.folder import check as check
-    from .pruning.folder import not_looked_at as not_looked_at
-    from .pruning.folder import why as why
     from .pruning.over_snapshot import each_over_snapshot as each_over_snapshot
     from .pruning.pruner import Pruner as Pruner
     from .pruning.question import NeedsSnapshot as NeedsSnapshot
@@ -131,7 +128,7 @@ else:
             "aggregates.of_table": "aggregated counted_rows",
             "aggregates.order_by": "Sorted",
             "aggregates.partial": "PartialAnswers",
-            "arguments": "OrderLike TimestampLike VersionLike at_version check_since names_of paths_of",
+            "arguments": "ANEW SAME_NAME OrderLike TimestampLike VersionLike at_version check_since names_of paths_of",
             "bounds": "BoundsOf ColumnFacts",
             "builders": "Builders",
             "dropped": "check_dropped",
@@ -144,7 +141,6 @@ else:
             "lookups.touched": "Touched",
             "lookups.touching": "touched",
             "order": "Direction as_shown",
-            "pruning.folder": "ANEW SAME_NAME check not_looked_at why",
             "pruning.over_snapshot": "each_over_snapshot",
             "pruning.pruner": "Pruner",
             "pruning.question": "NeedsSnapshot TableQuestion",

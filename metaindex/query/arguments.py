@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from metaindex.core import ArgumentError, ExpressionError, VersionNotFoundError
 from metaindex.formats import At, Version
@@ -13,6 +14,9 @@ VersionLike = Version | str | int | None
 OrderLike = str | tuple[str, ...]
 """A column; or one with `asc` or `desc`, and then `nulls first` or `nulls last`."""
 TimestampLike = str | int | dt.datetime | dt.date | None
+ANEW: Final = "drop it and vacuum it"
+SAME_NAME: Final = "(by the same name: drop this one and vacuum it before)"
+"""The ways to build an index anew by its name; statements say them in their words."""
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:

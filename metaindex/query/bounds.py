@@ -37,8 +37,8 @@ from metaindex.index import (
     replace_rows,
     take_bounds,
     unknown_facts,
+    why_not_read,
 )
-from metaindex.query.pruning.folder import why
 from metaindex.storage import Storage
 
 logger = logging.getLogger("metaindex")
@@ -150,7 +150,7 @@ class BoundsOf:
     def leave_out(self, index: OpenIndex, error: Exception) -> None:
         """Stop asking an index, because of this error."""
         self._left_out.add(index.name)
-        self.notes.append(f"index {index.name} is left out: {why(error)}")
+        self.notes.append(f"index {index.name} is left out: {why_not_read(error)}")
         logger.warning("index %r is not asked what it knows of files: %s", index.name, error)
 
     def places(self, index: OpenIndex, run: RunRef) -> Ordinals:

@@ -54,19 +54,22 @@ class Builders:
         return self.named(chosen) == "spark" and (self.spark is None or callable(self.spark))
 
     def builder(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> Builder:
-        """Return a builder for the kinds. Starts a Spark if one is meant, or required, and none runs."""
+        """Return a builder for the kinds. Starts a Spark if one is meant, or required, and none runs. BuildError where
+        it does not build one of them."""
+        from metaindex.index import LocalBuilder
+
         name = self.named(chosen)
-        if not isinstance(name, str):
-            return name
-        if name == "local":
-            return _local()
+        only_spark = any(kind.needs_spark for kind in kinds)
         if name == "spark":
             return self._by_spark()
-        if any(kind.needs_spark for kind in kinds):
-            return self._only_spark(kinds)
-        from metaindex.index import BySize
-
-        return BySize(_local(), self._running, self._config.local_bytes)
+        if name == "default":
+            if only_spark:
+                return self._only_spark(kinds)
+            return LocalBuilder().or_on(self._running, self._config.local_bytes)
+        built = LocalBuilder() if isinstance(name, str) else name
+        if only_spark and built.name == LocalBuilder.name:
+            raise LocalBuilder.not_here()
+        return built
 
     def merging(self, chosen: BuilderName | Builder | None) -> Builder:
         """Return the builder that merges rows of covering indexes; by default a running session, else threads here."""

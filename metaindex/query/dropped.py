@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from metaindex.index import Finding, Verification
+from metaindex.index import Verification
 
 from .readers.plan import ScanPlan
 from .readers.recorded_scan import batches
 
 
-def check_dropped(scan: ScanPlan, predicate: object, report: Verification) -> Iterator[Finding]:
-    """`scan` is of the kept files; the others are read."""
+def check_dropped(scan: ScanPlan, predicate: object, report: Verification) -> None:
+    """Read the files that `scan` does not keep, and report those with rows that match."""
     scan = scan.whole()
     dropped = np.setdiff1d(np.arange(len(scan.snapshot.files)), scan.file_rows)
     report.files += len(dropped)
@@ -23,8 +22,7 @@ def check_dropped(scan: ScanPlan, predicate: object, report: Verification) -> It
         return
     for row in dropped:
         if count := _rows(replace(scan, rows=np.array([row]))):
-            path = scan.snapshot.files.paths[int(row)].as_py()
-            yield Finding("dropped", f"it is proved out for {predicate}, and {count:,} of its rows match", file=path)
+            report.matched(scan.snapshot.files.paths[int(row)].as_py(), predicate, count)
 
 
 def _rows(scan: ScanPlan) -> int:

@@ -11,9 +11,8 @@ import numpy as np
 from metaindex.core import Plain, Shown, Tabular, counted, dataclass
 from metaindex.expressions import In, Opaque, Predicate, columns, conjuncts, leaves
 from metaindex.formats import Schema, Snapshot
-from metaindex.index import FileIdentities, OpenIndex, covered_columns
+from metaindex.index import FileIdentities, OpenIndex, covered_columns, why_not_read
 
-from .pruning.folder import why
 from .pruning.result import PruneResult
 from .pruning.walk import LeafReport
 
@@ -148,7 +147,7 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
         files = sum(count for run, count in counts.items() if run in covering)
         each = {} if index.unasked_because else _by_column(index, counts, result.predicate, schema)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with an index is told
-        return Coverage(index.name, False, 0, result.total_files, newest=name, problem=why(error))
+        return Coverage(index.name, False, 0, result.total_files, newest=name, problem=why_not_read(error))
     return Coverage(index.name, recorded is not None, files, result.total_files, each, name)
 
 

@@ -33,19 +33,15 @@ from metaindex.formats import (
     open_ref,
 )
 from metaindex.index import (
+    IndexFolder,
     OpenIndex,
     OperationLog,
     StoreCache,
-    check_asked,
-    indexes_folder,
-    list_namespaces,
-    namespace_folder,
 )
 from metaindex.storage import Confines, confined, is_remote, own_folder
 
 from .builders import Builders
 from .location import check_outside
-from .pruning.folder import IndexFolder
 from .pruning.quarantine import QuarantinedIndexes
 from .pruning.report import IndexReport
 
@@ -193,11 +189,13 @@ class Handle:
             return Resolved(named, lambda: self.snapshot(at))
         return self.table_format.resolved(self.ref, at)
 
-    def target(self, at: At) -> Target:
-        """The table at a version, for an action. Waits once for plain files changed a moment ago."""
+    def target(self, at: At, where: object = None, under: str | None = None) -> Target:
+        """The table at a version, for an action; or the files of it in some partitions, or below a folder. Waits once
+        for plain files changed a moment ago."""
         from metaindex.index import Target
 
-        return Target.of(self.table_format, self.ref, at, self.config.settle_seconds)
+        settle, zone = self.config.settle_seconds, self.config.time_zone
+        return Target.of(self.table_format, self.ref, at, settle, where, under, zone)
 
     def remember(self, target: Target) -> None:
         """Plain folders have no log: a listing that is indexed is kept as a version."""
@@ -225,7 +223,8 @@ class Handle:
         if not self.config.use_indexes:
             return [], []
         if self._looked is None:
-            return self.suspects.taken_out(*self.indexes().readable(self.ref, only))
+            indexes, why_not = self.indexes().readable(self.ref, only)
+            return self.suspects.taken_out(indexes, [IndexReport(name, False, why) for name, why in why_not.items()])
         indexes, refused = self.suspects.taken_out(*self._looked)
         if only is None:
             return list(indexes), list(refused)
@@ -240,7 +239,6 @@ class Handle:
 
     def open_index(self, name: str) -> OpenIndex:
         """IndexNotFoundError, with the reason, where a query may not use it."""
-        check_asked(name)
         indexes, refused = self.open_indexes([name])
         if not indexes:
             why = refused[0].reason if refused else "it does not exist any more"
@@ -264,15 +262,21 @@ class Handle:
 
     def namespaces(self) -> list[str]:
         """Names of the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
-        return list_namespaces(self.indexes_folder(), self.storage_options)
+        return self.indexes().namespaces()
 
     def indexes(self) -> IndexFolder:
         """The folder of the indexes."""
         if self._folder is None:
             root = self.root(None)
-            folder = namespace_folder(self.indexes_folder(root), self.config.namespace)
-            key = sealing(self.config.seal_key)
-            self._folder = IndexFolder(folder, self.format, self.storage_options, self.cache, root, key)
+            self._folder = IndexFolder(
+                self.indexes_folder(root),
+                self.format,
+                self.storage_options,
+                self.cache,
+                root,
+                sealing(self.config.seal_key),
+                self.config.namespace,
+            )
         return self._folder
 
     def log(self, name: str) -> OperationLog:
@@ -307,8 +311,8 @@ class Handle:
         root = root or self.root(None)
         if location is not None and not self.ref.patterns:
             check_outside(os.fspath(location), root, "indexes lie")
-        return indexes_folder(
-            root, not self.table_format.has_log, None if location is None else os.fspath(location), self.ref.patterns
+        return IndexFolder.beside(
+            root, self.table_format.has_log, None if location is None else os.fspath(location), self.ref.patterns
         )
 
 

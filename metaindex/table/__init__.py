@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from .views.info import state_in_words as state_in_words
     from .views.info import unread_in_words as unread_in_words
     from .views.latest import index_info as index_info
-    from .views.staleness import Staleness as Staleness
-    from .views.staleness import staleness as staleness
 else:
     __getattr__, __dir__ = door(
         __name__,
@@ -62,6 +60,5 @@ else:
                 "size_in_words state_in_words unread_in_words"
             ),
             "views.latest": "index_info",
-            "views.staleness": "Staleness staleness",
         },
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.core import ArgumentError, Config
-from metaindex.index import check_name
+from metaindex.index import IndexFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def _value(setting: str, text: str) -> str | bool:
         return _TRUTHS[text.lower()]
     try:
         if name == "namespace":
-            check_name(text)
+            IndexFolder.check_name(text)
         Config(**{name: text})  # type: ignore[arg-type]
     except ArgumentError as error:
         raise ArgumentError(f"{setting}: {error}") from error

@@ -13,28 +13,21 @@ from metaindex.formats import At, Version
 from metaindex.index import (
     IndexLogEntry,
     OpenIndex,
-    Operation,
     Outcome,
+    Staleness,
     State,
     Target,
     Verification,
-    check,
-    check_builder,
-    kind_from_spec,
-    validate,
-    verify,
 )
 from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_dropped
 from metaindex.table.views.history import History, history
 from metaindex.table.views.info import IndexInfo, IndexList
 from metaindex.table.views.latest import index_info
-from metaindex.table.views.staleness import Staleness
-from metaindex.table.views.staleness import staleness as how_far_behind
 
 from .verbs import refresh
 
 if TYPE_CHECKING:
-    from metaindex.index import Builder, KindSpec, Progress
+    from metaindex.index import Builder, Progress
 
 _AGAIN = 8
 """Recorded versions that a repair records again: each may index files that only it has."""
@@ -148,10 +141,11 @@ def _verified(
         _check_there(handle, entry, name, verb)
     table = handle if entry is None else handle.as_built(entry)
     snapshot = table.snapshot(At())
-    report = verify(name, log, table.table_format, table.ref, snapshot, files, versions == "all", progress)
+    every = versions == "all"
+    report = handle.actions(name).verify(table.table_format, table.ref, snapshot, files, every, progress)
     queries = Queries(table)
     for predicate in predicates:
-        report.found(check_dropped(queries.scan(predicate, indexes=[name]), predicate, report))
+        check_dropped(queries.scan(predicate, indexes=[name]), predicate, report)
     return report
 
 
@@ -162,7 +156,7 @@ def _check_there(handle: Handle, entry: IndexLogEntry, name: str, verb: str) -> 
         why = " (it was vacuumed)" if "vacuum" in last else " (its creation never finished)" if "create" in last else ""
         raise handle.indexes().missing(f"there is no index named {name!r}{why}", name)
     if entry.stable is not State.ACTIVE:
-        validate(Operation.REFRESH, entry, name, verb)
+        handle.actions(name).check(verb, entry)
 
 
 def repair(
@@ -176,13 +170,6 @@ def repair(
     """Implement `Table.repair_index`."""
     report = _verified(handle, name, "repair", files, "newest", (), progress)
     actions = handle.actions(name)
-    entry = check(name, actions.log.newest_readable(), actions.log)
-
-    def built_by(kinds: Sequence[KindSpec]) -> Builder:
-        built = [kind_from_spec(spec) for spec in kinds]
-        chosen = handle.builders.builder(builder, built)
-        check_builder(built, chosen)
-        return chosen
 
     def target(entry: IndexLogEntry) -> Target:
         table = handle.as_built(entry)
@@ -190,7 +177,9 @@ def repair(
         table.remember(at)
         return at
 
-    outcome, used = actions.repair(report, entry, target, built_by, progress)
+    outcome, entry, used = actions.repair(
+        report, target, lambda kinds: handle.builders.builder(builder, kinds), progress
+    )
     return outcome if used is None else _again(handle.as_built(entry), outcome, entry, used)
 
 
@@ -211,4 +200,4 @@ def _behind(handle: Handle, at: At, version: Version | None) -> Callable[[OpenIn
     if version is None:
         return lambda index: Staleness()
     target = Target(handle.table_format, handle.ref, at, version)
-    return lambda index: how_far_behind(index, target)
+    return lambda index: Staleness.of(index, target)

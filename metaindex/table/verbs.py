@@ -20,29 +20,23 @@ from metaindex.core import (
 )
 from metaindex.formats import At, ReadOptions, Schema, Snapshot, not_unpacked, unread_file, without_only_spark
 from metaindex.index import (
-    IndexLogEntry,
+    IndexFolder,
     KeyKind,
     Kind,
-    Operation,
     Outcome,
     State,
     Target,
-    check_builder,
     check_kinds,
-    check_name,
     check_one_index,
-    check_same_table,
     kind_from_spec,
     leaves_of,
-    limited,
     row_plans,
     same_kinds,
-    validate,
 )
 from metaindex.query import ANEW, SAME_NAME, Handle, TimestampLike, VersionLike, at_version
 
 if TYPE_CHECKING:
-    from metaindex.index import Builder, Progress
+    from metaindex.index import Builder, IndexActions, Progress
 
 
 _BY_SPARK: Final = "; read with .to_spark(spark)"
@@ -61,7 +55,7 @@ def create(
     if_not_exists: bool = False,
 ) -> Outcome:
     """Implement `Table.create_index`."""
-    check_name(name)
+    IndexFolder.check_name(name)
     check_kinds(kinds)
     check_one_index(kinds)
     target = handle.target(at_version(version, timestamp))
@@ -83,9 +77,8 @@ def create(
     actions = handle.actions(name)
     if if_not_exists and (there := _there_already(handle, name, kinds, snapshot.schema)) is not None:
         return there
-    _check_free(actions.log.latest(), name, handle)  # is said before a Spark is started
+    _check_free(actions, name, handle)  # is said before a Spark is started
     built_by = handle.builders.builder(builder, kinds)
-    check_builder(kinds, built_by)
     options = _options_kept(handle, {**handle.read.said, "file_format": _file_format(snapshot)}, target)
     handle.remember(target)
     specs = [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds]
@@ -136,10 +129,11 @@ def _check_readable(snapshot: Snapshot, *, by_spark: bool) -> None:
         ) from error
 
 
-def _check_free(base: IndexLogEntry | None, name: str, handle: Handle) -> None:
+def _check_free(actions: IndexActions, name: str, handle: Handle) -> None:
     """Check that the name is free. A refresh with other reader options would be refused, and send users back here."""
+    base = actions.log.latest()
     try:
-        validate(Operation.CREATE, base, name)
+        actions.check("create", base)
     except IndexExistsError:
         if base is None or not ReadOptions.of(base.table.options).differing(handle.read):
             raise
@@ -167,7 +161,7 @@ def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Sch
             f"it was built with other reader options, so queries of the table as it is opened do not use it; {ANEW}, or"
             " choose another name"
         )
-    return Outcome(name, Operation.CREATE.value, False, base, tuple(notes))
+    return Outcome(name, "create", False, base, tuple(notes))
 
 
 def refresh(
@@ -185,8 +179,7 @@ def refresh(
     """Implement `Table.refresh_index`."""
     if not isinstance(mode, str) or mode not in ("incremental", "quick", "full"):
         raise ArgumentError(f"a refresh is quick, incremental or full, not {mode!r}")
-    limit = limited(where, under, handle.config.time_zone)
-    if limit is not None and mode != "incremental":
+    if mode != "incremental" and not (where is None and under is None):
         raise ArgumentError(
             f"a refresh of some files is incremental, not {mode}; leave out where= and under=, or mode="
         )
@@ -194,8 +187,7 @@ def refresh(
     base = actions.log.latest()
     if base is None:
         raise handle.indexes().missing(f"refresh needs an index; there is none named {name!r}", name)
-    check_same_table(base, handle.format)
-    validate(Operation.REFRESH, base, name)
+    actions.check("refresh", base, handle.format)
     built = ReadOptions.of(base.table.options)
     asked = handle.read.or_of(built)
     if other := built.why_not(asked):
@@ -205,16 +197,15 @@ def refresh(
             f" {SAME_NAME}"
         )
     handle = handle.as_built(base)
-    target = handle.target(at_version(version, timestamp))
-    if mode != "full" and limit is None and target.settled:
+    target = handle.target(at_version(version, timestamp), where, under)
+    if mode != "full" and target.limit is None and target.settled:
         there = actions.recorded(base, target.version, mode)
         if there is not None:
             return there
-    if limit is not None and handle.builders.starts_spark(builder):
-        limit(target.snapshot())  # what is wrong with it is said before that
+    if target.limit is not None and handle.builders.starts_spark(builder):
+        target.limit(target.snapshot())  # what is wrong with it is said before that
     kinds = [] if mode == "quick" else [kind_from_spec(spec) for spec in base.kinds]  # a quick refresh builds nothing
     built_by = handle.builders.builder("local" if mode == "quick" else builder, kinds)
-    check_builder(kinds, built_by)
     options = _options_kept(handle, base.table.options, target)
     handle.remember(target)
     return actions.refresh(
@@ -223,7 +214,6 @@ def refresh(
         built_by,
         options,
         mode=mode,
-        limit=limit,
         written=handle.written,
         progress=progress,
     )

@@ -16,7 +16,8 @@ from metaindex.cli.arguments import EXIT_CODES
 from metaindex.cli.diagnosis import Health
 from metaindex.cli.main import COMMANDS, _parser
 from metaindex.core import StatementError
-from metaindex.index import KINDS, Operation, State, options_of
+from metaindex.index import KINDS, State, options_of
+from metaindex.index.log.states import Operation
 from metaindex.spark import RuleConfig
 from metaindex.spark.optimizer.reasons import Reason, Unasked
 from metaindex.spark.optimizer.settings import KNOBS

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.formats import Field, Leaf
-from metaindex.index import CoveredKey, KeyKind, KeyReader, RunRef, StoreCache, manifest_path
+from metaindex.index import CoveredKey, KeyKind, KeyReader, RunRef, StoreCache
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.keyed import Gathered, KeyCollector, Spill, add_groups
 from metaindex.index.kinds.kind import KeyRows, MergeInto, PlannedKey
 from metaindex.index.log.sealed import digest
-from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.layout import PartInfo, manifest_path
 from metaindex.index.store.manifest import manifest_bytes
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.writer import RunSink

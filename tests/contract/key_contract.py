@@ -22,9 +22,10 @@ from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.literals import compare_values
-from metaindex.index import Hits, KeyKind, Kind, KindSpec, ReadsRanges, SupportsBatchReads, answers_for
+from metaindex.index import Hits, KeyKind, Kind, ReadsRanges, SupportsBatchReads, answers_for
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.keyed import Spill
+from metaindex.index.log.entry import KindSpec
 from metaindex.index.store.reader import ReadCount
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage

@@ -14,7 +14,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.index import Operation, UnderWay
+from metaindex.index.log.entry import UnderWay
+from metaindex.index.log.states import Operation
 from metaindex.ops import hooks
 from metaindex.table import IndexList, handle_of
 from metaindex.table.views.history import HistoryEntry, Lag

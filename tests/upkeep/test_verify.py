@@ -199,11 +199,10 @@ def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) 
 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     """The last run with other statistics, as a faulty builder would have left it: every digest is right."""
-    from metaindex.index import manifest_path
     from metaindex.index.kinds.column_stats.rows import partition_rows, sorted_rows
     from metaindex.index.kinds.column_stats.schemas import COLUMNS
     from metaindex.index.log.sealed import digest
-    from metaindex.index.store.layout import PartInfo
+    from metaindex.index.store.layout import PartInfo, manifest_path
     from metaindex.index.store.manifest import manifest_bytes
     from metaindex.index.store.writer import write_part
 

@@ -15,8 +15,10 @@ import pytest
 import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import IndexNotFoundError, IndexStateError
-from metaindex.index import IndexLogEntry, Operation, UnderWay
+from metaindex.index import IndexLogEntry
+from metaindex.index.log.entry import UnderWay
 from metaindex.index.log.operation_log import entry_path
+from metaindex.index.log.states import Operation
 from metaindex.table import handle_of
 from tests.tables import delta_lake, indexed
 

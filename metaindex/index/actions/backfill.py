@@ -23,14 +23,15 @@ from metaindex.formats import At, Base, Format, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.reader import StoreCache
-from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.store.writer import RunSink
 
 from .action import execute
 from .erase import files_there
-from .refresh import Limit, Refresh, newest_complete
+from .refresh import Refresh, newest_complete
 from .snapshot_delta import Seen, follow
-from .target import Target, racy
+from .target import Limit, Target, racy
 
 logger = logging.getLogger("metaindex")
 
@@ -106,7 +107,7 @@ class Backfill:
         entry = self.log.latest()
         assert entry is not None
         settled = not racy(snapshot).any()
-        target = Target(self.format, self.ref, At.of(version), snapshot.version, settled, snapshot)
+        target = Target(self.format, self.ref, At.of(version), snapshot.version, settled, snapshot, limit)
         sink = RunSink(self.log.storage, new_run_id())
         return Refresh(
             self.name,
@@ -116,7 +117,6 @@ class Backfill:
             self.builder,
             sink,
             progress=self.progress,
-            limit=limit,
             cache=self.cache,
         )
 

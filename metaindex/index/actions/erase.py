@@ -29,8 +29,9 @@ from metaindex.index.log.entry import Content, IndexLogEntry, RunRef, VersionRec
 from metaindex.index.log.states import Operation
 from metaindex.index.log.versions import LiveFiles, Recorded, difference
 from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.reader import RunReader, StoreCache
-from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.store.writer import RunSink
 from metaindex.storage import Storage
 
 from .action import RUNS, Change, NothingToDo, missing

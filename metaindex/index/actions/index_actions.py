@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from metaindex.core import counted
+from metaindex.core import ConcurrentWriteError, counted
 from metaindex.formats import Format, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
-from metaindex.index.kinds.registry import lasting, served_keys
+from metaindex.index.kinds.kind import Kind
+from metaindex.index.kinds.registry import kind_from_spec, lasting, served_keys
 from metaindex.index.log.entry import IndexLogEntry, KindSpec
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
-from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.store.layout import new_run_id
+from metaindex.index.store.writer import RunSink
 from metaindex.index.verification.report import Verification
 
 from .action import Outcome, execute, validate
@@ -25,9 +27,9 @@ from .create import Create
 from .erase import Erase, all_there, files_there
 from .lifecycle import Transition, Vacuum, cancel, set_enabled
 from .optimize import Optimize, upkeep
-from .refresh import Limit, Mode, Refresh, recorded_already
+from .refresh import Mode, Refresh, recorded_already
 from .removal import out_of_reach
-from .repair import Repair, known_kinds, not_understood, nothing_wrong
+from .repair import Repair, check, known_kinds, not_understood, nothing_wrong
 from .target import Target, Written, retains
 
 
@@ -60,6 +62,16 @@ class IndexActions:
         merged = upkeep(self.log, self.name, self.log.latest() or outcome.entry, self.cache, builder)
         return replace(outcome, entry=self.log.latest() or outcome.entry, notes=(*outcome.notes, *notes, *merged))
 
+    def check(self, verb: str, base: IndexLogEntry | None, table_format: str = "") -> None:
+        """Raise unless `verb` (create, refresh, or what needs an index as a refresh does) may begin on the entry, and
+        the index is of a table of this format, where one is given."""
+        if base is not None and table_format and base.table.format != table_format:
+            raise ConcurrentWriteError(
+                f"an index is refreshed from the table it was built on; {base.name!r} is of a {base.table.format} table"
+                f" and this is {table_format}; drop it and create it anew"
+            )
+        validate(Operation.CREATE if verb == Operation.CREATE.value else Operation.REFRESH, base, self.name, verb)
+
     def recorded(self, base: IndexLogEntry, version: Version, mode: Mode) -> Outcome | None:
         """Return the outcome of a refresh at a version that is recorded, or None. No entry is written for it: the log
         stays short under a hook that fires every minute."""
@@ -74,7 +86,6 @@ class IndexActions:
         options: dict[str, object],
         *,
         mode: Mode,
-        limit: Limit | None,
         written: Written | None,
         progress: Progress | None,
     ) -> Outcome:
@@ -89,7 +100,6 @@ class IndexActions:
             options,
             progress=progress,
             mode=mode,
-            limit=limit,
             cache=self.cache,
             written=written,
         )
@@ -180,21 +190,36 @@ class IndexActions:
         changed = outcome.changed or cleaned.changed
         return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
 
+    def verify(
+        self,
+        format_: Format,
+        ref: TableRef,
+        snapshot: Snapshot,
+        sample: int | None,
+        every_version: bool,
+        progress: Progress | None,
+    ) -> Verification:
+        """Prove the index right, or say what is wrong with it. `sample`: data files to compare, None for all."""
+        from metaindex.index.verification import verify
+
+        return verify(self.name, self.log, format_, ref, snapshot, sample, every_version, progress)
+
     def repair(
         self,
         report: Verification,
-        entry: IndexLogEntry,
         target: Callable[[IndexLogEntry], Target],
-        builder: Callable[[Sequence[KindSpec]], Builder],
+        builder: Callable[[Sequence[Kind]], Builder],
         progress: Progress | None,
-    ) -> tuple[Outcome, Builder | None]:
-        """Make anew what a verification found wrong. `builder` is asked only where something is built."""
+    ) -> tuple[Outcome, IndexLogEntry, Builder | None]:
+        """Make anew what a verification found wrong, and return the entry that it began with, too. `builder` is asked
+        only where something is built."""
+        entry = check(self.name, self.log)
         foreign = not_understood(entry)
         left = tuple(f"run {run} is left as it is: {why}" for run, why in foreign.items())
         bad, kinds = report.damaged_runs - foreign.keys(), known_kinds(entry)
         if not bad and all(finding.run in foreign for finding in report.findings):
-            return nothing_wrong(entry, left, damaged=bool(report.findings), unproven=report.unproven), None
-        built_by = builder(kinds)
+            return nothing_wrong(entry, left, damaged=bool(report.findings), unproven=report.unproven), entry, None
+        built_by, before = builder([kind_from_spec(spec) for spec in kinds]), entry
         revived = any(finding.kind == "log" for finding in report.findings)
         if revived:
             entry = self.log.revive(entry)
@@ -213,7 +238,7 @@ class IndexActions:
             revived=revived,
             bad_versions=versions if any(finding.kind == "version" for finding in report.findings) else None,
         )
-        return execute(self.log, action), action.builder
+        return execute(self.log, action), before, action.builder
 
     def _sink(self) -> RunSink:
         return RunSink(self.log.storage, new_run_id())

@@ -18,7 +18,7 @@ from metaindex.index.log.entry import Content, IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import heartbeat_path, is_nonce
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import CANCELLED, Operation, State
-from metaindex.index.store.writer import is_run
+from metaindex.index.store.layout import is_run
 
 from .action import Change, Ended, Outcome, append, end, missing, now_ms, validate, who
 from .removal import remove_everything, remove_runs

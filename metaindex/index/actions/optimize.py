@@ -29,8 +29,9 @@ from metaindex.index.kinds.registry import FACT_ROWS, served_keys
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, IndexLogEntry, RunRef
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation
+from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
-from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.store.writer import RunSink
 from metaindex.storage import Storage
 
 Mode = Literal["quick", "full"]

@@ -15,22 +15,21 @@ without a limit finds them known.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from metaindex.core import ConcurrentWriteError, DamagedIndexError, counted
+from metaindex.core import DamagedIndexError, counted
 from metaindex.expressions import ColumnRef
-from metaindex.formats import Base, Schema, Snapshot, Version
+from metaindex.formats import Base, Schema, Version
 from metaindex.index.kinds.registry import covered_columns
 from metaindex.index.log.entry import IndexLogEntry, RunRef, VersionRecord
 from metaindex.index.log.history import RollOver
 from metaindex.index.log.states import Operation
 from metaindex.index.log.versions import Recorded
-from metaindex.index.open_index import FULL_REFRESH, OpenIndex
+from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.reader import StoreCache
 
 from .action import Change, NothingToDo
@@ -42,8 +41,6 @@ from .target import Target, Written, racy, retains
 logger = logging.getLogger("metaindex")
 
 Mode = Literal["incremental", "quick", "full"]
-Limit = Callable[[Snapshot], npt.NDArray[np.bool_]]
-"""Which files a refresh is limited to."""
 
 
 @dataclass(slots=True)
@@ -52,7 +49,6 @@ class Refresh(Create):
     on; None keeps those that it has."""
 
     mode: Mode = "incremental"
-    limit: Limit | None = None
     cache: StoreCache = field(default_factory=StoreCache)
     written: Written | None = None
     operation: Operation = Operation.REFRESH
@@ -73,20 +69,20 @@ class Refresh(Create):
             raise DamagedIndexError(f"a refresh reads the runs it builds on; {error}") from error
 
     def _follow(self, index: OpenIndex) -> Change:
-        if self.limit is None and (note := recorded_already(index, self.target.version, self.mode)):
+        if self.target.limit is None and (note := recorded_already(index, self.target.version, self.mode)):
             raise NothingToDo(note)
         quick = self.mode == "quick"
         seen, followed = seen_from(index, self.target, listed=quick)
         another = _another_table(index, seen, self.target)
-        if another is not None and not quick and self.limit is None:
+        if another is not None and not quick and self.target.limit is None:
             older = frozenset(run.run for run in index.entry.content.runs)
             change = index_all(self, self.target.snapshot(), older)
             return replace(change, notes=(f"{another}; all of it was indexed anew", *change.notes))
-        if self.limit is None and (note := recorded_already(index, seen.snapshot.version, self.mode)):
+        if self.target.limit is None and (note := recorded_already(index, seen.snapshot.version, self.mode)):
             raise NothingToDo(note)  # the table went on, to a version that is recorded, since the action was made ready
         wanted = ~racy(seen.snapshot)
-        if self.limit is not None:
-            wanted &= self.limit(seen.snapshot)
+        if self.target.limit is not None:
+            wanted &= self.target.limit(seen.snapshot)
         fresh = followed.fresh[wanted[followed.fresh]]
         added, order = None, fresh
         notes: tuple[str, ...] = ()
@@ -101,9 +97,9 @@ class Refresh(Create):
             notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
             notes += _new_columns(others, built.ref, seen, followed)
         if another is not None:
-            notes = (f"{another}; {FULL_REFRESH}", *notes)
+            notes = (f"{another}; {OpenIndex.FULL_REFRESH}", *notes)
         runs = () if added is None else (added,)
-        if self.limit is not None or not self.target.settled:
+        if self.target.limit is not None or not self.target.settled:
             if not runs:
                 raise NothingToDo(
                     "every file asked is indexed"
@@ -130,15 +126,6 @@ def recorded_already(index: OpenIndex, version: Version, mode: Mode) -> str | No
     if recorded is None or (recorded.record.unknown and mode != "quick"):
         return None
     return f"version {version} is recorded"
-
-
-def check_same_table(entry: IndexLogEntry, table_format: str) -> None:
-    """An index of another table is never refreshed from this one."""
-    if entry.table.format != table_format:
-        raise ConcurrentWriteError(
-            f"an index is refreshed from the table it was built on; {entry.name!r} is of a {entry.table.format} table"
-            f" and this is {table_format}; drop it and create it anew"
-        )
 
 
 def _another_table(index: OpenIndex, seen: Seen, target: Target) -> str | None:
@@ -219,3 +206,31 @@ _NAMED = 5
 
 def _named(count: int) -> tuple[str, ...]:
     return (f"named and not indexed: {counted(count, 'file')}, which every query reads until an incremental refresh",)
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """Files and bytes at a version that the index does not cover (every query reads them), and of files that it still
+    counts and that are gone (they cost nothing)."""
+
+    new_files: int = 0
+    new_bytes: int = 0
+    gone_files: int = 0
+    gone_bytes: int = 0
+
+    @classmethod
+    def of(cls, index: OpenIndex, target: Target) -> Staleness:
+        """Return how far an index is behind. Costs what a refresh costs before it reads a data file. Raises
+        MetaIndexError where the table or the index cannot be read."""
+        recorded = index.versions.find(target.version)
+        if recorded is not None and not recorded.record.unknown:
+            return cls()
+        seen, followed = seen_from(index, target, listed=False)
+        sizes = seen.snapshot.files.table.column("size_bytes").to_numpy()[followed.fresh]
+        gone_files = gone_bytes = 0
+        for run in index.entry.content.runs:
+            if removed := followed.removed.get(run.run):
+                gone = np.frombuffer(removed.to_array(), np.uint32).astype(np.int64)
+                gone_files += len(gone)
+                gone_bytes += int(index.rows(run, "files", gone, ["size_bytes"]).column("size_bytes").to_numpy().sum())
+        return cls(len(followed.fresh), int(sizes.sum()), gone_files, gone_bytes)

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from metaindex.index.log.liveness import FOLDER as HEARTBEATS
 from metaindex.index.log.liveness import is_nonce
 from metaindex.index.log.operation_log import OperationLog, entry_path
-from metaindex.index.store.layout import manifest_path, run_folder, run_of
-from metaindex.index.store.writer import is_run
+from metaindex.index.store.layout import is_run, manifest_path, run_folder, run_of
 from metaindex.storage import KeepsLeftovers, ObjectInfo, Storage, SupportsVersions, meant_by
 
 MANIFESTS, VERSIONS = "_manifests", "_versions"

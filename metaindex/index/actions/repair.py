@@ -100,8 +100,9 @@ def _told(bad: frozenset[str], history: object, begun: IndexLogEntry) -> str:
     )
 
 
-def check(name: str, entry: IndexLogEntry | None, log: OperationLog) -> IndexLogEntry:
+def check(name: str, log: OperationLog) -> IndexLogEntry:
     """The newest entry that can be read, of an index that may be repaired."""
+    entry = log.newest_readable()
     if entry is None:
         try:
             log.latest()

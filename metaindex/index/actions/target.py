@@ -16,11 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import VersionNotFoundError, compute
-from metaindex.formats import At, Base, Changes, Format, Snapshot, TableRef, Version
+from metaindex.core import ArgumentError, UnknownColumnError, VersionNotFoundError, compute
+from metaindex.expressions import ArrowStatistics, columns, may_match
+from metaindex.formats import At, Base, Changes, Format, Snapshot, TableRef, Version, predicate_of
 
 if TYPE_CHECKING:
     from metaindex.index.actions.snapshot_delta import Seen
+
+
+Limit = Callable[[Snapshot], npt.NDArray[np.bool_]]
+"""Which files an action is limited to."""
 
 
 @dataclass(slots=True)
@@ -33,20 +38,31 @@ class Target:
     version: Version
     settled: bool = True  # False: some file may still change under its identity, so the version is not recorded
     _snapshot: Snapshot | None = None
+    limit: Limit | None = None
 
     @classmethod
-    def of(cls, format_: Format, ref: TableRef, at: At, settle_seconds: float) -> Target:
+    def of(
+        cls,
+        format_: Format,
+        ref: TableRef,
+        at: At,
+        settle_seconds: float,
+        where: object = None,
+        under: str | None = None,
+        time_zone: str = "UTC",
+    ) -> Target:
         """Loads no files where the format has a log. A listing of plain files waits, once, for those changed a moment
-        ago."""
+        ago. `where`, `under`: only files of these partitions, or below this folder, are meant."""
+        limit = limited(where, under, time_zone)
         if format_.has_log:
-            return cls(format_, ref, at, format_.resolve(ref, at))
+            return cls(format_, ref, at, format_.resolve(ref, at), limit=limit)
         snapshot = format_.snapshot(ref, at)
         if racy(snapshot).any():
             newest = pc.max(snapshot.files.table.column("modified_ms")).as_py() or 0
             wait = newest / 1000 + settle_seconds - time.time()
             time.sleep(min(max(wait, 0.0) + 0.01, settle_seconds + 0.1))
             snapshot = format_.snapshot(ref, at)
-        return cls(format_, ref, at, snapshot.version, not racy(snapshot).any(), snapshot)
+        return cls(format_, ref, at, snapshot.version, not racy(snapshot).any(), snapshot, limit)
 
     def snapshot(self) -> Snapshot:
         """Return all files."""
@@ -113,3 +129,41 @@ def without_nan(values: pa.Array | pa.ChunkedArray) -> bool:
         return False
     total = compute("sum", values).as_py()
     return total is None or not math.isnan(total)
+
+
+def limited(where: object, under: str | None, time_zone: str) -> Limit | None:
+    """The limit that a user asks for, or None. ArgumentError where both ways are named, or `under` is no folder below
+    the table."""
+    if where is not None and under is not None:
+        raise ArgumentError("a refresh is limited by where= or by under=, not by both; leave one out")
+    if under is not None:
+        folder = under.strip("/") if isinstance(under, str) else ""
+        if not folder or under.startswith("/") or "://" in under or ".." in folder.split("/"):
+            raise ArgumentError(f"under= is a folder below the table, as in 'day=2026-01-01'; got {under!r}")
+        return lambda snapshot: _below(snapshot, folder)
+    if where is not None:
+        return lambda snapshot: _in_partitions(snapshot, where, time_zone)
+    return None
+
+
+def _below(snapshot: Snapshot, folder: str) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.starts_with(snapshot.files.paths, folder + "/").to_numpy(), np.bool_)
+
+
+def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDArray[np.bool_]:
+    """Files whose partition may match. Only partition columns may be named: of other columns the files themselves would
+    have to be asked."""
+    predicate = predicate_of(where, snapshot.schema, time_zone)
+    leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
+    known = {}
+    for ref in columns(predicate):
+        leaf = leaves.get(ref.parts)
+        bounds = snapshot.details.partition_bounds(leaf) if leaf is not None else None
+        if bounds is None:
+            partitions = ", ".join(snapshot.partition_columns) or "none"
+            raise UnknownColumnError(
+                f"where= of a refresh names partition columns; {ref.name!r} is none; partition columns: {partitions};"
+                " or use under="
+            )
+        known[ref] = bounds
+    return may_match(predicate, ArrowStatistics(len(snapshot.files), known))

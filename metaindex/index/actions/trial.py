@@ -18,8 +18,8 @@ from metaindex.index.kinds.kind import Kind
 from metaindex.index.log.entry import Content
 from metaindex.index.log.states import State
 from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.cache import StoreCache
-from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.store.layout import new_run_id
+from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 
 from .change import Change, merged
@@ -92,7 +92,7 @@ class Sandbox:
         whole = built.ref.files == len(snapshot.files)
         change = Change((built.ref,), record=record_of(built, snapshot) if whole else None, schema=snapshot.schema)
         entry = replace(entry, stable=State.ACTIVE, content=merged(Content(), change, Content()))
-        index = OpenIndex.of(name, entry, sink.storage, StoreCache())
+        index = OpenIndex.of(name, entry, sink.storage)
         parts: dict[str, int] = {}
         footers = built.ref.manifest_bytes
         reader = index.reader(built.ref)

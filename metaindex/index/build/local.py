@@ -22,7 +22,7 @@ from metaindex.index.build.prepared import completed, prepared, unpacked
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.index.kinds.described import FactWriter
 from metaindex.index.kinds.facts import MOST_ROWS, in_column_order
-from metaindex.index.kinds.kind import Kind, PlannedKey
+from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.kinds.served import RowPlan
 from metaindex.index.store.writer import RunSink
@@ -76,20 +76,19 @@ class LocalBuilder:
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """Refuse to build rows, which only Spark puts into buckets and sorts; see `protocol.Builder`."""
-        raise _not_here()
+        raise self.not_here()
+
+    def or_on(self, running: Callable[[], Builder | None], most_bytes: int) -> Builder:
+        """Return a builder: what is small is built by this one, what is not by the one that is running, if any."""
+        return _BySize(self, running, most_bytes)
+
+    @staticmethod
+    def not_here() -> BuildError:
+        """Return the error of kinds that only Spark builds."""
+        return BuildError("a covering index is built by Spark; the builder is 'local'; choose builder='spark'")
 
     def _threads(self, request: BuildRequest) -> int:
         return self.threads or (16 if "://" in request.ref.storage.root else 1)
-
-
-def check_builder(kinds: Sequence[Kind], builder: Builder) -> None:
-    """BuildError, before anything is begun, where the builder does not build one of the kinds."""
-    if builder.name == LocalBuilder.name and any(kind.needs_spark for kind in kinds):
-        raise _not_here()
-
-
-def _not_here() -> BuildError:
-    return BuildError("a covering index is built by Spark; the builder is 'local'; choose builder='spark'")
 
 
 def _writer(request: BuildRequest, collected: Collected, sink: RunSink) -> FactWriter:
@@ -120,7 +119,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class BySize:
+class _BySize:
     """Builds here what is small, and on the session what is not, as long as there is one. `name`: who built last."""
 
     here: Builder

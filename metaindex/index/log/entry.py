@@ -173,6 +173,20 @@ class Content:
     schemas: tuple[Schema, ...] = ()
     segments: tuple[SegmentRef, ...] = ()
 
+    def runs_since(self, before: Content | None) -> dict[str, int]:
+        """Return what became of the runs: how many came and went, of how many files and bytes."""
+        old = {run.run: run for run in before.runs} if before is not None else {}
+        new = {run.run: run for run in self.runs}
+        added = [run for name, run in new.items() if name not in old]
+        removed = [run for name, run in old.items() if name not in new]
+        return {
+            "runs_added": len(added),
+            "runs_removed": len(removed),
+            "files_added": sum(run.files for run in added),
+            "bytes_added": sum(run.size_bytes for run in added),
+            "bytes_removed": sum(run.size_bytes for run in removed),
+        }
+
     def run(self, name: str) -> RunRef:
         return next(run for run in self.runs if run.run == name)
 
@@ -241,6 +255,14 @@ class IndexLogEntry:
         """True if a query may use this content: not while creating or restoring, not when deleted or disabled; yes
         while refreshing (the stable copy)."""
         return self.stable is State.ACTIVE and self.enabled
+
+    def mark(self, previous: IndexLogEntry | None) -> UnderWay | None:
+        """Return the operation that began or ended with this entry, which follows on another one."""
+        now = {mark.nonce for mark in self.under_way}
+        began = next((mark for mark in self.under_way if mark.began == self.id), None)
+        ended = [mark for mark in previous.under_way if mark.nonce not in now] if previous is not None else []
+        own = [mark for mark in ended if self.nonce.startswith(mark.nonce)]
+        return began or next(iter(own or ended), None)
 
     def following(self, *, nonce: str, timestamp_ms: int, written_by: str) -> IndexLogEntry:
         """The next number with the same content."""

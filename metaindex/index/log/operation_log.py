@@ -33,6 +33,7 @@ from metaindex.core import (
     StorageUnavailableError,
     dataclass,
 )
+from metaindex.index.store.layout import run_named
 from metaindex.storage import Storage, back_off
 
 from .codec import check_readable, decode, encode
@@ -295,6 +296,13 @@ class OperationLog:
             self.storage.put_if_absent(tombstone_path(stone.lowest), data)
         except ObjectExistsError:
             return
+
+    def stored_bytes(self, entry: IndexLogEntry) -> tuple[int, int]:
+        """Return the bytes of all objects of the index, and of those of runs that the entry does not name and no
+        operation under way writes. One listing."""
+        used = {run.run for run in entry.content.runs} | {run for mark in entry.under_way for run in mark.runs}
+        sizes = [(run_named(info.path), info.size_bytes) for info in self.storage.list("")]
+        return sum(size for _, size in sizes), sum(size for run, size in sizes if run and run not in used)
 
     def newest_readable(self) -> IndexLogEntry | None:
         """Return the newest entry that can be read: the latest, unless that is damaged."""

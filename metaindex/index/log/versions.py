@@ -22,6 +22,7 @@ from metaindex.formats import Schema, Version
 
 from .entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
 from .record_codec import BITS, Segment, decode_bits, decode_segment
+from .schema_codec import schema_from_json, schema_to_json
 
 logger = logging.getLogger("metaindex")
 
@@ -54,6 +55,20 @@ class Recorded:
     record: VersionRecord
     schema: Schema
     live: LiveFiles
+
+    def other_columns(self, own: Schema) -> str:
+        """Describe how the recorded columns differ from the table's; empty if they do not."""
+        own = schema_from_json(schema_to_json(own))  # as it would have been recorded
+        known = {own_field.name: own_field for own_field in own}
+        for column in self.schema:
+            if column.name not in known:
+                return f"a column {column.name!r}, which the table has not"
+            if column != known[column.name]:
+                type_ = known[column.name].type
+                told = type_ if type_ != column.type else f"another {type_}"
+                return f"column {column.name!r} as {column.type}, which in the table is {told}"
+        missing = known.keys() - {column_.name for column_ in self.schema}
+        return f"no column {min(missing)!r}, which the table has" if missing else ""
 
 
 class Versions:

@@ -1,85 +1,29 @@
-"""Location of an index: beside its table, outside of its data.
-
-Delta, Iceberg   <table>/_metaindex/<index>/           engines, VACUUM and orphan removal pass over folders that start
-                                                       with "_"
-plain folders    <parent>/_metaindex/<folder>/<index>/ because an overwrite of the folder empties it
-several roots    <parent>/_metaindex/<base>-<hash of the patterns>/<index>/, where <parent>/<base> is the deepest folder
-                 above all roots, or basePath
-elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a location is configured
-
-The indexes of a namespace lie in `_namespaces/<namespace>/` of that folder: whoever does not name it does not see them.
-"""
+"""The objects of a run inside an index folder: names of runs, folders of their parts, and what the manifest states of a
+part."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import secrets
 
-import xxhash
+from metaindex.core import DamagedIndexError, dataclass
 
-from metaindex.core import ArgumentError, DamagedIndexError, IndexNotFoundError, dataclass
-from metaindex.formats import above, name_of
-from metaindex.storage import Storage, is_remote, own_folder
-
-FOLDER = "_metaindex"
-NAMESPACES = "_namespaces"
-_NAMESPACED = re.compile(rf"/{NAMESPACES}(/[^/]+)?\Z")
 _RUN = "run="
+_RUN_NAME = re.compile(r"r[0-9a-f]{16}\Z")
 INTEGERS = "_int"
 """Behind the folder's name of keys that are integers: the parts of a folder have one schema, so that engines can read
 all of them as one table."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
+
+def new_run_id() -> str:
+    """A run's name: random, so that no two writers share a folder. It begins with a letter that no number has, as
+    engines guess the type of what folders are called (`12e4` is one)."""
+    return f"r{secrets.token_hex(8)}"
 
 
-def check_name(name: str) -> None:
-    """ArgumentError unless the name is safe as a folder's name on every store."""
-    if not isinstance(name, str) or not _NAME.match(name):
-        raise ArgumentError(
-            "an index name has 1 to 128 of the characters A-Z a-z 0-9 _ . - and starts with a letter or digit;"
-            f" {name!r} does not; choose another"
-        )
-
-
-def check_asked(name: str) -> None:
-    """IndexNotFoundError for a name that could never be an index's."""
-    try:
-        check_name(name)
-    except ArgumentError as error:
-        raise IndexNotFoundError(f"{error}") from error
-
-
-def indexes_folder(table_root: str, beside: bool, location: str | None = None, patterns: Sequence[str] = ()) -> str:
-    """The folder that holds all indexes of a table: absolute path or URI. `beside`: it lies beside the table, not
-    inside; `patterns`: of plain files with several roots."""
-    root = table_root.rstrip("/")
-    last = name_of(root, patterns)
-    if location is not None:
-        return f"{location.rstrip('/')}/{last}-{xxhash.xxh64_hexdigest(root.encode())}"
-    if beside:
-        return f"{above(root)}/{FOLDER}/{last}"
-    return f"{root}/{FOLDER}"
-
-
-def namespace_folder(folder: str, namespace: str | None) -> str:
-    """The folder of the indexes of a namespace (None: the common one), below that of the table's indexes. ArgumentError
-    for a name that no folder may have."""
-    if namespace is None:
-        return folder
-    check_name(namespace)
-    return f"{folder}/{NAMESPACES}/{namespace}"
-
-
-def list_namespaces(folder: str, options: dict[str, str] | None = None) -> list[str]:
-    """Names of the namespaces that have, or had, indexes of the table. One call."""
-    return list_names(f"{folder}/{NAMESPACES}", options)
-
-
-def list_names(folder: str, options: dict[str, str] | None = None) -> list[str]:
-    """Names that may be indexes: the folders there whose name an index may have. One call; each has an operation log or
-    is ignored."""
-    storage = own_folder(folder, _home(folder), options=_for(folder, options))
-    return [name for name in storage.folders("") if _NAME.match(name)]
+def is_run(name: str) -> bool:
+    """Return whether `new_run_id` could have made the name."""
+    return _RUN_NAME.match(name) is not None
 
 
 def run_folder(kind: str, run: str) -> str:
@@ -93,25 +37,17 @@ def run_of(kind: str, path: str) -> str:
     return path.removeprefix(f"{kind}/").partition("/")[0].removeprefix(_RUN)
 
 
+def run_named(path: str) -> str:
+    """Return the run that a part or manifest belongs to; empty for an object that is no single run's."""
+    folder, _, below = path.partition("/")
+    run = below.removesuffix(".json")
+    if path != manifest_path(run):
+        run = "" if folder.startswith("_") or "/" not in below else run_of(folder, path)
+    return run if is_run(run) else ""
+
+
 def manifest_path(run: str) -> str:
     return f"_manifests/{run}.json"
-
-
-def index_storage(folder: str, name: str, options: dict[str, str] | None = None, table: str = "") -> Storage:
-    """The storage rooted at the index's folder. `table`: the root of the table, whose permissions are those of its
-    indexes. IndexNotFoundError for a name that could never be an index's."""
-    check_asked(name)
-    return own_folder(f"{folder}/{name}", _home(folder), table, _for(folder, options))
-
-
-def _home(folder: str) -> str:
-    """The folder of all indexes of the table, from that of a namespace."""
-    return _NAMESPACED.sub("", folder)
-
-
-def _for(folder: str, options: dict[str, str] | None) -> dict[str, str] | None:
-    """Return the table's storage options, if the indexes are on a store and not on a local disk."""
-    return options if is_remote(folder) else None
 
 
 @dataclass(frozen=True, slots=True)

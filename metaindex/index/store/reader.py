@@ -36,12 +36,12 @@ from metaindex.core import (
 )
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
-from metaindex.storage import Storage
+from metaindex.storage import ObjectInfo, Storage
 
 from .cache import Decoded
 from .cache import StoreCache as StoreCache
 from .footer import Footer, span_of
-from .layout import PartInfo, manifest_path
+from .layout import PartInfo, manifest_path, run_folder
 from .manifest import MAX_BYTES as MAX_MANIFEST
 from .manifest import parts_from_manifest
 
@@ -85,6 +85,10 @@ class RunReader:
     def paths(self) -> frozenset[str]:
         """The objects that are the run: its manifest and its parts."""
         return frozenset({manifest_path(self.run.run), *(part.path for part in self._manifest())})
+
+    def listed(self, kind: str) -> dict[str, ObjectInfo]:
+        """Return what lies in the folder of a metadata partition, by path. One listing."""
+        return {info.path: info for info in self._storage.list(run_folder(kind, self.run.run))}
 
     def kinds(self) -> frozenset[str]:
         """The metadata partitions that the run has parts of."""

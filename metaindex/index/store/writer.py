@@ -7,8 +7,6 @@ never data.
 
 from __future__ import annotations
 
-import re
-import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +26,6 @@ from metaindex.index.store.manifest import manifest_bytes as manifest_bytes
 from metaindex.index.store.rows import COLUMNS, FILE_IDS, PART_ROWS, PARTITIONS, ROW_GROUP_ROWS, Columns
 from metaindex.storage import Storage
 
-_RUN = re.compile(r"r[0-9a-f]{16}\Z")
 SUFFIX = ".mix"
 """Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for
 table data."""
@@ -94,17 +91,6 @@ class RunSink:
 
     def _path(self, folder: str, number: int) -> str:
         return f"{run_folder(folder, self.run)}/part-{number:05d}{SUFFIX}"
-
-
-def new_run_id() -> str:
-    """A run's name: random, so that no two writers share a folder. It begins with a letter that no number has, as
-    engines guess the type of what folders are called (`12e4` is one)."""
-    return f"r{secrets.token_hex(8)}"
-
-
-def is_run(name: str) -> bool:
-    """Return whether `new_run_id` could have made the name."""
-    return _RUN.match(name) is not None
 
 
 def write_part(storage: Storage, path: str, kind: str, table: pa.Table, columns: Columns = COLUMNS) -> PartInfo:

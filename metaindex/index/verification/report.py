@@ -114,6 +114,11 @@ class Verification(Shown):
     def found(self, findings: Iterable[Finding]) -> None:
         self.findings.extend(findings)
 
+    def matched(self, path: str, predicate: object, rows: int) -> None:
+        """Note a data file that is proved out for a predicate although rows of it match."""
+        said = f"it is proved out for {predicate}, and {rows:,} of its rows match"
+        self.findings.append(Finding("dropped", said, file=path))
+
     def skipped(self, why: str, count: int = 1) -> None:
         self.unchecked[why] = self.unchecked.get(why, 0) + count
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from metaindex.core import ConcurrentWriteError, MetaIndexError, said_by_spark
 from metaindex.formats import Version
-from metaindex.index import IndexLogEntry, OpenIndex, State, StoreCache, kind_from_spec
-from metaindex.query import Handle, check, why
+from metaindex.index import IndexFolder, IndexLogEntry, OpenIndex, State, kind_from_spec, why_not_read
+from metaindex.query import Handle
 from metaindex.table import Table, handle_of, refresh
 
 if TYPE_CHECKING:
@@ -115,18 +115,18 @@ def unusable(table: Table, name: str, entry: IndexLogEntry) -> str:
     """Why queries leave out an index that has recorded the table's version, as far as its entry and the manifests of
     its runs tell; empty where these are sound. No refresh would find it, as there is nothing to refresh."""
     try:
-        check(entry)
-        index = OpenIndex.of(name, entry, handle_of(table).log(name).storage, StoreCache())
+        IndexFolder.check(entry)
+        index = OpenIndex.of(name, entry, handle_of(table).log(name).storage)
         for run in index.entry.content.runs:
             index.reader(run).kinds()
     except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are kept
-        return f"no query uses it: {why(error)}"
+        return f"no query uses it: {why_not_read(error)}"
     return ""
 
 
 def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:
     """Return whether the index has recorded the version, and covers its files (a quick refresh only names them)."""
-    recorded = OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()).versions.find(version)
+    recorded = OpenIndex(name, entry, handle_of(table).log(name).storage).versions.find(version)
     return recorded is not None and not recorded.record.unknown
 
 

@@ -22,12 +22,11 @@ from metaindex.core import (
     percent,
 )
 from metaindex.formats import At, Snapshot, format_named
-from metaindex.index import FileIdentities, OpenIndex, State, Target
+from metaindex.index import FileIdentities, OpenIndex, Staleness, State, Target
 from metaindex.query import BoundsOf, human_bytes, place_of
 from metaindex.table import (
     IndexInfo,
     NextStep,
-    Staleness,
     Table,
     command,
     handle_of,
@@ -36,7 +35,6 @@ from metaindex.table import (
     opened_with,
     readable_with,
     replacing,
-    staleness,
 )
 
 from .facts import LakeIndex, LakeLayout, LakeTable
@@ -187,7 +185,7 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
 
     def behind(index: OpenIndex) -> Staleness:
         many[index.name], unread[index.name] = unread_files(index, snapshot, identities)
-        return staleness(index, target)
+        return Staleness.of(index, target)
 
     told = (index_info(name, handle.log(name), snapshot.version, behind, options) for name in handle.indexes().names())
     infos = tuple(info for info in told if info.state != State.DOESNOTEXIST.value)

@@ -10,10 +10,10 @@ from typing import Final
 from metaindex.advisor import computed_savings
 from metaindex.core import DamagedIndexError, EmptyFilesError, MetaIndexError, NotATableError, first_line
 from metaindex.formats import At, Version
-from metaindex.index import IndexLogEntry, OpenIndex, StoreCache, Target
+from metaindex.index import IndexLogEntry, OpenIndex, Staleness, Target
 from metaindex.ops.hooks.keep import IndexKey, in_namespaces, living_or_why, stands_at, unusable
 from metaindex.query import logged, place_of
-from metaindex.table import Table, handle_of, staleness
+from metaindex.table import Table, handle_of
 
 from .asking import LakePlace
 
@@ -126,8 +126,8 @@ def _asked(
 
 def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, version: Version) -> UpkeepNeed:
     handle = handle_of(table)
-    index = OpenIndex.of(name, entry, handle.log(name).storage, StoreCache())
-    late = staleness(index, Target(handle.table_format, handle.ref, At.of(version), version))
+    index = OpenIndex.of(name, entry, handle.log(name).storage)
+    late = Staleness.of(index, Target(handle.table_format, handle.ref, At.of(version), version))
     newest = index.versions.newest()
     size = newest.size_bytes if newest is not None else 0
     stored = sum(run.size_bytes for run in entry.content.runs)

@@ -13,7 +13,7 @@ import xxhash
 
 from metaindex.advisor import Reported, check_page, write_page
 from metaindex.core import ArgumentError, MetaIndexError, first_line, link_to
-from metaindex.index import FOLDER
+from metaindex.index import IndexFolder
 from metaindex.storage import is_remote, parent_of
 
 from .answer import Lake
@@ -45,7 +45,7 @@ def lake_report(lake: Lake, path: object, reports: object, overwrite: bool, prog
 def _forbidden(lake: Lake) -> list[str]:
     """Folders of tables and of their indexes, as far as they are here."""
     here = [table.path for table in lake.tables if table.path.startswith("/") and not is_remote(table.path)]
-    return list(dict.fromkeys([*here, *(f"{parent_of(path)}/{FOLDER}" for path in here)]))
+    return list(dict.fromkeys([*here, *(f"{parent_of(path)}/{IndexFolder.NAME}" for path in here)]))
 
 
 def _folder(reports: object, page: Path, forbidden: list[str]) -> Path:

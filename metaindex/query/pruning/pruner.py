@@ -22,7 +22,7 @@ from dataclasses import replace
 from metaindex.core import MetaIndexError, counted, first_line, record_index_left_out
 from metaindex.expressions import Opaque, leaves
 from metaindex.formats import Snapshot, Version
-from metaindex.index import FULL_REFRESH, OpenIndex
+from metaindex.index import OpenIndex
 
 from .over_snapshot import over_snapshot
 from .question import NeedsSnapshot, TableQuestion
@@ -121,7 +121,7 @@ class Pruner:
         for index in list(self._indexes):
             if index.name not in recorded and (why := index.of_another_table(table_uuid)):
                 self._indexes.remove(index)
-                self._refused.append(IndexReport(index.name, False, f"{why}; {FULL_REFRESH}", left_out=True))
+                self._refused.append(IndexReport(index.name, False, f"{why}; {OpenIndex.FULL_REFRESH}", left_out=True))
         return replace(version, table_uuid=table_uuid)
 
     def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:

@@ -11,11 +11,9 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
 from metaindex.core import record_index_left_out
-from metaindex.formats import FileTable, Schema, Snapshot
-from metaindex.index import FULL_REFRESH, IndexLogEntry, OpenIndex, schema_from_json, schema_to_json
+from metaindex.formats import FileTable, Snapshot
+from metaindex.index import IndexLogEntry, OpenIndex
 
 from .result import IndexReport
 
@@ -47,12 +45,12 @@ class QuarantinedIndexes:
             recorded = index.versions.find(snapshot.version)
             if recorded is None:
                 continue
-            what = _other_columns(recorded.schema, snapshot.schema) or strange
+            what = recorded.other_columns(snapshot.schema) or strange
             if what:
                 any_found = True
                 reason = (
                     f"an index records a version as the table has it; of version {snapshot.version} it recorded {what};"
-                    f" {FULL_REFRESH}"
+                    f" {OpenIndex.FULL_REFRESH}"
                 )
                 logger.warning("index %r is not used any more: %s", index.name, reason)
                 record_index_left_out(index.storage.root)
@@ -62,24 +60,6 @@ class QuarantinedIndexes:
     def _suspected(self, index: OpenIndex) -> bool:
         held = self._held.get(index.name)
         return held is not None and (held[0] is index.entry or held[0] == index.entry)
-
-
-def _other_columns(recorded: Schema, own: Schema) -> str:
-    """Describe how the recorded columns differ from the table's; empty if they do not."""
-    own = schema_from_json(schema_to_json(own))  # as an index would have recorded it
-    known = {own_field.name: own_field for own_field in own}
-    for column in recorded:
-        if column.name not in known:
-            return f"a column {column.name!r}, which the table has not"
-        if column != known[column.name]:
-            told = _told(known[column.name].type, column.type)
-            return f"column {column.name!r} as {column.type}, which in the table is {told}"
-    missing = known.keys() - {column_.name for column_ in recorded}
-    return f"no column {min(missing)!r}, which the table has" if missing else ""
-
-
-def _told(own: pa.DataType, recorded: pa.DataType) -> str:
-    return str(own) if own != recorded else f"another {own}"
 
 
 def _strange_file(kept: FileTable, snapshot: Snapshot) -> str:

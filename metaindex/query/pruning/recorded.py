@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Mask, Vector, dataclass
@@ -15,9 +16,7 @@ from metaindex.expressions import ColumnRef, CompositeStatistics, PruningStatist
 from metaindex.formats import FileTable, Version, format_named
 from metaindex.index import (
     FACT_ROWS,
-    LiveFiles,
     OpenIndex,
-    Ordinals,
     Recorded,
     RunRef,
     covered_columns,
@@ -29,6 +28,8 @@ from .question import NeedsSnapshot, TableQuestion
 from .run_coverage import BoundPredicate, RunCoverage, known_runs, lacking
 from .sources import FileSource, JoinedSources, Portion, RunSource
 from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, may_match_any, surely, walk
+
+Ordinals = npt.NDArray[np.int64]
 
 FEW_FILES = 16
 _ONE_OF = 1_000
@@ -47,7 +48,7 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
     asked = BoundPredicate.of(question.bound(recorded.schema), recorded.schema, indexes)
     with guard(primary):
         runs = [run for run in primary.entry.content.runs if run.run in recorded.live.dead]
-        segments = [RunSegment(primary, run, recorded.live, RunCoverage.of(primary, run, asked), asked) for run in runs]
+        segments = [RunSegment(primary, run, recorded, RunCoverage.of(primary, run, asked), asked) for run in runs]
     others = []
     for index in indexes:
         if index is not primary:
@@ -163,11 +164,11 @@ class RunSegment:
     """The files of one run of the primary index, as the list to walk over."""
 
     def __init__(
-        self, index: OpenIndex, run: RunRef, live: LiveFiles, known: RunCoverage, asked: BoundPredicate
+        self, index: OpenIndex, run: RunRef, recorded: Recorded, known: RunCoverage, asked: BoundPredicate
     ) -> None:
         self.index, self.run, self.known, self.asked = index, run, known, asked
-        self.live = live.mask(run)
-        self._deletes = live.with_deletes(run)
+        self.live = recorded.live.mask(run)
+        self._deletes = recorded.live.with_deletes(run)
 
     def narrowed(self) -> RunSource:
         """Partitions first (RFC-27): a source that looks only into those that may match.

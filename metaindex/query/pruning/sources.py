@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from metaindex.core import Mask, dataclass
 from metaindex.expressions import (
@@ -26,10 +27,12 @@ from metaindex.expressions import (
     pieces,
 )
 from metaindex.formats import Snapshot
-from metaindex.index import FACT_ROWS, OpenIndex, Ordinals, RunRef, columns_of
+from metaindex.index import FACT_ROWS, OpenIndex, RunRef, columns_of
 
 from .key_source import KeySource, KindSource
 from .run_coverage import RunCoverage
+
+Ordinals = npt.NDArray[np.int64]
 
 logger = logging.getLogger("metaindex")
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metaindex.core import MetaIndexError, QueryLog, first_line, listening, record_query
-from metaindex.index import namespace_folder
 from metaindex.query.handle import Handle
 
 if TYPE_CHECKING:
@@ -38,10 +37,8 @@ def place_of(handle: Handle) -> LogPlace:
     """Return the place of the query log: beside the indexes of the table, and of its namespace."""
     from .files import LogPlace
 
-    root = handle.root(None)
-    home = handle.indexes_folder(root)
-    folder = namespace_folder(home, handle.config.namespace)
-    return LogPlace(folder, home, root, tuple(sorted(handle.storage_options.items())))
+    indexes = handle.indexes()
+    return LogPlace(indexes.path, indexes.home, indexes.table, tuple(sorted(handle.storage_options.items())))
 
 
 class Noting:

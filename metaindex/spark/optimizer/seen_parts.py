@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from metaindex.index import OpenIndex, RunRef, StoredPart, run_folder
+from metaindex.index import OpenIndex, RunRef, StoredPart
 from metaindex.storage import ObjectInfo
 
 SEEN_SECONDS = 10.0
@@ -45,7 +45,7 @@ def check(
     if seen is not None and time.monotonic() < seen.until and all(part.path in seen.right for part in wanted):
         return
     reader = index.reader(run)
-    listed = {info.path: info for info in index.storage.list(run_folder(partition, run.run))}
+    listed = reader.listed(partition)
     for part in every:
         object_ = listed.get(part.path)
         if object_ is None:

@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Mask, Vector
 from metaindex.formats import FileTable, Resolved, Schema, Snapshot, Version
-from metaindex.index import CoveredKey, FileIdentities, OpenIndex, Ordinals, RunRef, served_keys, served_rows
+from metaindex.index import CoveredKey, FileIdentities, OpenIndex, RunRef, served_keys, served_rows
 from metaindex.query import unkeyed_files
+
+Ordinals = npt.NDArray[np.int64]
 
 MOST_DELETED = 1_000_000
 """Deleted rows that are left out one by one; and files whose deletes are read for it. Beyond, files with deletes are

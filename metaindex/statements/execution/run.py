@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from metaindex.advisor import recommend
 from metaindex.core import ArgumentError, IndexNotFoundError, MetaIndexError, Tabular
 from metaindex.formats import spelled
-from metaindex.index import Kind, State, check_name, create_text, kind_from_spec
+from metaindex.index import IndexFolder, Kind, State, create_text, kind_from_spec
 from metaindex.statements.grammar.tree import (
     CandidateIndex,
     ChangeIndex,
@@ -115,7 +115,7 @@ def _in_its_words(statement: RefreshIndex | ChangeIndex, tables: NamedTables) ->
     try:
         return _change(statement, tables)
     except IndexNotFoundError as error:
-        check_name(statement.name)
+        IndexFolder.check_name(statement.name)
         verb = "refresh" if isinstance(statement, RefreshIndex) else statement.verb
         fact = f"{verb} needs an index; there is none named {statement.name!r}"
         raise handle_of(tables.open(statement.table)).indexes().missing(fact, statement.name) from error

@@ -25,7 +25,7 @@ from metaindex.core import (
     moment,
     named,
 )
-from metaindex.index import Content, IndexLogEntry, OperationLog, UnderWay
+from metaindex.index import IndexLogEntry, OperationLog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -213,10 +213,10 @@ def _read(log: OperationLog, number: int) -> IndexLogEntry | str:
 
 
 def _told(entry: IndexLogEntry, previous: IndexLogEntry | None, created_ms: int) -> HistoryEntry:
-    mark = _mark(entry, previous)
+    mark = entry.mark(previous)
     changed: dict[str, int | str | None] = {}
     if previous is not None or entry.id == 1:
-        changed = _changes(previous.content if previous is not None else Content(), entry.content)
+        changed |= entry.content.runs_since(previous.content if previous is not None else None)
         newest = entry.content.versions[-1] if entry.content.versions else None
         known = {r.version for r in previous.content.versions} if previous is not None else set()
         if newest is not None and newest.version not in known:
@@ -237,25 +237,3 @@ def _told(entry: IndexLogEntry, previous: IndexLogEntry | None, created_ms: int)
         duration_ms=max(entry.timestamp_ms - mark.since_ms, 0) if mark is not None and not began else None,
         **changed,  # type: ignore[arg-type]
     )
-
-
-def _mark(entry: IndexLogEntry, previous: IndexLogEntry | None) -> UnderWay | None:
-    """The operation that began or ended with the entry."""
-    now = {mark.nonce for mark in entry.under_way}
-    began = next((mark for mark in entry.under_way if mark.began == entry.id), None)
-    ended = [mark for mark in previous.under_way if mark.nonce not in now] if previous is not None else []
-    own = [mark for mark in ended if entry.nonce.startswith(mark.nonce)]
-    return began or next(iter(own or ended), None)
-
-
-def _changes(before: Content, now: Content) -> dict[str, int | str | None]:
-    old, new = {run.run: run for run in before.runs}, {run.run: run for run in now.runs}
-    added = [run for name, run in new.items() if name not in old]
-    removed = [run for name, run in old.items() if name not in new]
-    return {
-        "runs_added": len(added),
-        "runs_removed": len(removed),
-        "files_added": sum(run.files for run in added),
-        "bytes_added": sum(run.size_bytes for run in added),
-        "bytes_removed": sum(run.size_bytes for run in removed),
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,24 +11,20 @@ from metaindex.core import DamagedIndexError, MetaIndexError
 from metaindex.formats import ReadOptions, Version
 from metaindex.index import (
     CoveredKey,
+    IndexFolder,
     IndexLogEntry,
     OpenIndex,
     OperationLog,
     State,
-    StoreCache,
     asked,
-    is_run,
-    manifest_path,
-    run_of,
     stored_kind,
+    why_not_read,
 )
-from metaindex.query import check, not_looked_at, why
-from metaindex.storage import ObjectInfo
 
 from .info import IndexInfo
 
 if TYPE_CHECKING:
-    from .staleness import Staleness
+    from metaindex.index import Staleness
 
 
 def index_info(
@@ -55,8 +51,8 @@ def index_info(
         with_, without = built.apart(options if opened is None else opened)
         return replace(told, built_with=with_, built_without=without)
     except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
-        state = "UNREADABLE" if not_looked_at(error) else "DAMAGED"
-        return IndexInfo(name, state, location=where, problem=why(error))
+        state = "UNREADABLE" if IndexFolder.not_looked_at(error) else "DAMAGED"
+        return IndexInfo(name, state, location=where, problem=why_not_read(error))
 
 
 def _told(
@@ -68,7 +64,7 @@ def _told(
     other_options: tuple[str, ...],
 ) -> IndexInfo:
     where, content = log.storage.uri(""), entry.content
-    index = OpenIndex.of(name, entry, log.storage, StoreCache())
+    index = OpenIndex.of(name, entry, log.storage)
     recorded = index.versions
     problem = "; ".join(index.left_out)
     try:
@@ -77,16 +73,15 @@ def _told(
         versions, problem = tuple(record.version.id for record in content.versions), str(error)
     late = stored = old = None
     try:
-        check(entry)
+        IndexFolder.check(entry)
     except Exception as error:  # noqa: BLE001 - it is told why no query uses it
-        problem, behind = why(error), None
+        problem, behind = why_not_read(error), None
     if behind is not None:
         try:
             late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
-            lying = list(log.storage.list(""))
-            stored, old = sum(info.size_bytes for info in lying), _of_old_runs(lying, entry)
+            stored, old = log.stored_bytes(entry)
         except Exception as error:  # noqa: BLE001 - the entry itself can be told of
-            problem = why(error)
+            problem = why_not_read(error)
     columns = {column.name: None for run in content.runs for column in run.columns}
     newest = recorded.newest()
     return IndexInfo(
@@ -118,22 +113,6 @@ def _told(
         problem=problem,
         other_options=other_options,
     )
-
-
-def _of_old_runs(lying: Iterable[ObjectInfo], entry: IndexLogEntry) -> int:
-    """Bytes of runs that the entry does not name and no operation under way writes."""
-    used = {run.run for run in entry.content.runs} | {run for mark in entry.under_way for run in mark.runs}
-    runs = ((_run_named(info.path), info.size_bytes) for info in lying)
-    return sum(size_bytes for run, size_bytes in runs if is_run(run) and run not in used)
-
-
-def _run_named(path: str) -> str:
-    """Return the run that a part or manifest belongs to; empty for an object that is no single run's."""
-    folder, _, below = path.partition("/")
-    run = below.removesuffix(".json")
-    if path == manifest_path(run):
-        return run
-    return "" if folder.startswith("_") or "/" not in below else run_of(folder, path)
 
 
 def _said(key: CoveredKey) -> str:

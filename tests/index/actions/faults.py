@@ -13,9 +13,9 @@ import pyarrow as pa
 
 import metaindex as mi
 from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.index import IndexFolder
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.store.cache import StoreCache
-from metaindex.query.pruning.folder import IndexFolder
 from metaindex.storage import ObjectInfo, Storage
 from metaindex.table import Table, handle_of
 

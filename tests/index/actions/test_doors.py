@@ -25,7 +25,7 @@ from metaindex.index.log.entry import IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import heartbeat_path
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation, State
-from metaindex.index.store.writer import is_run, new_run_id
+from metaindex.index.store.layout import is_run, new_run_id
 from metaindex.storage.own import OwnFolder, temporary_name
 from metaindex.table import handle_of
 from tests.tables import parquet_lake

@@ -34,8 +34,8 @@ from metaindex.index.kinds.kind import KeyKind, PlannedKey, WholeKind
 from metaindex.index.kinds.values.lists import ValueList
 from metaindex.index.kinds.values.spec import Values
 from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.store.layout import PartInfo, new_run_id
+from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 from tests.index.build.lake import fields_of, request_for, request_of_table, write
 from tests.index.build.scenarios import SCENARIOS

@@ -157,7 +157,7 @@ def test_a_recorded_schema_that_lacks_a_column_is_not_the_last_word(lake: Lake) 
     path = newest(log_of(lake))
     value = said(path)
     from metaindex.formats import Field, Schema
-    from metaindex.index import schema_to_json
+    from metaindex.index.log.schema_codec import schema_to_json
 
     value["content"]["schemas"] = [schema_to_json(Schema((Field("other", pa.int64()),)))]
     path.write_bytes(seal(value, None))

@@ -19,10 +19,10 @@ from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill
 from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.log.sealed import digest as sha256
 from metaindex.index.store.cache import StoreCache
-from metaindex.index.store.layout import PartInfo, manifest_path
+from metaindex.index.store.layout import PartInfo, manifest_path, new_run_id
 from metaindex.index.store.manifest import manifest_bytes
 from metaindex.index.store.reader import ReadCount, RunReader
-from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.store.writer import RunSink
 from metaindex.storage import Storage, storage_for
 
 KEY = 42

@@ -19,8 +19,9 @@ from metaindex.index.kinds.bloom.merge import merge_filters
 from metaindex.index.kinds.bloom.reader import StoredFilters
 from metaindex.index.kinds.bloom.sizing import blocks_for
 from metaindex.index.kinds.bloom.stored import whole_filters
+from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.reader import ReadCount
-from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.store.writer import RunSink
 from metaindex.storage import storage_for
 from tests.index.kinds.bloom.filters import KEY, Run, hashes_of, integers, sealed, specified, write, write_in_shares
 

@@ -1,13 +1,27 @@
-"""The indexes beside a table: which there are, and which of them a query may use, with the reason for each that it may
-not."""
+"""The indexes beside a table: where they lie, which there are, and which of them a query may use, with the reason for
+each that it may not.
+
+Delta, Iceberg   <table>/_metaindex/<index>/           engines, VACUUM and orphan removal pass over folders that start
+                                                       with "_"
+plain folders    <parent>/_metaindex/<folder>/<index>/ because an overwrite of the folder empties it
+several roots    <parent>/_metaindex/<base>-<hash of the patterns>/<index>/, where <parent>/<base> is the deepest folder
+                 above all roots, or basePath
+elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a location is configured
+
+The indexes of a namespace lie in `_namespaces/<namespace>/` of that folder: whoever does not name it does not see them.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import ClassVar
+
+import xxhash
 
 from metaindex.core import (
+    ArgumentError,
     DamagedIndexError,
     IndexExistsError,
     IndexNotFoundError,
@@ -16,65 +30,100 @@ from metaindex.core import (
     StorageUnavailableError,
     record_index_left_out,
 )
-from metaindex.formats import ReadOptions, TableRef
-from metaindex.index import (
-    CURE,
-    IndexLogEntry,
-    OpenIndex,
-    OperationLog,
-    State,
-    StoreCache,
-    check_asked,
-    index_storage,
-    kind_from_spec,
-    list_names,
-    one_line,
-)
-from metaindex.storage import is_remote
+from metaindex.formats import ReadOptions, TableRef, above, name_of
+from metaindex.storage import is_remote, own_folder
 
-from .result import IndexReport
+from .kinds.registry import kind_from_spec
+from .log.entry import IndexLogEntry
+from .log.operation_log import OperationLog
+from .log.sealed import why_not_read
+from .log.states import State
+from .open_index import OpenIndex
+from .store.cache import StoreCache
 
 logger = logging.getLogger("metaindex")
+_NAMESPACES = "_namespaces"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 _AT_ONCE = 16
+_FILE_BYTES = 16
+"""Of a run, what each of its files takes at least: an id of so many bytes that do not compress."""
 
 
 class IndexFolder:
     """The folder of a table's indexes."""
 
+    NAME: ClassVar[str] = "_metaindex"
+
     def __init__(
         self,
-        folder: str,
+        home: str,
         table_format: str,
         storage_options: dict[str, str],
         cache: StoreCache,
         table: str = "",
         key: bytes | None = None,
+        namespace: str | None = None,
     ) -> None:
-        self._folder = folder
-        self._table = table  # its root
+        self.home = home
+        if namespace is not None:
+            self.check_name(namespace)
+        self.path = home if namespace is None else f"{home}/{_NAMESPACES}/{namespace}"
+        self.table = table  # its root
         self._format = table_format
-        self._options = storage_options
+        self._options = storage_options if is_remote(home) else None
         self._cache = cache
         self._key = key
         self._logs: dict[str, OperationLog] = {}
         self._opened: dict[str, tuple[OpenIndex, TableRef, IndexLogEntry]] = {}
         """By name, as they were opened last: for which table, and from which entry."""
 
+    @classmethod
+    def beside(cls, table_root: str, within: bool, location: str | None = None, patterns: Sequence[str] = ()) -> str:
+        """Return the folder that holds all indexes of a table: absolute path or URI. `within`: it lies inside the
+        table's, not beside it; `patterns`: of plain files with several roots."""
+        root = table_root.rstrip("/")
+        last = name_of(root, patterns)
+        if location is not None:
+            return f"{location.rstrip('/')}/{last}-{xxhash.xxh64_hexdigest(root.encode())}"
+        return f"{root}/{cls.NAME}" if within else f"{above(root)}/{cls.NAME}/{last}"
+
+    @staticmethod
+    def check_name(name: str) -> None:
+        """ArgumentError unless the name is safe as a folder's name on every store."""
+        if not isinstance(name, str) or not _NAME.match(name):
+            raise ArgumentError(
+                "an index name has 1 to 128 of the characters A-Z a-z 0-9 _ . - and starts with a letter or digit;"
+                f" {name!r} does not; choose another"
+            )
+
     def names(self) -> list[str]:
-        """Names that may be indexes, sorted."""
-        return list_names(self._folder, self._options)
+        """Names that may be indexes, sorted: the folders whose name an index may have. One call; each has an operation
+        log or is ignored."""
+        return self._names_in(self.path)
+
+    def namespaces(self) -> list[str]:
+        """Names of the namespaces that have, or had, indexes of the table. One call."""
+        return self._names_in(f"{self.home}/{_NAMESPACES}")
+
+    def _names_in(self, folder: str) -> list[str]:
+        storage = own_folder(folder, self.home, options=self._options)
+        return [name for name in storage.folders("") if _NAME.match(name)]
 
     def log(self, name: str) -> OperationLog:
-        """The operation log of an index, whether it exists or not."""
-        check_asked(name)
+        """The operation log of an index, whether it exists or not. IndexNotFoundError for a name that could never be an
+        index's."""
         if name not in self._logs:
-            storage = index_storage(self._folder, name, self._options, self._table)
+            try:
+                self.check_name(name)
+            except ArgumentError as error:
+                raise IndexNotFoundError(f"{error}") from error
+            storage = own_folder(f"{self.path}/{name}", self.home, self.table, self._options)
             self._logs[name] = OperationLog(storage, name, self._key)
         return self._logs[name]
 
     def appended_here(self) -> int:
         """Return how many entries this process has written to the indexes of the folder."""
-        return OperationLog.appended_here(self._folder)
+        return OperationLog.appended_here(self.path)
 
     def missing(self, said: str, name: str) -> IndexNotFoundError:
         """The error of an index that is not there: a folder without a log counts for none."""
@@ -118,31 +167,28 @@ class IndexFolder:
         """The latest entry of each index that has one that can be read."""
         return [entry for _, entry in self._latest(self.names()) if isinstance(entry, IndexLogEntry)]
 
-    def readable(self, ref: TableRef, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
-        """The indexes that a query of the table may use, and a report of each that it may not. Raises
+    def readable(self, ref: TableRef, only: Iterable[str] | None) -> tuple[list[OpenIndex], dict[str, str]]:
+        """The indexes that a query of the table may use, and by name why it may not use others. Raises
         IndexNotFoundError for a name in `only` that is no index; nothing else is raised."""
         wanted = set(only) if only is not None else None
         try:
             names = self.names()
         except MetaIndexError as error:
-            return [], [IndexReport("(all)", False, f"the indexes cannot be listed: {error}")]
+            return [], {"(all)": f"the indexes cannot be listed: {error}"}
         if wanted is not None and (missing := wanted - set(names)):
             there = ", ".join(name for name in names if self._is_there(name))
             raise IndexNotFoundError(
                 f"there is no index named {', '.join(sorted(missing))}; there are: {there or 'none'}"
             )
-        indexes, refused = [], []
+        indexes: list[OpenIndex] = []
+        refused: dict[str, str] = {}
         for name, entry in self._latest([name for name in names if wanted is None or name in wanted]):
             try:
                 if isinstance(entry, Exception):
                     raise entry
                 if entry is None or entry.stable is State.DOESNOTEXIST:
                     if wanted is not None:  # nobody's vacuum ends the query of another
-                        refused.append(
-                            IndexReport(
-                                name, False, "there is no index of this name now: it was vacuumed, or not created"
-                            )
-                        )
+                        refused[name] = "there is no index of this name now: it was vacuumed, or not created"
                     continue
                 before = self._opened.get(name)
                 same = before is not None and before[2] is entry and before[1] is ref  # it may be used, as before
@@ -150,12 +196,12 @@ class IndexFolder:
                 if reason is None:
                     indexes.append(self._open(name, entry, ref))
                 else:
-                    refused.append(IndexReport(name, False, reason))
+                    refused[name] = reason
             except Exception as error:  # noqa: BLE001 - whatever is wrong with an index, the table is read without it
-                reason = why(error)
+                reason = why_not_read(error)
                 logger.warning("index %r is not used: %s", name, reason)
                 record_index_left_out(self.log(name).storage.root)
-                refused.append(IndexReport(name, False, reason))
+                refused[name] = reason
         return indexes, refused
 
     def _open(self, name: str, entry: IndexLogEntry, ref: TableRef) -> OpenIndex:
@@ -186,7 +232,7 @@ class IndexFolder:
             except Exception as error:  # noqa: BLE001 - the one guard of all that is decoded: see `readable`
                 return name, error
 
-        if len(names) < 2 or not is_remote(self._folder):
+        if len(names) < 2 or not is_remote(self.path):
             return [latest(name) for name in names]
         from concurrent.futures import ThreadPoolExecutor
 
@@ -200,45 +246,31 @@ class IndexFolder:
             return f"it is {entry.state.value}" + ("" if entry.enabled else ", disabled")
         if entry.table.format != self._format:
             return f"it was built for a {entry.table.format} table"
-        check(entry)
+        self.check(entry)
         built, asked = ReadOptions.of(entry.table.options), ReadOptions.of(ref.options)
         other = built.why_not(asked)
         return f"{other}; {built.cure(asked)}" if other else None
 
+    @staticmethod
+    def check(entry: IndexLogEntry) -> None:
+        """Raise if the entry's kinds cannot be understood, or a run counts more than its bytes can hold: reading it
+        takes memory by these numbers."""
+        for spec in entry.kinds:
+            kind_from_spec(spec)
+        for run in entry.content.runs:
+            most = run.size_bytes // _FILE_BYTES
+            counts = (run.files, run.partitions, run.uncovered_files, *(key.unkeyed_files for key in run.keys))
+            if run.files > most or max(counts) > max(run.files, 1):
+                raise DamagedIndexError(
+                    f"a run counts files that its bytes can hold; run {run.run!r} of {run.size_bytes:,} bytes counts"
+                    f" {max(counts):,}; refresh the index with mode='full'"
+                )
 
-_FILE_BYTES = 16
-"""Of a run, what each of its files takes at least: an id of so many bytes that do not compress."""
-
-
-def check(entry: IndexLogEntry) -> None:
-    """Raise if the entry's kinds cannot be understood, or a run counts more than its bytes can hold: reading it takes
-    memory by these numbers."""
-    for spec in entry.kinds:
-        kind_from_spec(spec)
-    for run in entry.content.runs:
-        most = run.size_bytes // _FILE_BYTES
-        counts = (run.files, run.partitions, run.uncovered_files, *(key.unkeyed_files for key in run.keys))
-        if run.files > most or max(counts) > max(run.files, 1):
-            raise DamagedIndexError(
-                f"a run counts files that its bytes can hold; run {run.run!r} of {run.size_bytes:,} bytes counts"
-                f" {max(counts):,}; refresh the index with mode='full'"
-            )
-
-
-def why(error: Exception) -> str:
-    """Why an index is left out, in one line. What is no error of ours was raised by something that is stored."""
-    return str(error) if isinstance(error, MetaIndexError) else f"it cannot be understood ({one_line(error)}); {CURE}"
-
-
-def not_looked_at(error: BaseException | None) -> bool:
-    """Return whether a storage that did not answer, or denied access, caused the error: the index may be right."""
-    while error is not None:
-        if isinstance(error, StoragePermissionError | StorageUnavailableError):
-            return True
-        error = error.__cause__
-    return False
-
-
-ANEW: Final = "drop it and vacuum it"
-SAME_NAME: Final = "(by the same name: drop this one and vacuum it before)"
-"""The ways to build an index anew by its name; `running.cures` says them as statements are."""
+    @staticmethod
+    def not_looked_at(error: BaseException | None) -> bool:
+        """Return whether a storage that did not answer, or denied access, caused the error: the index may be right."""
+        while error is not None:
+            if isinstance(error, StoragePermissionError | StorageUnavailableError):
+                return True
+            error = error.__cause__
+        return False
