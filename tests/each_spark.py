@@ -125,7 +125,7 @@ class Seen:
 def name_of(release: SparkRelease) -> str:
     """The release, with its Scala where that is not PyPI's."""
     other = f"{release.name}, Scala {installed_scala(os.environ)}"
-    return other if other in PINS else release.name
+    return other if other in PINS["delta"] else release.name
 
 
 def versions(release: SparkRelease) -> dict[str, str]:

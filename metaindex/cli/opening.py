@@ -27,7 +27,7 @@ def open_from(
     args: argparse.Namespace, spark: Callable[[], SparkSession] | None = None, path: str | None = None
 ) -> Table:
     """The table that TABLE (or `path`) and its options name. Starts no JVM."""
-    from metaindex.formats import configured_catalog
+    from metaindex.formats import ConfiguredCatalog
     from metaindex.table import open_table
 
     options: dict[str, object] = {key: _WORDS.get(value.lower(), value) for key, value in args.option}
@@ -42,7 +42,7 @@ def open_from(
     return open_table(
         path or ([args.table, *args.root] if args.root else args.table),
         format=args.format,
-        catalog=None if args.catalog is None else configured_catalog(args.catalog),
+        catalog=None if args.catalog is None else ConfiguredCatalog(args.catalog).load(),
         storage_options=dict(args.storage_option),
         spark=spark,
         config=config,

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from .condition import at_moment as at_moment
     from .condition import bound as bound
     from .condition import predicate_of as predicate_of
-    from .delta.snapshot import DeltaDetails as DeltaDetails
-    from .delta.table import DeltaFormat as DeltaFormat
     from .diff import compare as compare
     from .drafts import check_folder as check_folder
     from .drafts import new_draft as new_draft
@@ -31,18 +29,12 @@ if TYPE_CHECKING:
     from .files.spelling import is_known as is_known
     from .files.spelling import meant as meant
     from .files.spelling import spelled as spelled
-    from .files.table import FilesFormat as FilesFormat
     from .format import At as At
     from .format import Format as Format
     from .format import Resolved as Resolved
     from .format import TableRef as TableRef
-    from .iceberg.configured import check_configured as check_configured
-    from .iceberg.configured import configured_catalog as configured_catalog
-    from .iceberg.configured import identifier_of as identifier_of
+    from .iceberg.configured import ConfiguredCatalog as ConfiguredCatalog
     from .iceberg.configured import said_name as said_name
-    from .iceberg.manifests import EQUALITY_DELETES as EQUALITY_DELETES
-    from .iceberg.snapshot import IcebergDetails as IcebergDetails
-    from .iceberg.table import IcebergFormat as IcebergFormat
     from .model import COLLATED as COLLATED
     from .model import FILE_SCHEMA as FILE_SCHEMA
     from .model import IDENTITY as IDENTITY
@@ -96,7 +88,6 @@ if TYPE_CHECKING:
     from .registry import catalog_options as catalog_options
     from .registry import format_named as format_named
     from .registry import open_ref as open_ref
-    from .tables_below import DEPTH as DEPTH
     from .tables_below import FoundTable as FoundTable
     from .tables_below import Walk as Walk
     from .text.reader import TextReader as TextReader
@@ -106,8 +97,6 @@ else:
         {
             "column_names": "alike",
             "condition": "OfSchema at_moment bound predicate_of",
-            "delta.snapshot": "DeltaDetails",
-            "delta.table": "DeltaFormat",
             "diff": "compare",
             "drafts": "check_folder new_draft",
             "files.beginnings": "beginning is_whole",
@@ -118,11 +107,7 @@ else:
             "files.read_options": "ReadOptions options_in_words said_once",
             "files.schema": "needs_header",
             "files.spelling": "READER is_known meant spelled",
-            "files.table": "FilesFormat",
-            "iceberg.configured": "check_configured configured_catalog identifier_of said_name",
-            "iceberg.manifests": "EQUALITY_DELETES",
-            "iceberg.snapshot": "IcebergDetails",
-            "iceberg.table": "IcebergFormat",
+            "iceberg.configured": "ConfiguredCatalog said_name",
             "model": (
                 "Base COLLATED Changes Deletes Diff EqualityDelete FILE_SCHEMA Field FileTable IDENTITY Leaf "
                 "Schema Snapshot SnapshotDetails Trust Version"
@@ -141,7 +126,7 @@ else:
             "parquet.trust": "AbsentLeaf Doubt Found",
             "format": "At Format Resolved TableRef",
             "registry": "catalog_options format_named open_ref",
-            "tables_below": "DEPTH FoundTable Walk",
+            "tables_below": "FoundTable Walk",
             "text.reader": "TextReader",
         },
     )

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 from metaindex.core import dataclass
 from metaindex.storage import Confines, Storage
@@ -46,6 +46,14 @@ class TableRef:
     history: Storage | None = None  # of plain files: the folder that keeps their listings; None: beside the table
     confines: Confines | None = None  # where its files may lie; None: anywhere in its store
 
+    def of_catalog(self) -> Any:
+        """Return pyiceberg's table, loaded anew; None where the table was opened by its path."""
+        from .iceberg.configured import identifier_of
+
+        catalog: Any = self.options.get("catalog")
+        name = self.options.get("identifier") or self.path
+        return None if catalog is None else catalog.load_table(identifier_of(name))
+
     def __reduce__(self) -> tuple[object, ...]:
         """A catalog holds connections: another process loads it anew, by its name and properties."""
         from .sent_catalog import SentCatalog
@@ -74,6 +82,10 @@ class Format(ABC):
     has_log: ClassVar[bool] = True
     """Versions come from a log: no file is replaced under its name, older versions can be read, and indexes lie inside
     the table. Without one a version is a listing of the folder, and indexes lie beside it."""
+    mark: ClassVar[str] = ""
+    """The folder inside a table's by which it is found below others, if it holds a file whose name ends in one of
+    `mark_files`, or those are none."""
+    mark_files: ClassVar[tuple[str, ...]] = ()
     numbered: ClassVar[bool] = False
     """Versions are commits, each found by its id alone."""
     reader_options: ClassVar[bool] = False
@@ -82,6 +94,9 @@ class Format(ABC):
     """All data files are of the format of `read_options`, whatever their names."""
     partitions_in_files: ClassVar[bool] = False
     """A file may hold a partition column itself, if it was written under another partitioning."""
+    rewritten_by: ClassVar[Literal["", "optimize", "procedure", "copy"]] = ""
+    """How Spark writes the rows of a table in another order: by OPTIMIZE, by a catalog's procedure, as a copy; empty:
+    none is advised."""
     library: ClassVar[str] = ""
     """The Python library that takes a scan of a table."""
     named_by_path: ClassVar[bool] = False

@@ -14,8 +14,6 @@ from metaindex.storage import Storage, is_remote, parent_of, storage_for
 from .format import Format, TableRef
 from .names import FILES, FORMATS, PLAIN
 
-METADATA_ENDS = (".metadata.json", ".metadata.json.gz")  # of Iceberg's metadata files
-
 
 def format_named(name: str) -> Format:
     """Return a format by its name; its modules are imported on first use."""
@@ -28,13 +26,13 @@ def format_named(name: str) -> Format:
     return made
 
 
-def _with_logs() -> Iterator[Format]:
+def formats_with_logs() -> Iterator[Format]:
     return (format_named(name) for name in FORMATS if name != FILES)
 
 
 def detect(ref: TableRef) -> Format:
     """The format of the table at a path, or an error that says what was looked for."""
-    for table_format in _with_logs():
+    for table_format in formats_with_logs():
         if table_format.detect(ref):
             return table_format
 
@@ -79,6 +77,8 @@ def open_ref(
             )
         # The path is a name in the catalog, which alone knows where the table is.
         return format_named("iceberg"), TableRef(_storage_of(catalog, path, storage_options), path, dict(options))
+    from .iceberg.finding import METADATA_ENDS
+
     storage, root = storage_for(path, storage_options)
     if path.endswith(METADATA_ENDS) and (format is None or format.lower() == "iceberg"):
         # One metadata file names a table, whose files lie below the folder above its own.
@@ -91,7 +91,7 @@ def open_ref(
     wanted = format.lower()
     ref = TableRef(storage, root, {**options, "format": wanted} if wanted in PLAIN else dict(options))
     if wanted in PLAIN or wanted == FILES:
-        for other in _with_logs():
+        for other in formats_with_logs():
             if other.detect(ref):
                 raise UnsupportedFeatureError(
                     f"{root!r} is a table of format {other.name}, whose files are not all live; open it with"

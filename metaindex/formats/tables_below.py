@@ -1,14 +1,13 @@
 """Tables of a lake, found by names alone: no file is opened, and of a large folder no more is listed than it takes to
 know what it is.
 
-    Delta      a folder with _delta_log
-    Iceberg    a folder with metadata/*.metadata.json or metadata/version-hint.text
-    plain      a folder with Parquet, CSV or JSON files in it, with folders of partitions (`day=1`), or with folders
-               named by dates (2024/01/31) that have such files below them
+A table of a format with a log is a folder with the format's `mark` in it. A plain one is a folder with Parquet, CSV or
+JSON files in it, with folders of partitions (`day=1`), or with folders named by dates (2024/01/31) that have such files
+below them.
 
 Nothing is looked for below a table, in folders of indexes, in hidden folders (`_`, `.`), and behind links. A folder
-that has files of data beside Delta or Iceberg tables is no table: these are; nor is one whose folders of partitions or
-dates hold such tables. How many folders are looked at is bounded, and told where that cuts something off.
+that has files of data beside tables with a log is no table: these are; nor is one whose folders of partitions or dates
+hold such tables. How many folders are looked at is bounded, and told where that cuts something off.
 """
 
 from __future__ import annotations
@@ -17,32 +16,29 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from typing import Final, Literal
+from typing import ClassVar, Final
 
 from metaindex.core import StorageError, dataclass
 from metaindex.storage import Glance, Glances, Storage, is_remote
 
 from .files.options import SUFFIXES_OF_DATA
 from .names import FILES
-from .registry import METADATA_ENDS
+from .registry import formats_with_logs
 
-DEPTH: Final = 12
-"""Folders below each other."""
 _AT_ONCE: Final = 32
 """Requests to a store."""
 _DATED: Final = re.compile(r"(19|20|21)\d\d([-_]?\d\d){0,3}\Z|\d\d\Z")
 Places = tuple[tuple[str, int], ...]
 """Folders, and how deep they lie."""
-_HINT: Final = "version-hint.text"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """A table, by its folder below the root ("": the root itself). `format` is "delta", "iceberg" or "files"; empty for
-    a folder that cannot be looked into, with the `problem`."""
+    """A table, by its folder below the root ("": the root itself). `format`: its name; empty for a folder that cannot
+    be looked into, with the `problem`."""
 
     folder: str
-    format: Literal["delta", "iceberg", "files", ""]
+    format: str
     problem: str = ""
 
     @property
@@ -55,6 +51,9 @@ class FoundTable:
 class Walk:
     """State of a walk through folders: what it visits, and what it skipped. `most`: folders that are looked at, `cut`:
     was that not all? `container`: the root may hold files beside its tables."""
+
+    DEPTH: ClassVar[int] = 12
+    """Folders below each other."""
 
     storage: Storage
     most: int
@@ -123,22 +122,22 @@ class Walk:
         return seen
 
     def _beside(self, seen: PlainFolder, depth: int) -> list[FoundTable] | Places:
-        """The tables below a folder that is none of Delta's or Iceberg's (a list), or the folders to look into."""
-        if depth >= DEPTH and seen.inside:
+        """The tables below a folder that is none with a log (a list), or the folders to look into."""
+        if depth >= self.DEPTH and seen.inside:
             self.deep.append(seen.folder)
-        names = sorted(seen.inside) if depth < DEPTH else []
+        names = sorted(seen.inside) if depth < self.DEPTH else []
         inside = tuple((seen.path(name), depth + 1) for name in names)
         leading = seen.leading if names else ""
         parted = bool(leading) and self._leads_to_data(seen.path(leading), depth + 1)
         if not (seen.data or parted):
             return inside
-        plain = [FoundTable(seen.folder, "files")]
+        plain = [FoundTable(seen.folder, FILES)]
         if (parted and seen.dated) or all(map(_is_partition, names)):
             return plain
         # A stray file, or a folder with a sign of equality in its name, makes no table of what holds the lake's tables.
         others = [place for place in inside if not (parted and _is_partition(place[0].rpartition("/")[2]))]
         below = [table for folder, deeper in others for table in self._below(folder, deeper)]
-        logged = any(table.format in ("delta", "iceberg") for table in below)
+        logged = any(table.format and not table.guessed for table in below)
         holds = bool(below) and (logged or not seen.data or (self.container and not seen.folder))
         return [*below, *self._apart(inside, others)] if holds else plain
 
@@ -151,7 +150,7 @@ class Walk:
     def _leads_to_data(self, folder: str, depth: int) -> bool:
         """Return whether a folder of a partition or date has data files, or such a folder that does. The first one
         stands for all."""
-        while depth <= DEPTH and self._room():
+        while depth <= self.DEPTH and self._room():
             seen = self._seen(folder)
             if isinstance(seen, FoundTable):
                 return False
@@ -165,7 +164,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class PlainFolder:
-    """A folder that is no Delta or Iceberg table. `inside`: its folders that are not hidden; `data`: are files of data
+    """A folder that is no table with a log. `inside`: its folders that are not hidden; `data`: are files of data
     in it?"""
 
     folder: str
@@ -192,32 +191,28 @@ def look(storage: Storage, folder: str, most: int) -> FoundTable | PlainFolder:
     cannot be read."""
     folders: set[str] = set()
     data = False
+    formats = list(formats_with_logs())
+    alone = {each.mark: each.name for each in formats if not each.mark_files}
     for glance in glances(storage, folder):
         folders.update(glance.folders)
-        if "_delta_log" in folders:
-            return FoundTable(folder, "delta")
+        for mark in alone.keys() & folders:
+            return FoundTable(folder, alone[mark])
         data = data or any(map(is_data, glance.files))
         if data or any(map(_is_partition, glance.folders)) or len(folders) > most:
+            # The rest of a large folder is not listed: what would make another table of it is asked for by name.
+            folders |= {each.mark for each in formats if next(_names(storage, _below(folder, each.mark)), None)}
             break
-    else:
-        return _told(storage, folder, folders, data=data)
-    # The rest of a large folder is not listed: what would make another table of it is asked for by name.
-    for name in ("_delta_log", "metadata"):
-        if name not in folders and any(g.files or g.folders for g in glances(storage, _below(folder, name))):
-            folders.add(name)
-    return FoundTable(folder, "delta") if "_delta_log" in folders else _told(storage, folder, folders, data=data)
-
-
-def _told(storage: Storage, folder: str, folders: set[str], *, data: bool) -> FoundTable | PlainFolder:
-    if "metadata" in folders and any(
-        name == _HINT or name.endswith(METADATA_ENDS)
-        for glance in glances(storage, _below(folder, "metadata"))
-        for name in glance.files
-    ):
-        return FoundTable(folder, "iceberg")
+    for each in formats:
+        names = _names(storage, _below(folder, each.mark))
+        if each.mark in folders and (not each.mark_files or any(name.endswith(each.mark_files) for name in names)):
+            return FoundTable(folder, each.name)
     if {"_log", "_manifests"} <= folders:  # an index of ours, wherever it was put
         return PlainFolder(folder, frozenset(), False)
     return PlainFolder(folder, frozenset(name for name in folders if not name.startswith(("_", "."))), data)
+
+
+def _names(storage: Storage, folder: str) -> Iterator[str]:
+    return (name for glance in glances(storage, folder) for name in (*glance.folders, *glance.files))
 
 
 def glances(storage: Storage, folder: str) -> Iterator[Glance]:

@@ -92,8 +92,9 @@ class Jar:
 def jars_of(release: SparkRelease, scala: str | None = None) -> tuple[Jar, ...]:
     """Return all jars pinned for a Spark, of the Scala that PySpark has it with on PyPI, or of this one. They complete
     what a resolver would bring beside Spark's own jars."""
-    pins = PINS.get(f"{release.name}, Scala {scala}", PINS[release.name])
-    return tuple(Jar(JarGroup(group), *pin) for group, pinned in pins.items() for pin in pinned)
+    other = f"{release.name}, Scala {scala}"
+    name = other if any(other in pins for pins in PINS.values()) else release.name
+    return tuple(Jar(JarGroup(group), *pin) for group, pins in PINS.items() for pin in pins.get(name, ()))
 
 
 def jar_paths(

@@ -17,10 +17,9 @@ FREE = ("metaindex/formats/", "metaindex/spark/optimizer/", "metaindex/spark/rea
 """The formats themselves, the scans of Spark, which are classes of their own, and the demo."""
 NAMED = {
     "metaindex/ops/hooks/after_commit.py": 2,  # hooks of the formats' own libraries
-    "metaindex/query/readers/pyiceberg.py": 3,  # reads with pyiceberg what a snapshot of Iceberg knows
     "metaindex/spark/frames.py": 2,  # opens the table that a DataFrame reads
     "metaindex/spark/jars.py": 2,
-    "metaindex/spark/pins.py": 8,
+    "metaindex/spark/pins.py": 2,  # jars of a format's own library, whatever Sparks there are
 }
 """How often a module may name a format: may only fall."""
 SAID = {"format", "format_", "table_format", "found"}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from metaindex.core import ArgumentError, ExpressionError, dataclass
 from metaindex.expressions import column_sql, name_sql, parse_path, quoted, text_python, text_sql, word
-from metaindex.formats import DeltaFormat, FilesFormat, Format, IcebergFormat, Leaf, escape, format_named
+from metaindex.formats import Leaf, escape, format_named
 
 from .layouts import Curve, in_zorder
 
@@ -137,21 +137,21 @@ def _sorted(leaves: Sequence[Leaf], by: By) -> Sequence[tuple[By, Curve]]:
     return [(order, "sort") for order in dict.fromkeys((by, by[::-1]))] if len(by) < 3 else []
 
 
-_WAYS: Mapping[type[Format], Way] = {
-    DeltaFormat: Way(
+_WAYS: Mapping[str, Way] = {
+    "optimize": Way(
         lambda leaves, by: [(by, "ranks")],
         _optimize,
         _cluster_by,
         "or, where new rows are to follow (a table that is clustered so refuses ZORDER):",
     ),
-    IcebergFormat: Way(_zordered, _rewrite_data_files),
-    FilesFormat: Way(_sorted, _sorted_copy, _copied_by_duckdb, "or in DuckDB:", end=""),
+    "procedure": Way(_zordered, _rewrite_data_files),
+    "copy": Way(_sorted, _sorted_copy, _copied_by_duckdb, "or in DuckDB:", end=""),
 }
 
 
 def way_of(table_format: str) -> Way:
     """Return the way to rewrite tables of a format, by its name."""
-    return _WAYS.get(type(format_named(table_format)), Way())
+    return _WAYS.get(format_named(table_format).rewritten_by, Way())
 
 
 def _parts(name: str) -> tuple[str, ...]:

@@ -41,6 +41,8 @@ class DeltaFormat(Format):
     """Delta tables by path."""
 
     name = "delta"
+    mark = "_delta_log"
+    rewritten_by = "optimize"
     numbered = True
     one_file_format = True
     library = "deltalake"

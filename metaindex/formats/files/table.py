@@ -69,6 +69,7 @@ class FilesFormat(Format):
     has_log = False
     reader_options = True
     one_file_format = True
+    rewritten_by = "copy"
     named_by_path = True
     remember = staticmethod(remember)
     forget = staticmethod(forget)

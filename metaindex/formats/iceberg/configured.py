@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from metaindex.core import ArgumentError, ExpressionError, MissingDependencyError, first_line, one_line
@@ -38,47 +39,51 @@ def said_name(names: tuple[str, ...]) -> str:
     )
 
 
-def configured_catalog(name: str | None, properties: Mapping[str, str] | None = None) -> Any:
-    """A catalog. `properties`: those that go before what is configured; None where none can be given. ArgumentError
-    where pyiceberg knows of no such catalog, or cannot load it; MissingDependencyError without pyiceberg."""
-    load = _pyiceberg().load_catalog
-    check_configured(name, properties)
-    try:
-        return load(name, **(properties or {}))
-    except Exception as error:
-        said = " ".join(first_line(error).split())
+@dataclass(frozen=True, slots=True)
+class ConfiguredCatalog:
+    """A catalog by its name. `properties`: those that go before what is configured; None where none can be given. Asks
+    no catalog. Raises ArgumentError where nothing says what kind of catalog it is, nor where: it cannot be there later
+    either, as pyiceberg reads its configuration once. MissingDependencyError without pyiceberg."""
+
+    name: str | None
+    properties: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        catalogs = _pyiceberg()
+        try:
+            known = catalogs._ENV_CONFIG
+            name = self.name or known.get_default_catalog_name()
+            said = {**(known.get_catalog_config(name) or {}), **(self.properties or {})}
+            names = sorted(known.get_known_catalogs())
+        except Exception:  # noqa: BLE001 - what is wrong with the configuration is said where it is loaded
+            return
+        if "uri" in said or "py-catalog-impl" in said or str(said.get("type", "sql")).lower() not in _BY_URI:
+            return
+        ways = [f"below 'catalog: {name}:' of ~/.pyiceberg.yaml"]
+        if _IN_THE_ENVIRONMENT.fullmatch(name):
+            ways.insert(0, f"in PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI")
+        if self.properties is not None:
+            ways.append("by catalog={'uri': ...}")
+        there = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
+        known_name = "type" in said or name.lower() in names
+        what = "has no uri" if known_name else f"is not (those that are: {there or 'none'})"
         raise ArgumentError(
-            "a catalog is loaded by pyiceberg, from what it is configured for and by its properties; of"
-            f" {name or 'the default one'!r} it says: {one_line(said[:_MOST_SAID])}; check them"
-        ) from error
-
-
-def check_configured(name: str | None, properties: Mapping[str, str] | None = None) -> None:
-    """ArgumentError where nothing says what kind of catalog it is, nor where: it cannot be there later either, as
-    pyiceberg reads its configuration once. Asks no catalog."""
-    catalogs = _pyiceberg()
-    try:
-        known = catalogs._ENV_CONFIG
-        name = name or known.get_default_catalog_name()
-        said = {**(known.get_catalog_config(name) or {}), **(properties or {})}
-        names = sorted(known.get_known_catalogs())
-    except Exception:  # noqa: BLE001 - what is wrong with the configuration is said where it is loaded
-        return
-    if "uri" in said or "py-catalog-impl" in said or str(said.get("type", "sql")).lower() not in _BY_URI:
-        return
-    ways = [f"below 'catalog: {name}:' of ~/.pyiceberg.yaml"]
-    if _IN_THE_ENVIRONMENT.fullmatch(name):
-        ways.insert(0, f"in PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI")
-    if properties is not None:
-        ways.append("by catalog={'uri': ...}")
-    there = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
-    what = "has no uri" if "type" in said or name.lower() in names else f"is not (those that are: {there or 'none'})"
-    raise ArgumentError(
-        one_line(
-            f"a catalog is one that pyiceberg is configured for; {name!r} {what}; say its uri"
-            f" {', '.join(ways[:-1])}{' or ' if len(ways) > 1 else ''}{ways[-1]}"
+            one_line(
+                f"a catalog is one that pyiceberg is configured for; {name!r} {what}; say its uri"
+                f" {', '.join(ways[:-1])}{' or ' if len(ways) > 1 else ''}{ways[-1]}"
+            )
         )
-    )
+
+    def load(self) -> Any:
+        """Return pyiceberg's catalog. ArgumentError where pyiceberg cannot load it."""
+        try:
+            return _pyiceberg().load_catalog(self.name, **(self.properties or {}))
+        except Exception as error:
+            said = " ".join(first_line(error).split())
+            raise ArgumentError(
+                "a catalog is loaded by pyiceberg, from what it is configured for and by its properties; of"
+                f" {self.name or 'the default one'!r} it says: {one_line(said[:_MOST_SAID])}; check them"
+            ) from error
 
 
 def _pyiceberg() -> Any:

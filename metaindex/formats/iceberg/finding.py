@@ -5,21 +5,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from metaindex.core import CorruptTableError, NotATableError, ObjectNotFoundError
 from metaindex.storage import Storage, exists
 
 from .metadata import read_metadata
 
-
-def is_metadata_file(path: str) -> bool:
-    return path.endswith((".metadata.json", ".metadata.json.gz"))
+METADATA_ENDS: Final = (".metadata.json", ".metadata.json.gz")
 
 
 def locate(storage: Storage, path: str) -> str:
     """The current metadata file of the table at `path`: the file itself, what the version hint says (or a later version
     beside it), else the highest number in `metadata/`."""
-    if is_metadata_file(path):
+    if path.endswith(METADATA_ENDS):
         return path
     folder = path.rstrip("/") + "/metadata"
     hinted = _hinted(storage, folder)

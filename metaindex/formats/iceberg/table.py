@@ -24,7 +24,7 @@ from metaindex.storage import Storage, parent_of
 from .changes import changes_from_commits
 from .configured import identifier_of
 from .deletes import DeleteLoader
-from .finding import is_metadata_file, locate
+from .finding import METADATA_ENDS, locate
 from .history import log_diff
 from .locations import Place, is_absolute, normal
 from .manifests import DATA, Manifest, read_manifest_list, read_manifests
@@ -49,13 +49,16 @@ class IcebergFormat(Format):
     """Iceberg tables, by a path or in a catalog."""
 
     name = "iceberg"
+    mark = "metadata"
+    mark_files = ("version-hint.text", *METADATA_ENDS)
+    rewritten_by = "procedure"
     partitions_in_files = True
     library = "pyiceberg"
 
     def detect(self, ref: TableRef) -> bool:
         """A catalog in the options, a metadata file as the path, or a version hint or metadata file below
         `metadata/`."""
-        if ref.options.get("catalog") is not None or is_metadata_file(ref.path):
+        if ref.options.get("catalog") is not None or ref.path.endswith(METADATA_ENDS):
             return True
         try:
             locate(ref.storage, ref.path)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.core import Config, MetaIndexError, StorageError, counted, dataclass, first_line
-from metaindex.formats import check_configured, configured_catalog, said_name
+from metaindex.formats import ConfiguredCatalog, said_name
 from metaindex.storage import is_remote
 
 from .asking import LakePlace, shortened
@@ -203,19 +203,19 @@ def _within(ask: Callable[[], list[Names]], seconds: float) -> list[Names]:
 def check_catalog(given: object, properties: Mapping[str, str] | None) -> None:
     """Raise ArgumentError for a catalog that is not configured. Asks no catalog."""
     if isinstance(given, str):
-        check_configured(given.removeprefix(PREFIX) or None, properties or {})
+        ConfiguredCatalog(given.removeprefix(PREFIX) or None, properties or {})
     elif isinstance(given, Mapping):
-        check_configured(str(given.get("name", "catalog")), {**given, **(properties or {})})
+        ConfiguredCatalog(str(given.get("name", "catalog")), {**given, **(properties or {})})
 
 
 def _maker(given: object, properties: dict[str, str]) -> tuple[str, Callable[[], Any] | None]:
     if isinstance(given, str):
         name = given.removeprefix(PREFIX)
-        return name or "catalog", lambda: configured_catalog(name or None, properties)
+        return name or "catalog", lambda: ConfiguredCatalog(name or None, properties).load()
     if isinstance(given, Mapping):
         said = {str(key): str(value) for key, value in given.items()}
         name = said.pop("name", "catalog")
-        return name, lambda: configured_catalog(name, {**said, **properties})
+        return name, lambda: ConfiguredCatalog(name, {**said, **properties}).load()
     name = str(getattr(given, "name", "catalog"))
     kept = dict(getattr(given, "properties", {}))
     uri = str(kept.get("uri", ""))

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from metaindex.core import ArgumentError, Config, EmptyFilesError, NotATableError, counted, dataclass, watched
-from metaindex.formats import DEPTH, FoundTable, Walk
+from metaindex.formats import FoundTable, Walk
 from metaindex.query import WRITER, check_since
 from metaindex.storage import is_remote, storage_for
 from metaindex.table import Table, handle_of, open_table
@@ -168,7 +168,8 @@ def _in_folders(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
         )
     if walk.deep:
         where = counted(len(walk.deep), "folder")
-        notes.append(f"folders more than {DEPTH} levels down are not looked at: below {where}, such as {walk.deep[0]}")
+        down = f"more than {walk.DEPTH} levels down"
+        notes.append(f"folders {down} are not looked at: below {where}, such as {walk.deep[0]}")
 
 
 def _place(found: FoundTable, root: str, asked: LakeAsked) -> LakePlace:

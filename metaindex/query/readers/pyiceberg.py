@@ -31,7 +31,7 @@ from metaindex.expressions import (
     normalize,
     to_iceberg,
 )
-from metaindex.formats import EQUALITY_DELETES, IcebergDetails, identifier_of
+from metaindex.formats import format_named
 
 from .arrow import refuse_opaque
 from .plan import ScanPlan
@@ -47,10 +47,10 @@ def data_scan(scan: ScanPlan, table: Table | None = None) -> KeptScan:
     rest are its own, and further filters reach the indexes, too. `table`: the pyiceberg table whose FileIO reads;
     without one, that of the catalog, or one made of the metadata file."""
     snapshot = scan.snapshot
-    details = snapshot.details
+    details: Any = snapshot.details
     if table is not None and not (hasattr(table, "metadata") and hasattr(table, "io")):
         raise ArgumentError(f"to_pyiceberg takes a table of pyiceberg, or nothing; got {table!r}; leave it out")
-    if not isinstance(details, IcebergDetails):
+    if format_named(snapshot.format).library != "pyiceberg":
         raise ScanError(
             f"a pyiceberg scan is of an Iceberg table; {snapshot.table} is {snapshot.format}; read with .to_arrow() or"
             " .to_dataset()"
@@ -158,20 +158,17 @@ def _passing(
             return
 
 
-def _table_of(scan: ScanPlan, details: IcebergDetails) -> Table:
-    catalog: Any = scan.ref.options.get("catalog")
-    if catalog is not None:
-        table: Table = catalog.load_table(identifier_of(scan.ref.options.get("identifier") or scan.ref.path))
-        return table
-    return StaticTable.from_metadata(details.metadata.file)
+def _table_of(scan: ScanPlan, details: Any) -> Table:
+    table: Table | None = scan.ref.of_catalog()
+    return table or StaticTable.from_metadata(details.metadata.file)
 
 
 def _as_of(metadata: TableMetadata, scan: ScanPlan) -> TableMetadata:
     """The metadata with the schema of the scan as the current one: pyiceberg binds names and types to that."""
     schema_id = scan.snapshot.version.schema_id
     known = any(schema.schema_id == schema_id for schema in metadata.schemas)
-    assert isinstance(scan.snapshot.details, IcebergDetails), "an Iceberg snapshot"
-    snapshot_id = scan.snapshot.details.snapshot_id
+    details: Any = scan.snapshot.details
+    snapshot_id = details.snapshot_id
     if not known or (snapshot_id and metadata.snapshot_by_id(snapshot_id) is None):
         raise ScanError(
             f"the pyiceberg table must know the version that is read; that of {metadata.location} does not know"
@@ -183,8 +180,7 @@ def _as_of(metadata: TableMetadata, scan: ScanPlan) -> TableMetadata:
 def _tasks(scan: ScanPlan, metadata: TableMetadata, row_filter: Any) -> Iterator[FileScanTask]:
     import polars as pl
 
-    details = scan.snapshot.details
-    assert isinstance(details, IcebergDetails), "an Iceberg snapshot"
+    details: Any = scan.snapshot.details
     rows = scan.file_rows
     pairs = details.pairs.filter(pl.col("file").is_in(rows.astype(np.uint32)))
     attached: dict[int, list[int]] = {}
@@ -192,7 +188,7 @@ def _tasks(scan: ScanPlan, metadata: TableMetadata, row_filter: Any) -> Iterator
         attached.setdefault(file, []).append(delete)
     deletes = {n: details.delete_entries.row(n, named=True) for n in pairs["delete"].unique().to_list()}
     for entry in deletes.values():
-        if entry["content"] == EQUALITY_DELETES:
+        if entry["content"] == DataFileContent.EQUALITY_DELETES:
             raise ScanError(
                 f"pyiceberg does not read equality deletes; {entry['location']} of {metadata.location} holds some of"
                 " the rows asked for; read with .to_arrow() or .to_dataset()"

@@ -12,7 +12,6 @@ replaced between this call and Spark's job is not noticed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from metaindex.core import ScanError, check_running, dataclass, is_here, jvm_of, spark_schema
 from metaindex.expressions import And, Opaque, Predicate, check_as_written, columns, conjuncts, leaves, to_spark
-from metaindex.formats import DeltaFormat, FilesFormat, Format, IcebergFormat, ReadOptions, Snapshot, format_named
+from metaindex.formats import ReadOptions, Snapshot, escape, format_named
 from metaindex.query import ScanPlan, refuse_replaced
 
 from .jvm import java_list
@@ -58,7 +57,7 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
             " deleted, and names of columns, of which its driver is told inside; use .to_arrow(), a session of this"
             " process, or a server that leaves files out by itself (mi.enable(spark) says how)"
         )
-    reader = _READERS.get(type(format_named(scan.snapshot.format)))
+    reader = _READERS.get(scan.snapshot.format)
     if reader is None:
         raise ScanError(
             "Spark is given the files of formats that it is told how to read;"
@@ -214,7 +213,7 @@ def _files(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> 
             reader = reader.option(name, "CORRECTED")
     if any(f.partition for f in snapshot.schema) and "basepath" not in options:
         reader = reader.option("basePath", snapshot.table)
-    named = [_literal_path(snapshot.uri(path)) for path in paths]
+    named = [escape(snapshot.uri(path)) for path in paths]  # Spark takes a path for a pattern
     if not is_here(spark):
         return reader.load(named)
     java_paths = java_list(jvm_of(spark), named)
@@ -232,17 +231,12 @@ def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:
     return DataFrame(session.createDataFrame(java_list(jvm_of(spark), []), schema), spark)
 
 
-def _literal_path(path: str) -> str:
-    """Spark takes a path for a pattern: what has a meaning in one is escaped."""
-    return re.sub(r"([{}\[\]*?\\])", r"\\\1", path)
-
-
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-_READERS: Mapping[type[Format], _Reader] = {
-    DeltaFormat: _Reader(delta_frame, tuple(SETTINGS)),
-    IcebergFormat: _Reader(iceberg_frame, just_the_columns=False),  # those of row lineage are there, too
-    FilesFormat: _Reader(_files, ("spark.sql.parquet.int96TimestampConversion",)),  # the calendar is told to the reader
+_READERS: Mapping[str, _Reader] = {
+    "delta": _Reader(delta_frame, tuple(SETTINGS)),
+    "iceberg": _Reader(iceberg_frame, just_the_columns=False),  # those of row lineage are there, too
+    "files": _Reader(_files, ("spark.sql.parquet.int96TimestampConversion",)),  # the calendar is told to the reader
 }

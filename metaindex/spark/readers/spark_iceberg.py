@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import ScanError, UnsupportedFeatureError
-from metaindex.formats import IcebergDetails
 from metaindex.query import ScanPlan
 
 from .jvm import compiled, counts, numbers, refuse_unlisted, texts
@@ -29,8 +28,8 @@ def iceberg_frame(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSessi
     import xxhash
     from pyspark.sql import DataFrame
 
-    snapshot, details = scan.snapshot, scan.snapshot.details
-    assert isinstance(details, IcebergDetails), "an Iceberg snapshot"
+    snapshot = scan.snapshot
+    details: Any = snapshot.details  # of an Iceberg snapshot
     if details.place.moved:
         refuse_unlisted(snapshot, [snapshot.files.paths[int(rows[0])].as_py()])
     metadata = details.metadata
@@ -61,7 +60,7 @@ def iceberg_frame(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSessi
     return DataFrame(answer, spark)
 
 
-def _manifests(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[bytes, bytes]:
+def _manifests(details: Any, rows: npt.NDArray[np.int64]) -> tuple[bytes, bytes]:
     """Return the manifests that list the files; none if the manifest list does not tell."""
     live = [manifest.live_files for manifest in details.data_manifests]
     known = [count for count in live if count is not None]
@@ -72,7 +71,7 @@ def _manifests(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[by
     return counts(len(named)), texts(pa.array(named, pa.string()))
 
 
-def _deletes(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[bytes, ...]:
+def _deletes(details: Any, rows: npt.NDArray[np.int64]) -> tuple[bytes, ...]:
     """Delete files that apply to the files, and the pairs of both, counted in the order of `rows` and of the former."""
     import polars as pl
 
