@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.processes import say
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
     "--headless=new",
@@ -32,6 +34,7 @@ _FLAGS = (
 
 _MOVED = """
 import fcntl, os, sys
+from tests.processes import say
 high = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 50) for number in sys.argv[1:3]]
 for number, wanted in zip(high, (3, 4)):  # where the protocol is
     os.dup2(number, wanted)
@@ -53,23 +56,18 @@ needs_browser = pytest.mark.skipif(
 def main() -> int:
     """`make browser`: Debian's chromium, where this user may install it; says so where not, and is no error."""
     if program() is None and shutil.which("apt-get") and os.geteuid() == 0:
-        _say("browser: installing chromium")
+        say("browser: installing chromium")
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for words in (["update"], ["install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"]):
             done = subprocess.run(
                 ["apt-get", "--quiet", "--quiet", *words], env=quiet, check=False, capture_output=True
             )
             if done.returncode:
-                _say(f"browser: apt-get {words[0]} failed: {done.stderr.decode(errors='replace').strip()[-200:]}")
+                say(f"browser: apt-get {words[0]} failed: {done.stderr.decode(errors='replace').strip()[-200:]}")
                 break
     found = program()
-    _say(f"browser: {found}" if found else "browser: none here, and none can be installed; its tests will be skipped")
+    say(f"browser: {found}" if found else "browser: none here, and none can be installed; its tests will be skipped")
     return 0
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 class Browser:

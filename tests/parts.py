@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 
 from metaindex.core import Column, TextTable
 from tests import compiling
+from tests.processes import say
 
 ROOT: Final = Path(__file__).parents[1]
 CACHE: Final = ROOT / ".cache" / "parts"
@@ -176,17 +177,12 @@ def main(arguments: Sequence[str]) -> int:
         if names and part.name not in names:
             continue
         before = kept(part, folder) if commit else None
-        _say(f"test-all: {part.name}: {part.says}" + (", done before" if before else ""))
+        say(f"test-all: {part.name}: {part.says}" + (", done before" if before else ""))
         every.append(before or run(part, folder))
-    _say(f"\n{table(every)}\n")
+    say(f"\n{table(every)}\n")
     wrong = [done.part for done in every if done.wrong]
-    _say(f"test-all: something went wrong: {', '.join(wrong)}" if wrong else "test-all: nothing went wrong")
+    say(f"test-all: something went wrong: {', '.join(wrong)}" if wrong else "test-all: nothing went wrong")
     return 1 if wrong else 0
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,9 @@ def terminal() -> tuple[int, int]:
         return os.openpty()
     except OSError as error:
         pytest.skip(f"no terminals here (is /dev/pts mounted?): {error}")
+
+
+def say(line: str) -> None:
+    """At once, whoever reads."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from metaindex.core import Column, TextTable
+from tests.processes import say
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / ".cache" / "soak"
@@ -176,22 +177,17 @@ def main() -> int:
     results = []
     for piece in PIECES:
         if not arguments.pieces or piece.name in arguments.pieces:
-            _say(f"soak: {piece.name}: {piece.says}")
+            say(f"soak: {piece.name}: {piece.says}")
             results.append(run(piece, quick=arguments.quick))
-    _say(f"\n{table(results)}\n")
+    say(f"\n{table(results)}\n")
     if arguments.file:
         Path(arguments.file).write_text(json.dumps([one.to_json() for one in results], indent=1) + "\n")
     wrong = [one.piece.name for one in results if one.wrong]
     skipped = [one.piece.name for one in results if one.outcomes["skipped"]]
     if skipped:
-        _say(f"soak: not all of this was tried: {', '.join(skipped)}; {LOGS} says why")
-    _say(f"soak: something went wrong: {', '.join(wrong)}; see {LOGS}" if wrong else "soak: nothing was lost")
+        say(f"soak: not all of this was tried: {', '.join(skipped)}; {LOGS} says why")
+    say(f"soak: something went wrong: {', '.join(wrong)}; see {LOGS}" if wrong else "soak: nothing was lost")
     return 1 if wrong else 0
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

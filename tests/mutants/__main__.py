@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from metaindex.core import Column, TextTable
+from tests.processes import say
 
 from .written import MUTANTS, Mutant
 
@@ -32,7 +33,7 @@ def main() -> int:
     asked = parser.parse_args()
     chosen = [one for one in MUTANTS if not asked.names or any(name in one.name for name in asked.names)]
     if asked.list:
-        _say(str(TextTable((Column("mutant"), Column("says")), tuple((one.name, one.says) for one in chosen))))
+        say(str(TextTable((Column("mutant"), Column("says")), tuple((one.name, one.says) for one in chosen))))
         return 0
     survived = []
     with tempfile.TemporaryDirectory(prefix="metaindex-mutants-") as folder:
@@ -42,18 +43,13 @@ def main() -> int:
             killed = is_killed(mutant, copy)
             seconds = time.perf_counter() - started
             verdict = "killed" if killed else "SURVIVED"
-            _say(f"[{number:>2} of {len(chosen)}] {verdict:8} {seconds:5.0f} s  {mutant.name}")
+            say(f"[{number:>2} of {len(chosen)}] {verdict:8} {seconds:5.0f} s  {mutant.name}")
             if not killed:
                 survived.append(mutant)
-    _say(f"{len(chosen) - len(survived)} of {len(chosen)} mutants were killed")
+    say(f"{len(chosen) - len(survived)} of {len(chosen)} mutants were killed")
     for mutant in survived:
-        _say(f"survived: {mutant.name} ({mutant.file}): {mutant.says}")
+        say(f"survived: {mutant.name} ({mutant.file}): {mutant.says}")
     return 1 if survived else 0
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def copied(place: Path) -> Path:

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from metaindex.core import cache_dir
+from tests.processes import say
 
 MODULE, VERSION = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
 
@@ -41,25 +42,20 @@ def build() -> None:
         os.replace(Path(made) / "versitygw", target)
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
     if program().exists():
-        _say(f"s3-server: {program()}")
+        say(f"s3-server: {program()}")
     elif shutil.which("go") is None:
-        _say("s3-server: Go is not installed; the tests that need a real S3 server will be skipped")
+        say("s3-server: Go is not installed; the tests that need a real S3 server will be skipped")
     else:
-        _say(f"s3-server: building versitygw {VERSION}, once; some minutes")
+        say(f"s3-server: building versitygw {VERSION}, once; some minutes")
         try:
             build()
         except subprocess.CalledProcessError as error:
             # A module proxy that is out of reach fails no other test; every test that is skipped says why.
-            _say(f"s3-server: go install failed ({error}); the tests that need a real S3 server will be skipped")
+            say(f"s3-server: go install failed ({error}); the tests that need a real S3 server will be skipped")
         else:
-            _say(f"s3-server: {program()}")
+            say(f"s3-server: {program()}")
     return 0
 
 

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
+def enabled(spark: SparkSession) -> Iterator[SparkSession]:
+    rule.enable(spark)
+    yield spark
+    rule.disable(spark)
+
+
+@pytest.fixture
 def sorting(spark: SparkSession) -> Iterator[SparkSession]:
     """Joins by sorting, and hybrid scans however much was appended or deleted."""
     with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):

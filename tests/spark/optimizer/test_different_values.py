@@ -16,7 +16,6 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 from metaindex.core import setting
-from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_first_rows import opened, same
 
@@ -79,13 +78,6 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "iceberg": "iceberg.different.t",
     }
     spark.sql("DROP TABLE iceberg.different.t")
-
-
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    rule.enable(spark)
-    yield spark
-    rule.disable(spark)
 
 
 @pytest.mark.parametrize("name", ["parquet", "delta"])

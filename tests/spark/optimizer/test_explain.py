@@ -43,13 +43,6 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     spark.sql("DROP TABLE iceberg.explained.t")
 
 
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    mi.enable(spark)
-    yield spark
-    mi.disable(spark)
-
-
 def test_what_an_index_leaves_out_is_told(enabled: SparkSession, lake: Path) -> None:
     for name in (f"parquet.`{lake}/par quet`", f"delta.`{lake}/delta`", "iceberg.explained.t"):
         told = mi.explain(enabled.sql(f"SELECT text FROM {name} WHERE id = 210 AND k < 9"))

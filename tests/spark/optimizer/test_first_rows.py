@@ -78,13 +78,6 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     spark.sql("DROP TABLE iceberg.first.t")
 
 
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    rule.enable(spark)
-    yield spark
-    rule.disable(spark)
-
-
 def opened(frame: DataFrame) -> int:
     """How many files, or pieces of files, the scans of a query read that was run."""
     read = reads(frame._jdf.queryExecution().executedPlan())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -29,13 +29,6 @@ FILES, ROWS = 6, 60
 ALL = FILES * ROWS
 PINS = "4.1"
 """From this Spark on Iceberg pins what a table is now."""
-
-
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    rule.enable(spark)
-    yield spark
-    rule.disable(spark)
 
 
 def make_table(spark: SparkSession, folder: Path, *kinds: Any) -> str:

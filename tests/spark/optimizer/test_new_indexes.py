@@ -3,7 +3,6 @@ this process writes none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,48 +20,41 @@ TIMES = 5
 """More than threads that answer: each of them remembers."""
 
 
-@pytest.fixture
-def session(spark: SparkSession) -> Iterator[SparkSession]:
-    mi.enable(spark)
-    yield spark
-    mi.disable(spark)
-
-
 @pytest.mark.parametrize("asked", ["by SQL", "by Python"])
-def test_the_next_query_uses_what_was_created(session: SparkSession, tmp_path: Path, asked: str) -> None:
+def test_the_next_query_uses_what_was_created(enabled: SparkSession, tmp_path: Path, asked: str) -> None:
     folder = tmp_path / "events"
     folder.mkdir()
     for number in range(4):
         pq.write_table(pa.table({"id": range(number, 400, 4)}), folder / f"{number}.parquet")
     query = f"SELECT id FROM parquet.`{folder}` WHERE id = 202"
     for _ in range(TIMES):
-        assert "metaindex" not in plan(session, query)
+        assert "metaindex" not in plan(enabled, query)
     if asked == "by SQL":
-        session.sql(f"CREATE INDEX find ON parquet.`{folder}` USING bloom (id)")
+        enabled.sql(f"CREATE INDEX find ON parquet.`{folder}` USING bloom (id)")
     else:
         mi.open_table(folder).create_index("find", mi.Bloom("id"))
     for _ in range(TIMES):
-        assert "<metaindex find: 1/4 files>" in plan(session, query)
-    session.sql(f"DROP INDEX find ON parquet.`{folder}`")
-    assert "metaindex" not in plan(session, query)
-    session.sql(f"RESTORE INDEX find ON parquet.`{folder}`")
-    assert "<metaindex find: 1/4 files>" in plan(session, query)
+        assert "<metaindex find: 1/4 files>" in plan(enabled, query)
+    enabled.sql(f"DROP INDEX find ON parquet.`{folder}`")
+    assert "metaindex" not in plan(enabled, query)
+    enabled.sql(f"RESTORE INDEX find ON parquet.`{folder}`")
+    assert "<metaindex find: 1/4 files>" in plan(enabled, query)
 
 
-def test_so_it_is_of_files_of_text(session: SparkSession, tmp_path: Path) -> None:
+def test_so_it_is_of_files_of_text(enabled: SparkSession, tmp_path: Path) -> None:
     """Whose index of other columns was met before."""
     folder = tmp_path / "events"
     folder.mkdir()
     for number in range(4):
         pc.write_csv(pa.table({"id": range(number * 100, number * 100 + 100)}), folder / f"{number}.csv")
     mi.open_table(folder, schema="id STRING", header=True).create_index("texts", mi.ColumnStats("id"))
-    session.read.csv(str(folder), schema="id BIGINT", header=True).createOrReplaceTempView("events_of_text")
+    enabled.read.csv(str(folder), schema="id BIGINT", header=True).createOrReplaceTempView("events_of_text")
     query = "SELECT id FROM events_of_text WHERE id = 202"
     for _ in range(TIMES):
-        assert "1/4 files" not in plan(session, query)
-    session.sql("CREATE INDEX numbers ON events_of_text (id)")
+        assert "1/4 files" not in plan(enabled, query)
+    enabled.sql("CREATE INDEX numbers ON events_of_text (id)")
     for _ in range(TIMES):
-        assert "<metaindex numbers: 1/4 files>" in plan(session, query)
+        assert "<metaindex numbers: 1/4 files>" in plan(enabled, query)
 
 
 def plan(spark: SparkSession, query: str) -> str:

@@ -92,13 +92,6 @@ def test_columns_that_show_a_default_are_not_what_the_files_hold() -> None:
     assert set(found) == {("id",), ("s",), ("s", "x"), ("p",)}
 
 
-@pytest.fixture
-def enabled(spark: SparkSession) -> Any:
-    rule.enable(spark)
-    yield spark
-    rule.disable(spark)
-
-
 def test_defaults_and_other_calendars_keep_their_rows(enabled: SparkSession, tmp_path: Path) -> None:
     spark = enabled
 

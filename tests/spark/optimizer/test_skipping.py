@@ -4,7 +4,7 @@ that goes wrong is felt."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +23,6 @@ pytestmark = pytest.mark.uncompiled
 
 FILES = 8
 ROWS = 100  # a file
-
-
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    rule.enable(spark)
-    yield spark
-    rule.disable(spark)
 
 
 def rows_of(spark: SparkSession) -> DataFrame:

@@ -3,7 +3,7 @@ alone. Numbers that are drawn for what is shown are no hindrance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.uncompiled
 
 Make = Callable[["SparkSession", Path], str]
-
-
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    rule.enable(spark)
-    yield spark
-    rule.disable(spark)
 
 
 def rewritten_by(spark: SparkSession, work: Callable[[], object]) -> int:
