@@ -17,6 +17,7 @@ from tests.compiling import COMPILED, INTERPRETED, settings_of
 from tests.lanes import PROMISES, ROOT, is_named, promises
 from tests.mutants.written import MUTANTS
 from tests.parts import PARTS, Done, Part, commit_of, kept, main, run, table
+from tests.soak import PIECES
 
 SUITE = """
 import pytest
@@ -148,6 +149,13 @@ def test_every_file_with_tests_of_spark_is_in_one_part() -> None:
     for file in FILES:
         inside = [place for place in places if place in (file, *file.parents)]
         assert len(inside) == 1, (file, inside)
+
+
+def test_every_file_that_is_named_elsewhere_is_there() -> None:
+    """By a promise, a piece of the soak, and the tests of the lowest versions."""
+    (lowest,) = re.findall(r"^LOWEST_TESTS \?= (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = {*lowest.split(), *(test for piece in PIECES for test in piece.tests), *PROMISES}
+    assert [name for name in named if not (ROOT / name.partition("::")[0]).exists()] == []
 
 
 def _part(folder: Path, test: str) -> Part:

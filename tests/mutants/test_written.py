@@ -21,7 +21,9 @@ def test_a_mutant_fits_its_source(mutant: Mutant) -> None:
     compile(text.replace(mutant.before, mutant.after), mutant.file, "exec")
     assert mutant.tests
     for test in mutant.tests:
-        assert (ROOT / test.partition("::")[0]).exists(), test
+        place, _, function = test.partition("::")
+        assert (ROOT / place).exists(), test
+        assert not function or f"def {function.partition('[')[0]}(" in (ROOT / place).read_text(), test
 
 
 def test_names_are_told_apart() -> None:
