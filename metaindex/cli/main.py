@@ -56,7 +56,7 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 _MEANT = {
-    "drop": "remove rm",
+    "drop": "remove rm delete-index",
     "restore": "undelete undrop",
     "indexes": "list ls show describe info status",
     "create": "add build",

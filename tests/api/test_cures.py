@@ -92,9 +92,9 @@ def test_a_kind_is_given_once(table: mi.Table) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["drop", "t", "i"], "did you mean 'delete'?"),
-        (["delete-index", "t", "i"], "did you mean 'delete'?"),
-        (["RM", "t", "i"], "did you mean 'delete'?"),
+        (["remove", "t", "i"], "did you mean 'drop'?"),
+        (["delete-index", "t", "i"], "did you mean 'drop'?"),
+        (["RM", "t", "i"], "did you mean 'drop'?"),
         (["aggregate", "t"], "did you mean 'count --sum'?"),
         (["list", "t"], "did you mean 'indexes'?"),
         (["create", "t", "i", "--valeus", "user"], "did you mean '--values'?"),
