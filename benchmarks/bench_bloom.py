@@ -27,8 +27,7 @@ from metaindex.index.kinds.bloom.sizing import size_classes
 from metaindex.index.kinds.bloom.writer import FilterWriter
 from metaindex.index.kinds.keyed import KeyPlan, Spill
 from metaindex.index.log import sealed
-from metaindex.index.store.layout import PartInfo, manifest_path, new_run_id
-from metaindex.index.store.manifest import manifest_bytes
+from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path, new_run_id
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage

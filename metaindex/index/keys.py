@@ -1,12 +1,10 @@
-"""Keys: fixed-width hashes of what never changes (RFC-27), and the fixed-size key of one statistic.
+"""Fixed-width hashes of what never changes (RFC-27).
 
     column_id     xxh64  of the column's stable name (`Leaf.stable`: the field id where the format has one, else the
                          dotted path)
     partition_id  xxh64  of the canonical partition text (`model.partition_text`)
     key_id        xxh64  of a kind and the stable names of the columns that it keys together
     file_id       of what makes the bytes the same inside one table: path, size, time and sign (docs/decisions/0017)
-    key           column_id + partition_id + file_id, big-endian, 32 bytes: prefix search by column, or by column and
-                  partition
 
 Ids are stored as signed int64 (the same bits), file ids as 16 bytes: the xxh3_128 of the path, with a hash of size,
 `modified_ms` and `etag` laid (XOR) over its last six bytes. So ids that share ten bytes are of one path, and those that
@@ -15,7 +13,6 @@ share all are one file.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
 import numpy as np
@@ -112,16 +109,6 @@ def same_path(words: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) -> 
     first: npt.NDArray[np.bool_] = words[:, 0] == others[:, 0]
     rest: npt.NDArray[np.bool_] = words[:, 1] >> _SIGN_BITS == others[:, 1] >> _SIGN_BITS
     return first & rest
-
-
-def key_prefix(column: int, partition: int | None = None) -> bytes:
-    """The prefix that all keys of a column (of a partition) share."""
-    return struct.pack(">q", column) if partition is None else struct.pack(">qq", column, partition)
-
-
-def key(column: int, partition: int, file: bytes) -> bytes:
-    """The full key of one statistic."""
-    return key_prefix(column, partition) + file
 
 
 _WORD = ">u8"

@@ -18,7 +18,7 @@ from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.registry import covered_columns, served_keys
 from metaindex.index.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.index.log.versions import Versions
-from metaindex.index.store.footer import Footer
+from metaindex.index.store.cache import Footer
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.index.store.rows import FILES

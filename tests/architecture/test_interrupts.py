@@ -46,7 +46,6 @@ _TAGGED_ELSEWHERE = {
     "index/build/spark.py": "as above",
     "index/build/spark_keys.py": "as above",
     "index/build/spark_rows.py": "as above",
-    "index/build/spark_rows_merge.py": "as above",
     "index/build/spark_rows_text.py": "as above",
     "index/build/spark_text.py": "as above",
     "query/semi_join/sources.py": "Polars' collect",

@@ -19,8 +19,7 @@ from metaindex.index.kinds import registry
 from metaindex.index.kinds.keyed import Gathered, KeyCollector, Spill, add_groups
 from metaindex.index.kinds.kind import KeyRows, MergeInto, PlannedKey
 from metaindex.index.log.sealed import digest
-from metaindex.index.store.layout import PartInfo, manifest_path
-from metaindex.index.store.manifest import manifest_bytes
+from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage

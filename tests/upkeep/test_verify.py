@@ -202,8 +202,7 @@ def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     from metaindex.index.kinds.column_stats.rows import partition_rows, sorted_rows
     from metaindex.index.kinds.column_stats.schemas import COLUMNS
     from metaindex.index.log.sealed import digest
-    from metaindex.index.store.layout import PartInfo, manifest_path
-    from metaindex.index.store.manifest import manifest_bytes
+    from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
     from metaindex.index.store.writer import write_part
 
     log = handle_of(table).log("stats")

@@ -16,10 +16,10 @@ import os
 import secrets
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 from metaindex.core import (
     ConcurrentWriteError,
@@ -39,8 +39,8 @@ from metaindex.index.log.states import COMPATIBLE, LEAVES, NEEDS, ONCE, Operatio
 from metaindex.storage import back_off
 
 from .change import Change as Change
-from .change import merged
-from .renumber import Overtaken
+from .change import Overtaken, merged
+from .removal import remove_runs
 
 RUNS = 4
 """Times that an action computes its change anew because others took away what it stood on."""
@@ -49,33 +49,31 @@ TRIES = 64
 """Numbers that a writer may lose to others before it gives up."""
 
 
-class Action(Protocol):
-    """A state change of an index. Each is a file; this module runs them all alike."""
+class Action(ABC):
+    """A state change of an index; this module runs them all alike."""
 
+    name: str
     operation: Operation
-    forward_only: (
-        bool  # a failure leaves the operation under way: what it did cannot be undone, only run again or cancelled
-    )
-    rebases: bool  # `run` again on what others made of the content; else being overtaken is a lost race
+    verb = ""
+    """Of users, where it is not the operation's."""
+    forward_only = False
+    """A failure leaves the operation under way: what it did cannot be undone, only run again or cancelled."""
+    rebases = True
+    """Run again on what others made of the content; else being overtaken is a lost race."""
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
-        """The entry to begin with, numbered behind `base` (or 1), not yet marked as under way."""
+        """Return the entry to begin with, numbered behind `base` (or 1), not yet marked as under way."""
+        if base is None:
+            raise missing(self.verb or self.operation.verb, self.name)
+        return base.following()
 
     def runs(self) -> tuple[str, ...]:
-        """Run folders that the action will write."""
+        """Return the run folders that the action will write: where it fails they are removed."""
+        return ()
 
+    @abstractmethod
     def run(self, begun: IndexLogEntry) -> Change:
-        """Writes, and says what changes in the content of `begun`. May be called again with a later entry."""
-
-    def undo(self) -> None:
-        """Removes what was written, where the action fails: best effort, for what stays is garbage and never data."""
-
-
-@runtime_checkable
-class OtherVerb(Protocol):
-    """An action with another verb for users than that of its operation."""
-
-    verb: str
+        """Write, and return what changes in the content of `begun`. May be called again with a later entry."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,9 +130,9 @@ def _execute(log: OperationLog, action: Action) -> Outcome:
         try:
             return _run_and_commit(log, action, begun, mark)
         except Ended as ended:
-            return _ended(action, mark, ended.latest)
+            return _ended(log, action, mark, ended.latest)
         except BaseException as error:
-            landed = None if action.forward_only else abandon(log, mark, action.operation, action.undo)
+            landed = None if action.forward_only else abandon(log, mark, action)
             if landed is not None and isinstance(error, StorageError):
                 return Outcome(
                     begun.name, action.operation.verb, True, landed
@@ -147,12 +145,12 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
 
     def begun(base: IndexLogEntry | None) -> IndexLogEntry:
         entry = action.first_entry(base)
-        validate(action.operation, base, entry.name, action.verb if isinstance(action, OtherVerb) else "")
+        validate(action.operation, base, entry.name, action.verb)
         mark = UnderWay(action.operation, entry.id, nonce, who(), now_ms(), action.runs())
         return replace(entry, under_way=(*(base.under_way if base is not None else ()), mark))
 
     def lost(entry: IndexLogEntry) -> None:
-        abandon(log, entry.under_way[-1], action.operation, action.undo)  # its answer may be all that was lost
+        abandon(log, entry.under_way[-1], action)  # its answer may be all that was lost
 
     entry = append(log, f"begin {_verb(action)}", nonce, begun, ".begin", lost)
     return entry, entry.under_way[-1]
@@ -160,7 +158,7 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
 
 def _verb(action: Action) -> str:
     """Return the verb that the user called, for the readers of the log."""
-    return action.verb if isinstance(action, OtherVerb) else action.operation.value
+    return action.verb or action.operation.value
 
 
 def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mark: UnderWay) -> Outcome:
@@ -170,7 +168,7 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
             change = action.run(base)
         except NothingToDo as nothing:
             entry = end(log, mark, lambda latest: latest, f"nothing to {_verb(action)}")
-            undo(action.undo)
+            undo(log, action)
             return Outcome(begun.name, operation, False, entry, (nothing.note,))
         try:
             entry = end(log, mark, partial(_apply, action, change, base), f"commit {_verb(action)}")
@@ -183,7 +181,7 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
             base = log.latest() or base
             continue
         if change.add_runs and not names(entry, mark):
-            action.undo()  # others had recorded the same version
+            undo(log, action)  # others had recorded the same version
         if change.record is not None:
             record_lag(log.storage.root, max(entry.timestamp_ms - change.record.timestamp_ms, 0) / 1000)
         return Outcome(begun.name, operation, True, entry, change.notes)
@@ -210,14 +208,14 @@ def _apply(action: Action, change: Change, base: IndexLogEntry, latest: IndexLog
     return replace(begun, stable=stable, content=merged(latest.content, change, base.content), under_way=under_way)
 
 
-def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outcome:
+def _ended(log: OperationLog, action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outcome:
     """Others ended the operation. Where they did what it wanted to do, that is as good; else it has failed."""
     operation = action.operation
     if latest is not None and names(latest, mark):
         return Outcome(
             latest.name, operation.verb, True, latest
         )  # only the answer to the commit was lost, and the commit itself is cleaned away
-    undo(action.undo)
+    undo(log, action)
     if latest is not None and operation in ONCE and latest.stable is LEAVES[operation]:
         if operation is Operation.CREATE:
             raise ConcurrentWriteError(
@@ -295,31 +293,30 @@ def names(entry: IndexLogEntry, mark: UnderWay) -> bool:
     return not named.isdisjoint(mark.runs)
 
 
-def abandon(
-    log: OperationLog, mark: UnderWay, operation: Operation, remove: Callable[[], None]
-) -> IndexLogEntry | None:
+def abandon(log: OperationLog, mark: UnderWay, action: Action) -> IndexLogEntry | None:
     """End a failed operation, so that no user has to cancel it; if this fails too, `cancel` does it. What it wrote is
     removed only once none of its commits can take effect any more. Return the entry of the commit if that did take
     effect after all."""
     try:
-        end(log, mark, lambda latest: latest, f"abandon {operation.value}")
+        end(log, mark, lambda latest: latest, f"abandon {action.operation.value}")
     except Ended as ended:
         try:
-            landed = _commit_of(log, mark, operation, ended.latest)
+            landed = _commit_of(log, mark, action.operation, ended.latest)
         except StorageError:
             return None
         if landed is None and ended.latest is not None and not names(ended.latest, mark):
-            undo(remove)
+            undo(log, action)
         return landed
     except Exception:  # noqa: BLE001 - the first error is on its way; this one says nothing new
         return None
-    undo(remove)
+    undo(log, action)
     return None
 
 
-def undo(remove: Callable[[], None]) -> None:
+def undo(log: OperationLog, action: Action) -> None:
+    """Remove what it wrote: best effort, for what stays is garbage and never data."""
     try:
-        remove()
+        remove_runs(log.storage, action.runs())
     except StorageError:
         return  # it is garbage, for `clean`
 

@@ -20,17 +20,19 @@ from metaindex.index.log.states import Operation, State
 from metaindex.index.log.versions import to_text
 from metaindex.index.store.writer import RunSink
 
-from .action import Change
+from .action import Action, Change
 from .records import RecordWriter
-from .removal import remove_runs
 from .runs import BuiltRun, build_run
 from .target import Target, racy
 
 
 @dataclass(slots=True)
-class Create:
+class Create(Action):
     """`target` is made ready before the action begins, so that a table that cannot be read leaves no trace in the
     log."""
+
+    operation = Operation.CREATE
+    rebases = False
 
     name: str
     ref: TableRef
@@ -40,9 +42,6 @@ class Create:
     sink: RunSink
     options: dict[str, object] = field(default_factory=dict)
     progress: Progress | None = None
-    operation: Operation = Operation.CREATE
-    forward_only: bool = False
-    rebases: bool = False
     records: RecordWriter = field(init=False)
     _uuid: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -71,9 +70,6 @@ class Create:
 
     def run(self, begun: IndexLogEntry) -> Change:
         return index_all(self, self.target.snapshot(), frozenset())
-
-    def undo(self) -> None:
-        remove_runs(self.sink.storage, self.runs())
 
 
 def index_all(action: Create, snapshot: Snapshot, drop_runs: frozenset[str]) -> Change:

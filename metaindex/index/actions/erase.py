@@ -34,30 +34,28 @@ from metaindex.index.store.reader import RunReader, StoreCache
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import Storage
 
-from .action import RUNS, Change, NothingToDo, missing
+from .action import RUNS, Action, Change, NothingToDo, missing
+from .change import Renumbering, Replacement
 from .optimize import mergeable
 from .records import RecordWriter
-from .removal import remove_runs
-from .renumber import Ordinals, Renumbering, Replacement
 
 Mask = npt.NDArray[np.bool_]
 _KEPT_VERSIONS = 32
 
 
 @dataclass(slots=True)
-class Erase:
+class Erase(Action):
     """`snapshot` is the table now; `retained` tells whether the table can still read a version; `there` which of some
     files are in the lake (`files` rows). `builder`: as in `Optimize`."""
+
+    operation = Operation.OPTIMIZE
+    verb = "erase"
 
     name: str
     storage: Storage
     snapshot: Snapshot
     retained: Callable[[Version], bool]
     there: Callable[[pa.Table], Mask]
-    operation: Operation = Operation.OPTIMIZE
-    verb: str = "erase"
-    forward_only: bool = False
-    rebases: bool = True
     cache: StoreCache = field(default_factory=StoreCache)
     builder: Builder | None = None
     progress: Progress | None = None
@@ -73,7 +71,7 @@ class Erase:
                 f" {base.state.value}: {base.under_way[0]}; wait for it, or cancel it if its writer is dead"
             )
         self._sinks = [new_run_id() for _ in range((len(mergeable(base.content.runs)) + 1) * RUNS)]
-        return base.following(nonce="", timestamp_ms=0, written_by="")
+        return base.following()
 
     def runs(self) -> tuple[str, ...]:
         return tuple(self._sinks)
@@ -98,9 +96,6 @@ class Erase:
         )
         schemas = tuple(recorded.schema for recorded in holdings.versions[-_KEPT_VERSIONS:])
         return Change(replacement=replacement, history=(versions, schemas), notes=notes)
-
-    def undo(self) -> None:
-        remove_runs(self.storage, self.runs())
 
     def _sink(self) -> RunSink:
         """Return a new folder each time: objects for content that others changed meanwhile must not be beside those in
@@ -222,17 +217,12 @@ def _moved(live: LiveFiles, moved: Sequence[Renumbering]) -> LiveFiles:
         for run, ordinals in renumbering.ordinals.items():
             here, marked = dead.pop(run, None), deletes.pop(run, BitMap())
             if here is not None:
-                lives |= _places(ordinals, BitMap(range(len(ordinals))) - here)
-                marks |= _places(ordinals, marked - here)
+                lives |= Renumbering.moved(ordinals, BitMap(range(len(ordinals))) - here)
+                marks |= Renumbering.moved(ordinals, marked - here)
         if lives:
             dead[renumbering.run.run] = BitMap(range(renumbering.run.files)) - lives
             deletes[renumbering.run.run] = marks
     return LiveFiles(dead, deletes)
-
-
-def _places(ordinals: Ordinals, bits: BitMap) -> BitMap:
-    places = ordinals[np.frombuffer(bits.to_array(), np.uint32)] if bits else ordinals[:0]
-    return BitMap(places[places >= 0])
 
 
 def files_there(storage: Storage, *, by_time: bool) -> Callable[[pa.Table], Mask]:

@@ -20,34 +20,21 @@ from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import CANCELLED, Operation, State
 from metaindex.index.store.layout import is_run
 
-from .action import Change, Ended, Outcome, append, end, missing, now_ms, validate, who
+from .action import Action, Change, Ended, Outcome, append, end, missing, now_ms, who
 from .removal import remove_everything, remove_runs
 
 
 @dataclass(slots=True)
-class Transition:
+class Transition(Action):
     """A change of state without new runs: after a delete no query uses the index any more; its files stay, and a
     restore brings it back."""
 
     name: str
     operation: Operation
-    forward_only: bool = False
-    rebases: bool = False
-
-    def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
-        if base is None:
-            validate(self.operation, None, self.name)
-            raise missing(self.operation.verb, self.name)
-        return base.following(nonce="", timestamp_ms=0, written_by="")
-
-    def runs(self) -> tuple[str, ...]:
-        return ()
+    rebases = False
 
     def run(self, begun: IndexLogEntry) -> Change:
         return Change()
-
-    def undo(self) -> None:
-        """Nothing was written."""
 
 
 @dataclass(slots=True)
@@ -58,7 +45,7 @@ class Vacuum(Transition):
 
     log: OperationLog | None = None
     operation: Operation = Operation.VACUUM
-    forward_only: bool = True
+    forward_only = True
 
     def run(self, begun: IndexLogEntry) -> Change:
         assert self.log is not None

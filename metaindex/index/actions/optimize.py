@@ -18,11 +18,10 @@ from dataclasses import field
 from typing import Literal
 
 from metaindex.core import ConcurrentWriteError, DamagedIndexError, MetaIndexError, counted, dataclass
-from metaindex.index.actions.action import Change, NothingToDo, execute, missing
+from metaindex.index.actions.action import Action, Change, NothingToDo, execute, missing
+from metaindex.index.actions.change import Renumbering
 from metaindex.index.actions.clean import KEPT_ENTRIES, trim
-from metaindex.index.actions.removal import remove_runs
-from metaindex.index.actions.renumber import Renumbering
-from metaindex.index.actions.renumber_objects import ObjectWriter
+from metaindex.index.actions.records import ObjectWriter
 from metaindex.index.build.merging import Merged, keys_together, merge_runs, unmerged
 from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.index.kinds.registry import FACT_ROWS, served_keys
@@ -112,17 +111,16 @@ def _both(covered: _Covered, run: RunRef) -> _Covered | None:
 
 
 @dataclass(slots=True)
-class Optimize:
+class Optimize(Action):
     """Merges the groups of runs that the mode and the policy choose, each into one run. `builder`: merges the rows of
     covering indexes; this process where it cannot."""
+
+    operation = Operation.OPTIMIZE
 
     name: str
     storage: Storage  # rooted at the index folder
     mode: Mode = "quick"
     policy: MergePolicy = QUICK
-    operation: Operation = Operation.OPTIMIZE
-    forward_only: bool = False
-    rebases: bool = True
     cache: StoreCache = field(default_factory=StoreCache)
     builder: Builder | None = None
     progress: Progress | None = None
@@ -136,7 +134,7 @@ class Optimize:
         runs = base.content.runs
         groups = full_groups(runs) if self.mode == "full" else quick_groups(runs, self.policy)
         self._groups = [(RunSink(self.storage, new_run_id()), group) for group in groups]
-        return base.following(nonce="", timestamp_ms=0, written_by="")
+        return base.following()
 
     def runs(self) -> tuple[str, ...]:
         return tuple(sink.run for sink, _ in self._groups)
@@ -164,9 +162,6 @@ class Optimize:
         left = len(begun.content.runs) - before + len(self._merged)
         note = f"{counted(before, 'run')} merged into {len(self._merged)}, the index has {left} now"
         return Change(replacement=self._objects.replacement(begun.content), notes=(note,))
-
-    def undo(self) -> None:
-        remove_runs(self.storage, self.runs())
 
     def _merge(self, sink: RunSink, group: Iterable[RunRef]) -> Merged | None:
         readers = [RunReader(self.storage, run, self.cache, ReadCount()) for run in group]

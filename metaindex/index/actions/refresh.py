@@ -48,17 +48,18 @@ class Refresh(Create):
     """Refreshes an index as `mode` says; built like `Create`. `options`: of the reader, which the index keeps from then
     on; None keeps those that it has."""
 
+    operation = Operation.REFRESH
+    rebases = True
+
     mode: Mode = "incremental"
     cache: StoreCache = field(default_factory=StoreCache)
     written: Written | None = None
-    operation: Operation = Operation.REFRESH
-    rebases: bool = True
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
         if base is None:
             return Create.first_entry(self, base)  # refused by validation: there is no such index
         table = replace(base.table, options=self.options) if self.options else base.table
-        return replace(base.following(nonce="", timestamp_ms=0, written_by=""), table=table)
+        return replace(base.following(), table=table)
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self.mode == "full":

@@ -34,9 +34,10 @@ class Repair(Refresh):
     """Built like `Refresh`. `bad_runs` and `bad_versions` (ids) are what a verification found; None: of versions,
     nothing."""
 
+    verb = "repair"
+
     bad_runs: frozenset[str] = frozenset()
     bad_versions: frozenset[str] | None = None
-    verb: str = "repair"
     revived: bool = False  # the index goes on from an older entry: it may be behind
     left: tuple[str, ...] = ()  # what is told of runs that are not understood here
 

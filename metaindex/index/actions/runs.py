@@ -22,8 +22,7 @@ from metaindex.index.kinds.served import row_plans
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.rows import FILES
-from metaindex.index.store.side_by_side import side_by_side
-from metaindex.index.store.writer import RunSink, id_rows, number_partitions, write_sorted
+from metaindex.index.store.writer import RunSink, id_rows, number_partitions, side_by_side, write_sorted
 
 MOST_TEXT = (1 << 31) - (1 << 20)
 """Bytes of texts that Arrow takes from at once."""

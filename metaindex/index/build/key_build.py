@@ -62,10 +62,15 @@ def build_keys(
 
 
 def key_build(
-    built: Sequence[BuiltKey], sink: RunSink, request: BuildRequest, problems: dict[int, str], files_scanned: int
+    built: Sequence[BuiltKey],
+    sink: RunSink,
+    request: BuildRequest,
+    problems: dict[int, str],
+    files_scanned: int,
+    first_part: int = 0,
 ) -> KeyBuild:
-    """Combine what was built of all keys, with the rows of `unkeyed`."""
-    unkeyed = write_unkeyed(sink, [(key.key.key_id, key.unkeyed) for key in built])
+    """Combine what was built of all keys, with the rows of `unkeyed`, whose parts are numbered from `first_part` on."""
+    unkeyed = write_unkeyed(sink, [(key.key.key_id, key.unkeyed) for key in built], first_part)
     paths = request.files.table.column("path")
     return KeyBuild(
         keys=tuple(key.key for key in built),
@@ -76,11 +81,12 @@ def key_build(
     )
 
 
-def write_unkeyed(sink: RunSink, unkeyed: Sequence[tuple[int, Units]]) -> list[PartInfo]:
+def write_unkeyed(sink: RunSink, unkeyed: Sequence[tuple[int, Units]], first_part: int = 0) -> list[PartInfo]:
     """Rows of UNKEYED: by key id the ordinals of which it knows nothing. No part where there is none."""
     some = sorted((key, ordinals) for key, ordinals in unkeyed if len(ordinals))
     if not some:
         return []
     keys = np.repeat(np.array([key for key, _ in some], np.int64), [len(ordinals) for _, ordinals in some])
     ordinals = np.concatenate([np.sort(ordinals) for _, ordinals in some]).astype(np.int32)
-    return write_sorted(sink, "unkeyed", pa.Table.from_arrays([pa.array(keys), pa.array(ordinals)], schema=UNKEYED))
+    table = pa.Table.from_arrays([pa.array(keys), pa.array(ordinals)], schema=UNKEYED)
+    return write_sorted(sink, "unkeyed", table, first_part)

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from metaindex.core import BuildError, StorageUnavailableError, first_line
 from metaindex.index.build.collect import UNREADABLE
 from metaindex.index.build.row_source import DataFile, RowSource
-from metaindex.index.build.spark_schemas import GATHERED, sql_schema
+from metaindex.index.build.spark_tasks import GATHERED, sql_schema
 from metaindex.index.kinds.pieces import WrittenPart
 from metaindex.index.kinds.row_sums import RowSum, sum_of_files
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling

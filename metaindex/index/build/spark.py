@@ -42,8 +42,7 @@ from metaindex.index.store.writer import RunSink
 from .collect import FactScan
 from .partitions import partition_column
 from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
-from .spark_schemas import FILE, FILE_ROWS, WRITTEN, sql_schema
-from .spark_tasks import ReadTask, WriteTask, part_of
+from .spark_tasks import FILE, FILE_ROWS, WRITTEN, ReadTask, WriteTask, part_of, sql_schema
 from .spark_text import text_rows
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class SparkBuilder:
 
     def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
         """Merge rows; see `protocol.MergesRows`."""
-        from .spark_rows_merge import merge_on_spark
+        from .spark_rows import merge_on_spark
 
         with _on_spark(self.spark, only_spark=False):  # threads here merge them, too
             return merge_on_spark(self.spark, merge, progress or _silent)
@@ -145,12 +144,7 @@ class SparkBuilder:
         return frame_of(self.spark, table)
 
     def _read(self, request: BuildRequest, source: FactScan, files: DataFrame) -> DataFrame:
-        task = ReadTask(request.ref.storage, source)
-
-        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return task.run(batches)
-
-        return files.mapInArrow(read, sql_schema(FILE_ROWS))
+        return files.mapInArrow(ReadTask(request.ref.storage, source).run, sql_schema(FILE_ROWS))
 
     def _write(self, sink: RunSink, level: Level, rows: DataFrame, count: int) -> tuple[PartInfo, ...]:
         """Sorts the rows over all tasks and has each write its range."""

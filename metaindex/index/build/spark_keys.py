@@ -33,8 +33,7 @@ from metaindex.storage import Storage
 from .key_build import BuiltKey, key_build
 from .key_scan import KeyScan, scan_keys
 from .protocol import BuildRequest, KeyBuild, Progress
-from .spark_schemas import GATHERED, WRITTEN, sql_schema
-from .spark_tasks import NEXT_RANGE, part_of, written
+from .spark_tasks import GATHERED, NEXT_RANGE, WRITTEN, part_of, sql_schema, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -103,13 +102,9 @@ class KeyJob:
         """Return what the tasks gathered of each key, and their reports."""
         source = KeyScan.of(self.request, self.plans)
         task = CollectTask(self.request.ref.storage, source, self.sink, count, self.held_bytes // len(self.plans))
-
-        def collect(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return task.run(batches)
-
         gathered: list[list[Gathered]] = [[] for _ in self.plans]
         scanned: list[_KeyTaskReport] = []
-        for row in files.mapInArrow(collect, sql_schema(GATHERED)).collect():
+        for row in files.mapInArrow(task.run, sql_schema(GATHERED)).collect():
             value = pickle.loads(bytes(row["data"]))  # noqa: S301 - our own tasks wrote it
             if isinstance(value, _KeyTaskReport):
                 scanned.append(value)
@@ -130,12 +125,8 @@ class KeyJob:
         if not ranges:
             return [[] for _ in finishers]
         task = FinishTask(tuple(finishers), tuple(ranges))
-
-        def finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return task.run(batches)
-
         numbers = self.spark.range(0, len(ranges), 1, min(len(ranges), _MOST_FINISHING))
-        return task.parts(numbers.mapInArrow(finish, sql_schema(WRITTEN)).collect())
+        return task.parts(numbers.mapInArrow(task.run, sql_schema(WRITTEN)).collect())
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,16 +23,10 @@ import pyarrow.compute as pc
 
 from metaindex.core import BuildError, frame_of
 from metaindex.formats import format_named
-from metaindex.index.kinds.keyed import UNKEYED
-from metaindex.index.kinds.row_sums import RowSum, sum_of_counts
-from metaindex.index.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
-from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.writer import RunSink
-
-from .protocol import BuildRequest, KeyBuild, Progress
-from .row_source import RowSource
-from .row_tasks import (
+from metaindex.index.build.key_build import BuiltKey, key_build
+from metaindex.index.build.protocol import BuildRequest, KeyBuild, Progress
+from metaindex.index.build.row_source import RowSource
+from metaindex.index.build.row_tasks import (
     EMPTY_DOUBT,
     LATE_DOUBT,
     ROW_FILE,
@@ -46,14 +40,22 @@ from .row_tasks import (
     SampledRows,
     WriteRows,
     few_rows,
+    gathered,
     unpickled,
 )
-from .spark_keys import tasks_for
-from .spark_progress import tasks_told
-from .spark_schemas import GATHERED, sql_schema, struct
+from metaindex.index.build.spark_keys import tasks_for
+from metaindex.index.build.spark_progress import tasks_told
+from metaindex.index.build.spark_tasks import GATHERED, sql_schema, struct
+from metaindex.index.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge
+from metaindex.index.kinds.row_sums import RowSum, sum_of_counts
+from metaindex.index.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.writer import RunSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
 
 _TRIES = 3
 _SAMPLE_FILES = 512
@@ -234,34 +236,16 @@ class FileRows:
         files = frame_of(self.spark, self.files.take(pa.array(ordinals)))
         tasks = min(tasks_for(self.request, self.files_per_task), max(1, len(ordinals)))
         spread = files.coalesce(1) if tasks == 1 else files.repartition(tasks)
-
-        def over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return run(batches)
-
-        return spread.mapInArrow(over, schema)
+        return spread.mapInArrow(run, schema)
 
 
 def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSink) -> KeyBuild:
     """Combine what was built of all plans, with the rows of `unkeyed`."""
-    paths = request.files.paths
     why: dict[int, str] = {}
     for built_rows in built:
         why |= built_rows.unkeyed
-    return KeyBuild(
-        keys=tuple(rows.key for rows in built),
-        parts=(*(part for rows in built for part in rows.parts), *_write_unkeyed(built, sink)),
-        uncovered=tuple((paths[ordinal].as_py(), said) for ordinal, said in sorted(why.items())[:100]),
-        uncovered_files=len(why),
-        files_scanned=len(paths) - len(why),
-    )
-
-
-def _write_unkeyed(built: Sequence[BuiltRows], sink: RunSink) -> list[PartInfo]:
-    some = sorted((rows.key.key_id, ordinal) for rows in built for ordinal in rows.unkeyed)
-    if not some:
-        return []
-    ids, ordinals = pa.array([key for key, _ in some], pa.int64()), pa.array([o for _, o in some], pa.int32())
-    return [sink.write("unkeyed", pa.Table.from_arrays([ids, ordinals], schema=UNKEYED), _UNKEYED_PARTS)]
+    keys = [BuiltKey(rows.key, rows.parts, np.array([*rows.unkeyed], np.int64)) for rows in built]
+    return key_build(keys, sink, request, why, len(request.files) - len(why), _UNKEYED_PARTS)
 
 
 def doubted(written: Sequence[RowTaskReport]) -> tuple[Ordinals, Ordinals]:
@@ -293,3 +277,52 @@ def check_written(written: Sequence[RowTaskReport], asked: Ordinals) -> None:
             f"every row that is read is written once; of {given.rows:,} rows read {taken.rows:,} were written; nothing"
             " became visible, try again"
         )
+
+
+_TASK_BYTES = 128 << 20
+"""Of parts, that a task merges where pieces are small."""
+_MOST_TASKS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTask:
+    """Task that writes merged pieces. A damaged part fails the task: Spark tries again, as a store may have given no
+    answer, and then the merge fails."""
+
+    merge: RowMerge
+
+    def run(self, batches: Iterator[pa.RecordBatch], attempt: int) -> Iterator[pa.RecordBatch]:
+        """Writes the pieces whose numbers are the batches' only column; of each, what became of it (GATHERED)."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield gathered(number, self.merge.write(number, attempt))
+
+
+def merge_on_spark(spark: SparkSession, merge: RowMerge, progress: Progress) -> list[MergedPiece]:
+    """Writes all pieces; see `kinds.pieces.WritesPieces`."""
+    sizes = merge.sizes
+    count = len(sizes)
+    if not count:
+        return []
+    task = MergeTask(merge)
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is None:
+            raise BuildError("parts are written by tasks of Spark; there is none; report this")
+        return task.run(batches, context.taskAttemptId())
+
+    numbers = spark.range(0, count, 1, merging_tasks(sizes, spark.sparkContext.defaultParallelism))
+    with tasks_told(spark, progress, PIECES_MERGED, count):
+        rows = numbers.mapInArrow(write, sql_schema(GATHERED)).collect()
+    pieces = [piece for _, piece in unpickled(rows) if isinstance(piece, MergedPiece)]
+    merge.tidy(pieces)
+    return pieces
+
+
+def merging_tasks(sizes: Sequence[int], at_once: int) -> int:
+    """Return the number of tasks that merge pieces of so many bytes: by their sum, at least as many as run at a time,
+    and no more than pieces."""
+    return min(len(sizes), _MOST_TASKS, max(at_once, -(-sum(sizes) // _TASK_BYTES)))

@@ -25,7 +25,7 @@ from .collect import UNREADABLE, FactScan
 from .protocol import BuildRequest
 from .row_source import CommonValues
 from .row_tasks import LATE_DOUBT, SAMPLE_ROWS, Ordinals, few_rows
-from .spark_schemas import FILE, sql_schema, struct
+from .spark_tasks import FILE, sql_schema, struct
 from .spark_text import CORRUPT, KEYED, CheckTask, text_frame
 
 if TYPE_CHECKING:
@@ -150,15 +150,11 @@ class TextRows:
 def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
     """Return files that differ from the snapshot, or that Spark ignores."""
     count = len(request.files)
-    check = CheckTask(request.ref.storage)
-
-    def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return check.run(batches)
-
     zeros = [pa.repeat(pa.scalar(0, field.type), count) for field in list(FILE)[3:]]
     files = pa.Table.from_arrays(
         [pa.array(range(count), pa.int32()), *(request.files.table.column(n) for n in ("path", "size_bytes")), *zeros],
         schema=FILE,
     )
-    unreadable = frame_of(spark, files).mapInArrow(checked, sql_schema(KEYED)).filter("problem IS NOT NULL")
+    check = CheckTask(request.ref.storage)
+    unreadable = frame_of(spark, files).mapInArrow(check.run, sql_schema(KEYED)).filter("problem IS NOT NULL")
     return {row["ordinal"]: row["problem"] for row in unreadable.select("ordinal", "problem").collect()}

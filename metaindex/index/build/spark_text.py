@@ -27,8 +27,7 @@ from metaindex.storage import Storage
 
 from .collect import UNREADABLE, Collected, FactScan
 from .protocol import BuildRequest
-from .spark_schemas import FILE, FILE_ROWS, sql_schema
-from .spark_tasks import file_rows
+from .spark_tasks import FILE, FILE_ROWS, file_rows, sql_schema
 from .text_scan import as_text
 
 if TYPE_CHECKING:
@@ -47,12 +46,7 @@ _NOT_PASSED = {
 
 def text_rows(spark: SparkSession, request: BuildRequest, source: FactScan, files: DataFrame) -> DataFrame:
     """FILE_ROWS of every file and leaf."""
-    check = CheckTask(request.ref.storage)
-
-    def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return check.run(batches)
-
-    keyed = files.mapInArrow(checked, sql_schema(KEYED)).persist()
+    keyed = files.mapInArrow(CheckTask(request.ref.storage).run, sql_schema(KEYED)).persist()
     left_out = {row["ordinal"] for row in keyed.filter("problem IS NOT NULL").select("ordinal").collect()}
     paths = request.files.paths.to_pylist()
     uris = [request.ref.storage.uri(path) for ordinal, path in enumerate(paths) if ordinal not in left_out]
@@ -63,12 +57,7 @@ def text_rows(spark: SparkSession, request: BuildRequest, source: FactScan, file
         joined = keyed.join(groups, "key", "full_outer")
     else:
         joined = keyed
-    task = TextTask(source)
-
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return task.run(batches)
-
-    return joined.mapInArrow(rows, sql_schema(FILE_ROWS))
+    return joined.mapInArrow(TextTask(source).run, sql_schema(FILE_ROWS))
 
 
 @dataclass(frozen=True, slots=True)

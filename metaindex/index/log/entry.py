@@ -17,8 +17,8 @@ import xxhash
 from metaindex.core import dataclass, utc_text
 from metaindex.formats import Schema, Version
 
+from .schema_codec import type_from_text
 from .states import TRANSIENT, Operation, State
-from .types import type_from_text
 
 FORMAT_VERSION = 3
 """Of the entries and of the version objects they name. A reader refuses what is newer, and 1 and 2, which no release
@@ -264,6 +264,6 @@ class IndexLogEntry:
         own = [mark for mark in ended if self.nonce.startswith(mark.nonce)]
         return began or next(iter(own or ended), None)
 
-    def following(self, *, nonce: str, timestamp_ms: int, written_by: str) -> IndexLogEntry:
-        """The next number with the same content."""
-        return replace(self, id=self.id + 1, nonce=nonce, timestamp_ms=timestamp_ms, written_by=written_by)
+    def following(self) -> IndexLogEntry:
+        """The next number with the same content; who appends it says the rest."""
+        return replace(self, id=self.id + 1, nonce="", timestamp_ms=0, written_by="")

@@ -1,7 +1,7 @@
 """States, operations, and which operations may run side by side: tables, no ifs (Hyperspace, VLDB 2021, figure 6 and
 table 1, and its specification).
 
-docs/operation-log.md draws its tables from here (`log.page`), and a test compares.
+docs/operation-log.md draws its tables from here (`tests.docs.log_tables`), and a test compares.
 """
 
 from __future__ import annotations

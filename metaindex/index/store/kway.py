@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.index.store.footer import Footer
+from metaindex.index.store.cache import Footer
 from metaindex.index.store.reader import RunReader
 
 

@@ -38,12 +38,10 @@ from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.storage import ObjectInfo, Storage
 
-from .cache import Decoded
+from .cache import Decoded, Footer, span_of
 from .cache import StoreCache as StoreCache
-from .footer import Footer, span_of
-from .layout import PartInfo, manifest_path, run_folder
-from .manifest import MAX_BYTES as MAX_MANIFEST
-from .manifest import parts_from_manifest
+from .layout import MAX_BYTES as MAX_MANIFEST
+from .layout import PartInfo, manifest_path, parts_from_manifest, run_folder
 
 _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read

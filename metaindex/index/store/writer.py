@@ -7,8 +7,12 @@ never data.
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +26,7 @@ from metaindex.index.keys import id_words, partition_id
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.index.store.layout import PartInfo, manifest_path, run_folder
-from metaindex.index.store.manifest import manifest_bytes as manifest_bytes
+from metaindex.index.store.layout import manifest_bytes as manifest_bytes
 from metaindex.index.store.rows import COLUMNS, FILE_IDS, PART_ROWS, PARTITIONS, ROW_GROUP_ROWS, Columns
 from metaindex.storage import Storage
 
@@ -39,22 +43,66 @@ predicate keeps are scattered over all row groups, and what is decoded in vain i
 smaller ones make a footer that takes longer than they save."""
 
 
+THREADS = 4
+_WAITING = 2 * THREADS
+_LARGE = 4 << 20
+"""Bytes from which on an object is put at once, as what waits is held in memory: making it took longer than the put."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Puts:
+    """The puts that are under way. Another process has none of them."""
+
+    storage: Storage
+    slots: threading.BoundedSemaphore
+    under_way: list[Future[None]]
+
+    def put(self, path: str, data: bytes) -> None:
+        self.check()
+        if len(data) >= _LARGE or getattr(_here, "puts", False):
+            self.storage.put(path, data)
+            return
+        self.slots.acquire()
+        try:
+            put = _pool().submit(self.storage.put, path, data)
+        except RuntimeError:  # no thread can be started: too many, or the process is ending
+            self.slots.release()
+            self.storage.put(path, data)
+            return
+        put.add_done_callback(lambda _: self.slots.release())
+        self.under_way.append(put)
+
+    def check(self) -> None:
+        """Raises what a put raised that is over."""
+        for put in self.under_way:
+            if put.done():
+                put.result()
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
 @dataclass(frozen=True, slots=True)
 class RunSink:
     """Writes the parts of a run. Plain data except for the storage, so that a Spark task can write parts too."""
 
     storage: Storage  # rooted at the index folder
     run: str
+    puts: _Puts | None = None
+
+    def put(self, path: str, data: bytes) -> None:
+        """Put an object durably; inside `side_by_side`, by the end of it."""
+        (self.puts or self.storage).put(path, data)
 
     def write(self, kind: str, table: pa.Table, number: int, columns: Columns = COLUMNS) -> PartInfo:
         """Writes one sorted part durably and says what it is. The caller has sorted `table` and kept it below
         PART_ROWS."""
-        return write_part(self.storage, self._path(f"{kind}{columns.folder}", number), kind, table, columns)
+        return write_part(self, self._path(f"{kind}{columns.folder}", number), kind, table, columns)
 
     def copy(self, part: PartInfo, data: bytes, number: int) -> PartInfo:
         """Puts the bytes of a part of another run, durably, as one of this run, and says what it is."""
         path = self._path(part.path.partition("/")[0], number)
-        self.storage.put(path, data)
+        self.put(path, data)
         return replace(part, path=path)
 
     def sealed(
@@ -72,7 +120,7 @@ class RunSink:
     ) -> RunRef:
         """Put the manifest of these parts, and return the run as a log entry names it."""
         manifest = manifest_bytes(parts)
-        self.storage.put(manifest_path(self.run), manifest)
+        self.put(manifest_path(self.run), manifest)
         return RunRef(
             run=self.run,
             files=files,
@@ -93,7 +141,37 @@ class RunSink:
         return f"{run_folder(folder, self.run)}/part-{number:05d}{SUFFIX}"
 
 
-def write_part(storage: Storage, path: str, kind: str, table: pa.Table, columns: Columns = COLUMNS) -> PartInfo:
+@contextmanager
+def side_by_side(sink: RunSink) -> Iterator[RunSink]:
+    """Yield a sink whose puts return before they are done: a put waits for its disk or its store, and the parts of a
+    run need no order among themselves. All are durable when the block ends; it raises what the first that
+    failed raised. An error in the block waits for them too, so that a clean-up then finds all objects."""
+    puts = _Puts(sink.storage, threading.BoundedSemaphore(_WAITING), [])
+    try:
+        yield replace(sink, puts=puts)
+    finally:
+        wait(puts.under_way)
+    puts.check()
+
+
+_shared: list[ThreadPoolExecutor] = []
+_here = threading.local()
+"""`puts` is set in the pool's own threads: what a storage does inside of a put is done there, as waiting for threads
+that wait for it would never end."""
+
+
+def _pool() -> ThreadPoolExecutor:
+    """Return this process's thread pool: starting threads for every small run would be slow."""
+    if not _shared:
+        _shared.append(ThreadPoolExecutor(THREADS, "metaindex puts", lambda: setattr(_here, "puts", True)))
+    return _shared[0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.clear)  # a child has none of its parent's threads
+
+
+def write_part(sink: RunSink, path: str, kind: str, table: pa.Table, columns: Columns = COLUMNS) -> PartInfo:
     """Write one Parquet file as a whole, with a digest of its footer."""
     names = table.schema.names
     delta = {n: "DELTA_BINARY_PACKED" for n in names if n in columns.ascending}
@@ -112,7 +190,7 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table, columns:
         store_schema=False,
     )
     buffer = out.getvalue()
-    storage.put(path, buffer.to_pybytes())
+    sink.put(path, buffer.to_pybytes())
     leading = table.column(0)
     keyed = table.num_rows > 0 and pa.types.is_integer(leading.type)
     return PartInfo(
@@ -171,9 +249,9 @@ def cut(table: pa.Table) -> Iterator[pa.Table]:
         yield table.slice(start, PART_ROWS)
 
 
-def write_sorted(sink: RunSink, kind: str, table: pa.Table) -> list[PartInfo]:
-    """Write a sorted table, and return its parts."""
-    return [sink.write(kind, piece, number) for number, piece in enumerate(cut(table))]
+def write_sorted(sink: RunSink, kind: str, table: pa.Table, first: int = 0) -> list[PartInfo]:
+    """Write a sorted table, and return its parts, which are numbered from `first` on."""
+    return [sink.write(kind, piece, number) for number, piece in enumerate(cut(table), first)]
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from metaindex.core import MetaIndexError, Vector
 from metaindex.formats import FILE_SCHEMA, FileTable, Leaf, Schema, TableRef
 from metaindex.index.build.key_scan import KeyScan, scan_keys
-from metaindex.index.build.merging.keys import unkeyed_of
+from metaindex.index.build.merging import unkeyed_of
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.keys import FileIdentities
 from metaindex.index.kinds.checks import KeyCheck

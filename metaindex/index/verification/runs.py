@@ -22,7 +22,7 @@ import xxhash
 
 from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, first_line
 from metaindex.formats import FileTable
-from metaindex.index.build.merging.keys import unkeyed_of
+from metaindex.index.build.merging import unkeyed_of
 from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import file_ids
 from metaindex.index.kinds.checks import Mismatch

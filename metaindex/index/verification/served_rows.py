@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from metaindex.core import MetaIndexError, first_line
 from metaindex.formats import Schema, TableRef
-from metaindex.index.build.merging.keys import unkeyed_of
+from metaindex.index.build.merging import unkeyed_of
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.build.row_source import DataFile, RowSource
 from metaindex.index.kinds.registry import served_keys, served_rows

@@ -18,10 +18,9 @@ from metaindex.core import ConcurrentWriteError
 from metaindex.formats import Schema, Version
 from metaindex.index.actions import index_actions, records
 from metaindex.index.actions.action import Outcome, execute
-from metaindex.index.actions.change import Change
+from metaindex.index.actions.change import Change, Renumbering
 from metaindex.index.actions.clean import clean
 from metaindex.index.actions.optimize import Optimize
-from metaindex.index.actions.renumber import Renumbering
 from metaindex.index.log import history
 from metaindex.index.log.entry import Content, IndexLogEntry, ObjectRef, RunRef, VersionRecord
 from metaindex.index.log.operation_log import OperationLog
@@ -208,7 +207,7 @@ class Chosen(Optimize):
         assert base is not None
         runs = tuple(base.content.runs[place] for place in self.places)
         super().first_entry(replace(base, content=replace(base.content, runs=runs)))
-        return base.following(nonce="", timestamp_ms=0, written_by="")
+        return base.following()
 
     def run(self, begun: IndexLogEntry) -> Change:
         while self.meanwhile:

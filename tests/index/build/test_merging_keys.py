@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.index.actions.optimize import ON_REFRESH, full_groups, quick_groups
-from metaindex.index.build.merging.keys import keys_together
+from metaindex.index.build.merging import keys_together
 from metaindex.index.keys import key_id
 from metaindex.index.kinds.kind import Kind
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef

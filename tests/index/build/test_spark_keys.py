@@ -26,7 +26,7 @@ from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest, KeyBuild
 from metaindex.index.build.spark import SparkBuilder
 from metaindex.index.build.spark_keys import CollectTask, FinishTask, held_bytes_for, spill_of, tasks_for
-from metaindex.index.build.spark_schemas import FILE
+from metaindex.index.build.spark_tasks import FILE
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.keyed import Gathered, Units

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.index.build.merging.run import merge_runs
+from metaindex.index.build.merging import merge_runs
 from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.writer import RunSink

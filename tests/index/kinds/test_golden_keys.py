@@ -18,7 +18,7 @@ import pytest
 
 from metaindex.core import DamagedIndexError
 from metaindex.expressions import literal
-from metaindex.index.build.merging.keys import keys_together
+from metaindex.index.build.merging import keys_together
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.kinds.values.lists import ValueList

@@ -32,10 +32,9 @@ from metaindex.index.log.entry import (
     VersionRecord,
 )
 from metaindex.index.log.fields import MAX_FILES
-from metaindex.index.log.schema_codec import schema_from_json, schema_to_json
+from metaindex.index.log.schema_codec import schema_from_json, schema_to_json, type_from_text
 from metaindex.index.log.sealed import MAX_BYTES, from_text, seal
 from metaindex.index.log.states import STABLE, Operation, State
-from metaindex.index.log.types import type_from_text
 
 text = st.text(max_size=12)
 number = st.integers(0, 2**60)

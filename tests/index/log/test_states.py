@@ -3,8 +3,8 @@
 import itertools
 from pathlib import Path
 
-from metaindex.index.log.page import TABLES, drawn
 from metaindex.index.log.states import CANCELLED, COMPATIBLE, LEAVES, NEEDS, ONCE, STABLE, TRANSIENT, Operation, State
+from tests.docs.log_tables import TABLES, drawn
 
 PAGE = Path(__file__).parents[3] / "docs" / "operation-log.md"
 PAPERS = [operation for operation in Operation if operation is not Operation.CANCEL]
@@ -52,4 +52,4 @@ def test_cancel_of_a_vacuum_goes_forward() -> None:
 def test_the_page_draws_its_tables_from_the_data() -> None:
     page = PAGE.read_text()
     assert all(f"<!-- {name} -->" in page for name in TABLES)
-    assert drawn(page) == page, "python -m metaindex.index.log.page docs/operation-log.md"
+    assert drawn(page) == page, "python -m tests.docs.log_tables docs/operation-log.md"

@@ -16,8 +16,7 @@ from metaindex.core import DamagedIndexError
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.index.store.cache import StoreCache
-from metaindex.index.store.layout import manifest_path
-from metaindex.index.store.manifest import manifest_bytes
+from metaindex.index.store.layout import manifest_bytes, manifest_path
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.rows import FILE_IDS
 from metaindex.index.store.writer import RunSink, write_sorted

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 from metaindex.core import StorageError
-from metaindex.index.store import side_by_side as side_by_side_module
+from metaindex.index.store import writer as side_by_side_module
 from metaindex.index.store.rows import FILE_IDS
-from metaindex.index.store.side_by_side import side_by_side
-from metaindex.index.store.writer import RunSink
+from metaindex.index.store.writer import RunSink, side_by_side
 from metaindex.storage import Storage, storage_for
 from tests.index.actions.faults import MemoryStorage
 

@@ -13,7 +13,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import DamagedIndexError, Vector
 from metaindex.index import OpenIndex
-from metaindex.index.keys import column_id, file_ids, key, key_prefix, partition_id
+from metaindex.index.keys import column_id, file_ids, partition_id
 from metaindex.index.kinds.column_stats.levels import expand
 from metaindex.index.store.kway import groups_holding
 from metaindex.index.store.layout import PartInfo
@@ -105,14 +105,6 @@ def test_statistics_of_a_column_in_a_partition(tmp_path: Path) -> None:
     assert all(size > 0 for size in found.column("compressed_bytes").to_pylist())
     assert table.statistics("stats", "x").num_rows == 12
     assert table.statistics("stats", "nope").num_rows == 0
-
-
-def test_keys_share_the_prefix_of_their_column_and_partition() -> None:
-    column, partition = column_id("x"), partition_id("p=2")
-
-    assert key(column, partition, b"f" * 16).startswith(key_prefix(column, partition))
-    assert key_prefix(column, partition).startswith(key_prefix(column))
-    assert len(key(column, partition, b"f" * 16)) == 32
 
 
 def test_rows_of_a_part_that_is_out_of_order_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

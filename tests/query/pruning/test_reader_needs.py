@@ -51,7 +51,9 @@ def rewrite(lake: Lake, at: int, change: Callable[[RunRef, Path], RunRef]) -> Ru
     runs[at] = change(runs[at], Path(table.indexes()[0].location))
     log.append(
         replace(
-            entry.following(nonce="x", timestamp_ms=0, written_by="a newer one"),
+            entry.following(),
+            nonce="x",
+            written_by="a newer one",
             content=replace(entry.content, runs=tuple(runs)),
         )
     )

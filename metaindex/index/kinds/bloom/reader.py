@@ -13,7 +13,7 @@ from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits
 from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.footer import Footer
+from metaindex.index.store.cache import Footer
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 

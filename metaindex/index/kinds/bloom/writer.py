@@ -154,5 +154,5 @@ def _members(
 
 
 def _stored(sink: RunSink, path: str, buffer: pa.Buffer, rows: int, key_id: int) -> PartInfo:
-    sink.storage.put(path, buffer.to_pybytes())
+    sink.put(path, buffer.to_pybytes())
     return PartInfo(PARTITION, path, rows, buffer.size, *digested_end(buffer), key_id, key_id)

@@ -12,7 +12,7 @@ from metaindex.expressions import physical_type
 from metaindex.index.kinds.described import MergedFiles
 from metaindex.index.kinds.facts import MOST_ROWS
 from metaindex.index.log.entry import CoveredColumn
-from metaindex.index.log.types import type_from_text
+from metaindex.index.log.schema_codec import type_from_text
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.writer import RunSink

@@ -33,7 +33,7 @@ from metaindex.expressions import (
 )
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.states import StatState
-from metaindex.index.store.footer import Footer
+from metaindex.index.store.cache import Footer
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 

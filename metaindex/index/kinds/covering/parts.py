@@ -23,7 +23,7 @@ from metaindex.index.kinds.pieces import WrittenPart
 from metaindex.index.kinds.served import ORDINAL, ROW, StoredPart, with_lineage
 from metaindex.index.kinds.spark_types import is_whole
 from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.footer import span_of
+from metaindex.index.store.cache import span_of
 from metaindex.index.store.layout import PartInfo, run_folder
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.writer import SUFFIX, RunSink, digested_end
@@ -140,7 +140,7 @@ class PartWriter:
         buffer = self._out.getvalue()
         metadata = pq.read_metadata(pa.BufferReader(buffer))
         path = self._path()
-        self.sink.storage.put(path, buffer.to_pybytes())
+        self.sink.put(path, buffer.to_pybytes())
         info = PartInfo(
             PARTITION,
             path,

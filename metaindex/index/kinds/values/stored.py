@@ -12,7 +12,7 @@ import pyarrow as pa
 from metaindex.core import DamagedIndexError, Vector, dataclass
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.log.entry import CoveredKey
-from metaindex.index.log.types import type_from_text
+from metaindex.index.log.schema_codec import type_from_text
 from metaindex.index.store.layout import PartInfo, bound_key, bound_number
 from metaindex.index.store.reader import RunReader
 

@@ -19,8 +19,7 @@ from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill
 from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.log.sealed import digest as sha256
 from metaindex.index.store.cache import StoreCache
-from metaindex.index.store.layout import PartInfo, manifest_path, new_run_id
-from metaindex.index.store.manifest import manifest_bytes
+from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path, new_run_id
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import Storage, storage_for

@@ -7,7 +7,7 @@ import pytest
 
 from metaindex.formats import Field, Schema, inner_fields
 from metaindex.formats.iceberg.schema import read_schema
-from metaindex.index.build.merging.keys import keys_together
+from metaindex.index.build.merging import keys_together
 from metaindex.index.kinds.covering.spec import CoveredRows, Covering
 from metaindex.index.kinds.served import RowSizes
 from metaindex.index.log.entry import CoveredKey

@@ -12,7 +12,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import DamagedIndexError
 from metaindex.index.build.spark import SparkBuilder
-from metaindex.index.build.spark_rows_merge import tasks_for
+from metaindex.index.build.spark_rows import merging_tasks
 from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering.merge import CoveringMerge
 from metaindex.index.kinds.covering.parts import stored_parts
@@ -127,9 +127,9 @@ def test_a_damaged_part_is_found_by_tasks_and_nothing_is_merged(spark: SparkSess
 
 def test_small_pieces_share_tasks() -> None:
     """As many tasks as run at a time, more where there is more to merge, a piece each at most."""
-    assert [tasks_for([1] * count, 4) for count in (1, 3, 200)] == [1, 3, 4]
-    assert tasks_for([64 << 20] * 200, 4) == 100
-    assert tasks_for([512 << 20] * 200, 4) == 200
+    assert [merging_tasks([1] * count, 4) for count in (1, 3, 200)] == [1, 3, 4]
+    assert merging_tasks([64 << 20] * 200, 4) == 100
+    assert merging_tasks([512 << 20] * 200, 4) == 200
 
 
 def test_the_command_line_merges_by_spark(

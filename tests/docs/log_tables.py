@@ -1,4 +1,4 @@
-"""The tables of docs/operation-log.md, drawn from the data in `states`. `python -m metaindex.index.log.page
+"""The tables of docs/operation-log.md, drawn from the data in `states`. `python -m tests.docs.log_tables
 docs/operation-log.md` puts them into the page."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .states import CANCELLED, COMPATIBLE, LEAVES, NEEDS, STABLE, TRANSIENT, Operation, State
+from metaindex.index.log.states import CANCELLED, COMPATIBLE, LEAVES, NEEDS, STABLE, TRANSIENT, Operation, State
 
 
 def states_table() -> str:
