@@ -10,11 +10,12 @@ import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.core import CorruptTableError, MetaIndexError
@@ -26,6 +27,8 @@ from tests.formats.encrypted import write_encrypted
 from tests.formats.footer_surgery import BINARY, COLUMNS, I32, META_DATA, ROW_GROUPS, SCHEMA, Struct, change, statistics
 from tests.formats.footers_of import footers, one, said, schema_of
 from tests.formats.writers import WRITERS
+from tests.histories.driver import RANDOM
+from tests.hostile.changes import random_bytes
 
 TABLE = pa.table(
     {
@@ -161,24 +164,13 @@ WHOLE = [
 ]
 
 
-@st.composite
-def mutated(draw: st.DrawFn) -> bytes:
+def mutated(random: Random, whole: bytes) -> bytes:
     """A file whose footer was changed at random."""
-    data = draw(st.sampled_from(WHOLE))
-    size = int.from_bytes(data[-8:-4], "little")
-    footer = bytearray(data[-8 - size : -8])
-    for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, len(footer) - 1))
-        match draw(st.integers(0, 3)):
-            case 0:
-                footer[at] ^= 1 << draw(st.integers(0, 7))
-            case 1:
-                footer[at] = draw(st.integers(0, 255))
-            case 2:
-                del footer[at : at + draw(st.integers(1, 4))]
-            case _:
-                footer[at:at] = draw(st.binary(min_size=1, max_size=4))
-    return data[: -8 - size] + bytes(footer) + len(footer).to_bytes(4, "little") + b"PAR1"
+    size = int.from_bytes(whole[-8:-4], "little")
+    footer = whole[-8 - size : -8]
+    for _ in range(random.randint(1, 3)):
+        footer = random_bytes(random, footer, lambda: ("the whole", whole))[0]
+    return whole[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
 
 def _answer(data: bytes) -> Chunks | str:
@@ -188,9 +180,9 @@ def _answer(data: bytes) -> Chunks | str:
         return type(error).__name__
 
 
-@given(mutated())
-@settings(deadline=None)
-def test_patterns_say_what_thrift_says(data: bytes) -> None:
+@given(RANDOM, st.sampled_from(WHOLE))
+def test_patterns_say_what_thrift_says(random: Random, whole: bytes) -> None:
+    data = mutated(random, whole)
     fast = _answer(data)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(footer_chunks, "_known_form", lambda walk, form: None)
@@ -209,22 +201,12 @@ def test_no_footer_ends_the_process() -> None:
 
 def survive(count: int) -> None:
     """Raises what is no error of ours and none of Arrow."""
-    import random
-
     from metaindex.formats.parquet.footers import row_group_columns
 
-    rng = random.Random(7)
+    random = Random(7)
     leaves = tuple(schema_of(TABLE.schema).leaves())
-    size = int.from_bytes(WHOLE[0][-8:-4], "little")
     for _ in range(count):
-        footer = bytearray(WHOLE[0][-8 - size : -8])
-        for _ in range(rng.choice([1, 1, 2])):
-            at = rng.randrange(len(footer))
-            if rng.random() < 0.7:
-                footer[at] = rng.randrange(256)
-            else:
-                footer[at : at + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
-        data = WHOLE[0][: -8 - size] + bytes(footer) + len(footer).to_bytes(4, "little") + b"PAR1"
+        data = mutated(random, WHOLE[0])
         with contextlib.suppress(MetaIndexError, pa.ArrowException):
             footer, metadata = open_footer(lambda start, length, of=data: of[start : start + length], len(data))
             row_group_columns(footer, metadata, Layouts(leaves))

@@ -1,11 +1,10 @@
 """Entries survive the trip through JSON, and damage never passes for an entry."""
 
-import copy
 import dataclasses
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -35,6 +34,7 @@ from metaindex.index.log.fields import MAX_FILES
 from metaindex.index.log.schema_codec import schema_from_json, schema_to_json, type_from_text
 from metaindex.index.log.sealed import MAX_BYTES, from_text, seal
 from metaindex.index.log.states import STABLE, Operation, State
+from tests.hostile.changes import ABSENT, inside, places, replaced
 
 text = st.text(max_size=12)
 number = st.integers(0, 2**60)
@@ -193,29 +193,7 @@ def whole() -> dict[str, Any]:
     return value
 
 
-def places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every value inside a JSON value."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, one in inside:
-        yield (*path, name)
-        yield from places(one, (*path, name))
-
-
-def changed(value: Any, path: tuple[Any, ...], new: object) -> Any:
-    """A copy with another value in a place; without it where the value is GONE."""
-    found = copy.deepcopy(value)
-    at = found
-    for step in path[:-1]:
-        at = at[step]
-    if new is GONE:
-        del at[path[-1]]
-    else:
-        at[path[-1]] = new
-    return found
-
-
-GONE = object()
-PLACES = list(places(whole()))
+PLACES = places(whole())[1:]
 PLAIN = ("properties", "options", "layout", "removed", "arrow")
 """Fields whose insides are of the user, or are looked at by who uses them."""
 
@@ -223,9 +201,7 @@ PLAIN = ("properties", "options", "layout", "removed", "arrow")
 @pytest.mark.parametrize("path", [p for p in PLACES if not set(PLAIN) & set(p)], ids=lambda p: ".".join(map(str, p)))
 def test_a_field_of_another_type_is_refused(path: tuple[Any, ...]) -> None:
     value = whole()
-    at = value
-    for step in path:
-        at = at[step]
+    at = inside(value, path)
     for new in (None, True, 7, -1, 1.5, "x", [], [1], {}, {"x": 1}, 2**63, 10**400):
         if type(new) is type(at) and not (isinstance(new, int) and not -1 <= new <= 2**60):
             continue
@@ -233,7 +209,7 @@ def test_a_field_of_another_type_is_refused(path: tuple[Any, ...]) -> None:
             continue
 
         with pytest.raises(DamagedIndexError, match="here"):
-            codec.decode(seal(changed(value, path, new), None), "here")
+            codec.decode(seal(replaced(value, path, new), None), "here")
 
 
 OPTIONAL = {
@@ -254,16 +230,14 @@ OPTIONAL |= {"partition", "bucketed", "default", "default_known", "children", "r
 @pytest.mark.parametrize("path", PLACES, ids=lambda p: ".".join(map(str, p)))
 def test_a_field_that_is_missing_or_not_known_is_refused(path: tuple[Any, ...]) -> None:
     value = whole()
-    at = value
-    for step in path:
-        at = at[step]
+    at = inside(value, path)
     named = isinstance(path[-1], str) and not set(PLAIN) & set(path)
     if named and (path[-1] not in OPTIONAL or path[-2:] == ("columns", "partition")):
         with pytest.raises(DamagedIndexError, match="missing"):
-            codec.decode(seal(changed(value, path, GONE), None), "here")
+            codec.decode(seal(replaced(value, path, ABSENT), None), "here")
     if isinstance(at, dict) and not set(PLAIN) & set(path):
         with pytest.raises(DamagedIndexError, match="'surprise' is not known"):
-            codec.decode(seal(changed(value, (*path, "surprise"), 1), None), "here")
+            codec.decode(seal(replaced(whole(), (*path, "surprise"), 1), None), "here")
 
 
 @pytest.mark.parametrize(
