@@ -4,9 +4,11 @@ pandas."""
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -141,3 +143,19 @@ def test_no_room_hides_a_name_of_the_public_face() -> None:
 
     rooms = {path.stem for path in (ROOT / "metaindex").iterdir()}
     assert rooms.isdisjoint(mi.__all__)
+
+
+@pytest.mark.slow
+def test_every_name_that_is_imported_anywhere_is_there() -> None:
+    """Also inside functions, of tests that only `make test-all` runs."""
+    places = {
+        (node.module, alias.name): f"{file.relative_to(ROOT)}:{node.lineno}"
+        for room in ("tests", "benchmarks", "metaindex")
+        for file in sources(room)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module
+        for alias in node.names
+        if node.module.split(".")[0] in ("metaindex", "tests", "benchmarks")
+    }
+    there = [name for name in places if hasattr(importlib.import_module(name[0]), name[1]) or find_spec(".".join(name))]
+    assert [f"{places[name]}: {name}" for name in places.keys() - set(there)] == []
