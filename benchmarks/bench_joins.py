@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark.optimizer.executed import leaves
 
 from .processes import cpu_seconds
@@ -63,7 +63,7 @@ def _in_turns(spark: SparkSession, what: str, text: str, rounds: int) -> list[di
         for lane, times in taken.items():
             with ExitStack() as stack:
                 for name, value in LANES[lane].items():
-                    stack.enter_context(setting(spark, name, value))
+                    stack.enter_context(SparkDriver(spark).setting(name, value))
                 cpu, started = cpu_seconds(), time.perf_counter()
                 frame = spark.sql(text)
                 answers.add(tuple(frame.collect()[0]))

@@ -9,7 +9,7 @@ table.prune("tailnum = 'N14228' AND dep_delay > 60").paths
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from metaindex.core import door, offer
+from metaindex.core import CLIENTS, door
 
 if TYPE_CHECKING:
     from metaindex.advisor import Workload as Workload
@@ -110,7 +110,7 @@ else:
 
 __version__ = "0.1.0"
 
-offer(
+CLIENTS.offer(
     clustering="metaindex.advisor.face.layout:clustering",
     frame_reads="metaindex.spark.optimizer.asking:frame_reads",
     recommend="metaindex.advisor.face.recommending:recommend",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,5 +29,5 @@ def uncompiled(spark: SparkSession) -> Iterator[SparkSession]:
     """The session does not compile inside."""
     with ExitStack() as every:
         for name, value in INTERPRETED.items():
-            every.enter_context(setting(spark, name, value))
+            every.enter_context(SparkDriver(spark).setting(name, value))
         yield spark

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import pytest
 
-from metaindex.core import SparkRelease, installed_release, installed_scala
+from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST
 from metaindex.spark import JarGroup
 from metaindex.spark.jars import jars_of
@@ -111,7 +111,7 @@ class Seen:
         self.counts[feature][report.outcome] += 1
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        release = installed_release()
+        release = SparkRelease.installed()
         if hasattr(session.config, "workerinput") or release is NEWEST:
             return
         seen = json.loads(SEEN.read_text()) if SEEN.exists() else {}
@@ -124,7 +124,7 @@ class Seen:
 
 def name_of(release: SparkRelease) -> str:
     """The release, with its Scala where that is not PyPI's."""
-    other = f"{release.name}, Scala {installed_scala(os.environ)}"
+    other = f"{release.name}, Scala {SparkRelease.installed_scala(os.environ)}"
     return other if other in PINS["delta"] else release.name
 
 
@@ -134,7 +134,7 @@ def versions(release: SparkRelease) -> dict[str, str]:
 
     of: dict[JarGroup, str] = {}
     scala = ""
-    for jar in jars_of(release, installed_scala(os.environ)):
+    for jar in jars_of(release, SparkRelease.installed_scala(os.environ)):
         _, artifact, version = jar.coordinate.split(":")
         if match := re.search(r"(delta-spark|iceberg-spark-runtime).*_(2\.1\d)$", artifact):
             of[jar.group], scala = version, match[2]

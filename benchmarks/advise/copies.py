@@ -12,7 +12,7 @@ import numpy as np
 
 import metaindex as mi
 from benchmarks.spark import quiet_session
-from metaindex.core import IndexExistsError, tagged
+from metaindex.core import IndexExistsError, SparkDriver
 from metaindex.index import Kind
 from metaindex.spark.optimizer import executed
 
@@ -100,9 +100,9 @@ def _read(spark: SparkSession, sql: str, index: str) -> tuple[int, bool]:
     mi.enable(spark, rule=mi.RuleConfig(indexes=(index,)))
     try:
         frame = spark.sql(sql)
-        with tagged(spark.sparkContext) as tag, executed.counted_bytes(spark):
+        with SparkDriver(spark).tagged() as tag, executed.counted_bytes(spark):
             frame.collect()
-            read = sum(int(stage.inputBytes()) for stage in executed.stages(spark.sparkContext, tag))
+            read = sum(int(stage.inputBytes()) for stage in executed.stages(spark, tag))
         leaves = executed.leaves(frame._jdf.queryExecution().executedPlan())
         return read, any(f"<metaindex {index}" in leaf.simpleString(8) for leaf in leaves)
     finally:

@@ -14,7 +14,7 @@ import metaindex as mi
 from benchmarks.processes import cpu_seconds
 from benchmarks.spark import quiet_session
 from benchmarks.telling import Figures
-from metaindex.core import setting, tagged
+from metaindex.core import SparkDriver
 from metaindex.spark.optimizer import executed
 
 if TYPE_CHECKING:
@@ -73,7 +73,10 @@ def _made(spark: SparkSession, root: Path, rows: int, files: int) -> dict[str, f
     make("sorted", plain.repartitionByRange(files, "day").sortWithinPartitions("day"))
     columns = ", ".join(INDEXED)
     conf = "spark.databricks.delta.optimize"
-    with setting(spark, f"{conf}.maxFileSize", str(size)), setting(spark, f"{conf}.minFileSize", str(size)):
+    with (
+        SparkDriver(spark).setting(f"{conf}.maxFileSize", str(size)),
+        SparkDriver(spark).setting(f"{conf}.minFileSize", str(size)),
+    ):
         for name, clause in (("zorder", f"ZORDER BY ({columns})"), ("liquid", "")):
             make(name, plain)
             started = cpu_seconds()
@@ -187,10 +190,10 @@ def _one(spark: SparkSession, path: str, index: str | None, where: str) -> tuple
 
 
 def _run(spark: SparkSession, sql: str) -> tuple[object, tuple[int, int]]:
-    context, frame = spark.sparkContext, spark.sql(sql)
-    with tagged(context) as tag, executed.counted_bytes(spark):
+    frame = spark.sql(sql)
+    with SparkDriver(spark).tagged() as tag, executed.counted_bytes(spark):
         rows = frame.collect()
-        read = sum(int(stage.inputBytes()) for stage in executed.stages(context, tag))
+        read = sum(int(stage.inputBytes()) for stage in executed.stages(spark, tag))
     scans = executed.leaves(frame._jdf.queryExecution().executedPlan())
     sizes = [scan.metrics().apply("filesSize").value() for scan in scans if scan.metrics().contains("filesSize")]
     return rows, (read, sum(map(int, sizes)))

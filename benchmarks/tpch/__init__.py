@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from benchmarks.processes import cpu_seconds
-from metaindex.core import IndexExistsError, setting
+from metaindex.core import IndexExistsError, SparkDriver
 
 from .deleted import FORMATS, deleted
 from .hybrid import hybrid
@@ -157,7 +157,7 @@ def _bounds(
                 return measured(spark, sql, times)
 
             def groups_in_order(sql: str = sql, tables: Mapping[str, str] = tables, times: int = 1) -> Measured:
-                with setting(spark, "spark.sql.execution.replaceHashWithSortAgg", "true"):
+                with SparkDriver(spark).setting("spark.sql.execution.replaceHashWithSortAgg", "true"):
                     return by_hand(sql, tables, times)
 
             peers = {"plain": plain, "metaindex": indexed, _BY_HAND[0]: by_hand}

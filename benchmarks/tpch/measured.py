@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.processes import compiler_seconds, cpu_seconds
-from metaindex.core import tagged
+from metaindex.core import SparkDriver
 from metaindex.spark.optimizer.executed import stages
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def measured(spark: SparkSession, sql: str, times: int = 1, *, each_task: bool =
     """Runs it to the end, its rows collected. `times`: so often in a row, and the mean of them: what takes few
     milliseconds is below what clocks tell. `each_task`: notes what each took."""
     context = spark.sparkContext
-    with tagged(context) as tag:
+    with SparkDriver(spark).tagged() as tag:
         compiling, cpu, started = compiler_seconds(), cpu_seconds(), time.perf_counter()
         for _ in range(times):
             query = spark.sql(sql)
@@ -59,7 +59,7 @@ def measured(spark: SparkSession, sql: str, times: int = 1, *, each_task: bool =
     plan = str(query._jdf.queryExecution().executedPlan().toString()).split("== Initial Plan ==")[0]
     task_cpu = read = shuffled = 0
     tasks: list[list[float]] = []
-    for stage in stages(context, tag):
+    for stage in stages(spark, tag):
         if each_task:
             tasks.append(_tasks(context, stage))
         task_cpu += stage.executorCpuTime()

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.core import tagged
+from metaindex.core import SparkDriver
 from metaindex.spark.optimizer.executed import counted_bytes, leaves, stages
 
 from .lake import Lake
@@ -63,6 +63,6 @@ def predicted(spark: SparkSession, lake: Lake) -> list[dict[str, object]]:
 
 def _alone(spark: SparkSession, leaf: Any) -> int:
     """Bytes that the tasks of a scan read."""
-    with tagged(spark.sparkContext) as tag, counted_bytes(spark):
+    with SparkDriver(spark).tagged() as tag, counted_bytes(spark):
         (leaf.executeColumnar() if leaf.supportsColumnar() else leaf.execute()).count()
-        return sum(int(stage.inputBytes()) for stage in stages(spark.sparkContext, tag))
+        return sum(int(stage.inputBytes()) for stage in stages(spark, tag))

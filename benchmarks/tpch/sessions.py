@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from benchmarks.spark import quiet_session
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark.optimizer.placing import SORTED_BUCKETS
 from metaindex.spark.session import ICEBERG_CATALOG
 
@@ -51,10 +51,10 @@ def sorting(*sessions: SparkSession) -> Iterator[None]:
     """Joins by sorting, whatever the size of their sides."""
     with ExitStack() as every:
         for one in sessions:
-            every.enter_context(setting(one, "spark.sql.autoBroadcastJoinThreshold", "-1"))
+            every.enter_context(SparkDriver(one).setting("spark.sql.autoBroadcastJoinThreshold", "-1"))
         yield
 
 
 def ordered(spark: SparkSession) -> AbstractContextManager[None]:
     """Tables made by hand are known to be sorted too."""
-    return setting(spark, SORTED_BUCKETS, "true")
+    return SparkDriver(spark).setting(SORTED_BUCKETS, "true")

@@ -219,11 +219,11 @@ def _plannings(spark: Any, ours: Any) -> dict[str, Ask]:
 def _ran(spark: Any, sql: str, sorting: bool) -> dict[str, object]:
     """Joins by sorting, whatever their sides; short ones several times in a row."""
     from benchmarks.tpch.measured import _rounded, measured
-    from metaindex.core import setting
+    from metaindex.core import SparkDriver
 
     with ExitStack() as stack:
         if sorting:
-            stack.enter_context(setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"))
+            stack.enter_context(SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"))
         first = measured(spark, sql)
         took = measured(spark, sql, max(1, min(20, round(0.25 / max(first.task_cpu, 1e-3))))) if sorting else first
     rows = repr(sorted(map(_rounded, took.rows), key=repr))

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, Output
+from metaindex.cli.output import Output
+from metaindex.core import ArgumentError
 from metaindex.statements import VERBS
 
 from . import arguments, kinds

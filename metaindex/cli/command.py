@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metaindex.core import Output
+from metaindex.cli.output import Output
 
 from .arguments import Part
 

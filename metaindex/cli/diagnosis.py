@@ -23,19 +23,9 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 
-from metaindex.core import (
-    Column,
-    ObjectExistsError,
-    Shown,
-    StorageError,
-    Tabular,
-    TextTable,
-    dataclass,
-    local_path,
-    one_line,
-)
+from metaindex.core import Column, ObjectExistsError, Shown, StorageError, Tabular, TextTable, dataclass, one_line
 from metaindex.spark import EXTENSION, digest_in
-from metaindex.storage import Storage, is_remote, own_folder
+from metaindex.storage import Storage, is_remote, local_path, own_folder
 from metaindex.table import Table, handle_of
 
 VARIABLES: Final = (

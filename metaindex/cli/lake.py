@@ -8,7 +8,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core import ArgumentError, Config, Output
+from metaindex.cli.output import Output
+from metaindex.core import ArgumentError, Config
 from metaindex.statements import in_options
 
 from .arguments import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.core import Output
+from metaindex.cli.output import Output
 
 from .arguments import DONE, FAILED, TABLE_IF_ANY, flag, option, word
 from .command import Command

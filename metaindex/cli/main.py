@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from metaindex.core import FormatError, MetaIndexError, Output, one_line
+from metaindex.cli.output import Output
+from metaindex.core import FormatError, MetaIndexError, one_line
 from metaindex.statements import in_options
 from metaindex.table import hint
 

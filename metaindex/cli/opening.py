@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from metaindex.core import Column, Config, Output, QueryLog, Tabular, TextTable
+from metaindex.cli.output import Output
+from metaindex.core import Column, Config, QueryLog, Tabular, TextTable
 from metaindex.statements import in_options
 
 from .arguments import DONE

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from metaindex.core import one_line, show
+from metaindex.cli.output import show
+from metaindex.core import one_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

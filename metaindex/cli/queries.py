@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from metaindex.core import Column, Output, cell, counted, json_value, rows_of
+from metaindex.cli.output import Output
+from metaindex.core import ArrowRows, Column, counted
 from metaindex.statements import in_options
 
 from . import arguments
@@ -120,15 +121,14 @@ def _write_rows(batches: Iterator[pa.RecordBatch], scan: Scan, limit: int, out: 
     import pyarrow as pa
 
     table, files = pa.Table.from_batches(batches, schema=scan.schema), _files(scan)
-    rows = rows_of(table) if table.num_columns else []
-    names = table.column_names
-    out.data({"columns": names, "rows": [{k: json_value(v) for k, v in row.items()} for row in rows], **files})
+    rows, names = ArrowRows(table), table.column_names
+    out.data({"columns": names, "rows": rows.plain() if names else [], **files})
     if out.json:
         return
     right = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in table.schema.types]
     out.table(
         [Column(name, right=r) for name, r in zip(names, right, strict=True)],
-        [[cell(row[name]) for name in names] for row in rows],
+        rows.cells(),
     )
     more = ", there may be more (--limit)" if limit and table.num_rows == limit else ""
     kept = f"{files['kept_files']:,} of {files['total_files']:,} files may hold such rows"

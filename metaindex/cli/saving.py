@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core import MetaIndexError, first_line, json_value, rows_of
+from metaindex.core import ArrowRows, MetaIndexError, first_line
 from metaindex.formats import check_folder, new_draft
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # which no reading of rows says
@@ -106,7 +106,7 @@ def _jsonl(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> 
     rows = 0
     with path.open("w", encoding="utf-8") as file:
         for batch in batches:
-            for row in rows_of(batch):
-                file.write(json.dumps({k: json_value(v) for k, v in row.items()}, ensure_ascii=False) + "\n")
+            for row in ArrowRows(batch).plain():
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
             rows += batch.num_rows
     return rows

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, Output, StatementError, first_line
+from metaindex.cli.output import Output
+from metaindex.core import ArgumentError, StatementError, first_line
 
 from .arguments import BUILDER, DONE, FAILED, OPENING, WRONG, many, pair, word
 from .command import Command

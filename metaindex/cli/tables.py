@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, Output
+from metaindex.cli.output import Output
+from metaindex.core import ArgumentError
 from metaindex.statements import in_options
 
 from .arguments import DONE, INDEX, SINCE, TABLE, VERSION, at_least_zero, duration, flag, near, option, word

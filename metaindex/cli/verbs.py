@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from metaindex.core import Output, one_line
+from metaindex.cli.output import Output
+from metaindex.core import one_line
 from metaindex.statements import VERBS, in_options
 
 from . import arguments, kinds

@@ -14,7 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, Config, Output, counted, json_text, one_line, show
+from metaindex.cli.output import Output, json_text, show
+from metaindex.core import ArgumentError, Config, counted, one_line
 from metaindex.statements import in_options
 
 from .arguments import (

@@ -8,7 +8,6 @@ from types import UnionType
 from typing import Final, Literal, get_args
 
 from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.local_paths import local_path
 from metaindex.core.records import dataclass
 
 BuilderName = Literal["spark", "local", "default"]
@@ -72,22 +71,6 @@ class QueryLog:
         return salt or b""
 
 
-def noting(given: QueryLog | bool | None) -> QueryLog | None:
-    """Return the query log settings: the ones given, else the environment variable METAINDEX_QUERY_LOG (kept, hashed,
-    left-out). None: queries are not logged. Raises ArgumentError for any other value."""
-    if isinstance(given, QueryLog):
-        return given
-    if given is not None:
-        return QueryLog() if given else None
-    word = os.environ.get("METAINDEX_QUERY_LOG", "").strip().lower().replace("-", " ")
-    if word not in ("", "off", "false", *get_args(Literals)):
-        raise ArgumentError(
-            f"the environment variable METAINDEX_QUERY_LOG is kept, hashed, left-out or off; got {word!r}; set one of"
-            " these, or unset it"
-        )
-    return None if word in ("", "off", "false") else QueryLog(word)  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True, slots=True)
 class Config:
     """Settings of metaindex for one table.
@@ -143,11 +126,34 @@ class Config:
             raise ArgumentError(f"Config(confine_to=...) is a tuple of folders or URIs; got {self.confine_to!r}")
         if self.index_location is not None:
             object.__setattr__(self, "index_location", _place(self.index_location))
-        sealing(self.seal_key)
+        _ = self.sealing_key
         if not isinstance(self.query_log, QueryLog | bool | None):
             raise ArgumentError(f"Config(query_log=...) is a QueryLog, True, False or None; got {self.query_log!r}")
         if self.builder not in ("spark", "local", "default"):
             raise ArgumentError(f"Config(builder=...) is 'spark', 'local' or 'default'; got {self.builder!r}")
+
+    @property
+    def query_log_settings(self) -> QueryLog | None:
+        """Settings of the query log: the ones given, else those of the environment variable METAINDEX_QUERY_LOG (kept,
+        hashed, left-out). None: queries are not logged. Raises ArgumentError for any other value of it."""
+        given = self.query_log
+        if isinstance(given, QueryLog):
+            return given
+        if given is not None:
+            return QueryLog() if given else None
+        word = os.environ.get("METAINDEX_QUERY_LOG", "").strip().lower().replace("-", " ")
+        if word not in ("", "off", "false", *get_args(Literals)):
+            raise ArgumentError(
+                f"the environment variable METAINDEX_QUERY_LOG is kept, hashed, left-out or off; got {word!r}; set one"
+                " of these, or unset it"
+            )
+        return None if word in ("", "off", "false") else QueryLog(word)  # type: ignore[arg-type]
+
+    @property
+    def sealing_key(self) -> bytes | None:
+        """The key that is given, else that of the environment. ArgumentError, which does not show it, where it is
+        none."""
+        return _secret(self.seal_key, "METAINDEX_SEAL_KEY", "Config(seal_key=...)")
 
 
 def _place(location: str | os.PathLike[str]) -> str:
@@ -155,12 +161,7 @@ def _place(location: str | os.PathLike[str]) -> str:
     text = os.fspath(location)
     if not isinstance(text, str) or not text or "\0" in text:
         raise ArgumentError(f"Config(index_location=...) is a folder or URI, or None; got {location!r}")
-    return text if "://" in text or text.startswith("file:/") else (local_path(text) or text)
-
-
-def sealing(key: str | bytes | None) -> bytes | None:
-    """The key that is given, else that of the environment. ArgumentError, which does not show it, where it is none."""
-    return _secret(key, "METAINDEX_SEAL_KEY", "Config(seal_key=...)")
+    return text if "://" in text or text.startswith("file:/") else os.path.abspath(os.path.expanduser(text))
 
 
 def _secret(given: str | bytes | None, variable: str, setting: str) -> bytes | None:

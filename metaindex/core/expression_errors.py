@@ -128,34 +128,42 @@ class ArgumentError(MetaIndexError, ValueError, TypeError):
 _DIGITS = "Exceeds the limit ("
 
 
-def first_line(error: BaseException) -> str:
+def first_line(error: BaseException, *, named: bool = False) -> str:
     """Return a foreign error as one line: its first line, or its class name if it has no text or cannot be printed.
     Never raises, since it runs while another error is being handled. For Python's own limits it names the limit that
-    was reached, not how to raise it."""
-    return _limit_met(error) or _first_line(error)
-
-
-def named_line(error: BaseException) -> str:
-    """Like `first_line`, after the error's class name: 'schema' (a KeyError) alone says nothing."""
-    name, said = type(error).__name__, _first_line(error)
-    return _limit_met(error) or (name if said == name else f"{name}: {said[:200]}")
+    was reached, not how to raise it; for an error of py4j, which says only that a call failed, it is Spark's message.
+    `named`: after the error's class name, where 'schema' (a KeyError) alone says nothing."""
+    limit, said, name = _limit_met(error), _first_line(error), type(error).__name__
+    return limit or (f"{name}: {said[:200]}" if named and said != name else said)
 
 
 def _limit_met(error: BaseException) -> str | None:
     if isinstance(error, RecursionError):
-        return TOO_DEEP
+        return _TOO_DEEP
     said = _first_line(error)
     if isinstance(error, ValueError) and _DIGITS in said:
         return "it has a number of too many digits"
-    return said if said == TOO_DEEP else None
+    return said if said == _TOO_DEEP else None
 
 
-TOO_DEEP = "it is nested too deep"
+_TOO_DEEP = "it is nested too deep"
 
 
 def _first_line(error: BaseException) -> str:
     try:
-        said = str(error)
+        said = _said_by_spark(error) or str(error)
     except Exception:  # noqa: BLE001 - a stranger's error, whatever is wrong with it
         said = ""
     return next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+
+
+def _said_by_spark(error: BaseException) -> str:
+    """The message of an error that PySpark has no class for: Java's, perhaps of its cause."""
+    try:
+        outer = thrown = getattr(error, "java_exception", None)
+        while thrown is not None and not str(thrown.getClass().getName()).startswith("org.apache.spark."):
+            thrown = thrown.getCause()
+        said = outer if thrown is None else thrown
+        return "" if said is None else str(said.toString())
+    except Exception:  # noqa: BLE001 - the JVM may be gone, and the error that is told of is the one that matters
+        return ""

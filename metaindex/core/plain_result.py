@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -13,18 +13,15 @@ class SupportsJson(Protocol):
     def to_json(self) -> object: ...
 
 
-def plain(value: object) -> object:
-    """Convert a value, and what it holds, to what JSON has."""
+def plain(value: object, *names: str) -> Any:
+    """Convert a value, and what it holds, to what JSON has; with `names` these attributes of it, in this order."""
+    if names:
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, SupportsJson):
         return value.to_json()
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, tuple | list) else value
-
-
-def named(result: object, *names: str) -> dict[str, object]:
-    """Convert these attributes of a result, in this order."""
-    return {name: plain(getattr(result, name)) for name in names}
 
 
 class Plain:
@@ -34,4 +31,5 @@ class Plain:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return named(self, *self.__dataclass_fields__)  # type: ignore[attr-defined]  # of a dataclass
+        fields = self.__dataclass_fields__  # type: ignore[attr-defined]  # of a dataclass
+        return {name: plain(getattr(self, name)) for name in fields}

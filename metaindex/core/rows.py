@@ -11,13 +11,22 @@ from typing import Any
 import pyarrow as pa
 
 
-def rows_of(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
-    """Like `to_pylist`, but a value that Python cannot represent (a day of the year 10000, a nanosecond without pandas)
-    becomes its text: tables hold such days, as the end of time."""
-    if not table.num_columns:
-        return [{} for _ in range(table.num_rows)]
-    columns = [values_of(column) for column in table.columns]
-    return [dict(zip(table.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+class ArrowRows:
+    """The rows of an Arrow table as Python's values. Those that Python cannot represent (a day of the year 10000, a
+    nanosecond without pandas) are texts: tables hold such days, as the end of time."""
+
+    def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
+        self.names: list[str] = table.schema.names
+        columns = [values_of(column) for column in table.columns]
+        self._rows: list[tuple[Any, ...]] = list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """Texts for a table: NULL is not an empty text."""
+        return tuple(tuple(map(_cell, row)) for row in self._rows)
+
+    def plain(self) -> list[dict[str, object]]:
+        """Values as JSON has them, which has no NaN, bytes or times."""
+        return [dict(zip(self.names, map(json_value, row), strict=True)) for row in self._rows]
 
 
 def values_of(column: pa.Array | pa.ChunkedArray) -> Sequence[Any]:
@@ -58,3 +67,9 @@ def json_value(value: object) -> object:
             return value
         case _:
             return str(value)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -117,24 +117,11 @@ def html_table(
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{more}"
 
 
-def counted(number: int, noun: str) -> str:
-    """1 run, 2 runs, 2 queries, 2 indexes."""
-    if number == 1:
-        return f"1 {noun}"
-    many = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
-    return f"{number:,} {many}"
-
-
 def one_line(text: str) -> str:
     """Control characters would break a table or steer a terminal: they are written as escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def between_quotes(text: str) -> str:
-    """Return the text in quotes as it was written: Python's repr doubles each backslash."""
-    return f"'{one_line(text)}'"
 
 
 def lines(text: str) -> str:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from metaindex.core.expression_errors import first_line
 from metaindex.core.records import dataclass
@@ -49,86 +49,87 @@ class _Instruments:
     lag: Histogram
 
 
-def listening() -> bool:
-    """Return whether this process uses OpenTelemetry."""
-    return "opentelemetry" in sys.modules
+class Telemetry:
+    """What this process records, by the thing that happened."""
 
+    def is_listening(self) -> bool:
+        """Return whether this process uses OpenTelemetry."""
+        return "opentelemetry" in sys.modules
 
-def record_query(
-    table: str,
-    engine: str,
-    seconds: float | None,
-    *,
-    files: tuple[int | None, int | None],
-    size_bytes: tuple[int | None, int | None],
-    index_used: bool,
-) -> None:
-    """Record a query of a table that was just planned. `files`, `size_bytes`: read, and skipped; None if unknown."""
-
-    def tell(to: _Instruments) -> None:
-        said: Said = {TABLE: table, ENGINE: engine, USED: index_used}
-        to.queries.add(1, said)
-        for counter, numbers in ((to.files, files), (to.bytes, size_bytes)):
-            for outcome, number in zip(("read", "left_out"), numbers, strict=True):
-                if number is not None:
-                    counter.add(number, {**said, OUTCOME: outcome})
-        if seconds is not None:
-            to.planning.record(seconds, said)
-            now = time.time_ns()
-            to.tracer.start_span("metaindex.query", attributes=said, start_time=now - int(seconds * 1e9)).end(now)
-
-    _tell(tell)
-
-
-def record_index_left_out(index: str) -> None:
-    """An index that a query could have asked and did not, for something is wrong with it. Indexes are named by their
-    folders."""
-    _tell(lambda to: to.errors.add(1, {INDEX: index}))
-
-
-def record_spark_query(outcome: str) -> None:
-    """A query of Spark that was planned: `answered`, `failed` or `timed_out`."""
-    _tell(lambda to: to.spark.add(1, {OUTCOME: outcome}))
-
-
-def record_lag(index: str, seconds: float) -> None:
-    """Record the age of the table's version at the moment when the index began to answer for it."""
-    _tell(lambda to: to.lag.record(seconds, {INDEX: index}))
-
-
-@contextmanager
-def record_action(operation: str, index: str, outcome: Callable[[BaseException | None], str]) -> Iterator[None]:
-    """A verb on an index. `outcome`: a word for how it ended, by its error."""
-    if not listening():
-        yield
-        return
-    started, wall = time.perf_counter(), time.time_ns()
-    error: BaseException | None = None
-    try:
-        yield
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        taken = time.perf_counter() - started
+    def query(
+        self,
+        table: str,
+        engine: str,
+        seconds: float | None,
+        *,
+        files: tuple[int | None, int | None],
+        size_bytes: tuple[int | None, int | None],
+        index_used: bool,
+    ) -> None:
+        """A query of a table that was just planned. `files`, `size_bytes`: read, and skipped; None if unknown."""
 
         def tell(to: _Instruments) -> None:
-            said: Said = {INDEX: index, OPERATION: operation, OUTCOME: outcome(error)}
-            to.actions.record(taken, said)
-            span = to.tracer.start_span(f"metaindex.{operation}", attributes=said, start_time=wall)
-            span.end(wall + int(taken * 1e9))
+            said: Said = {TABLE: table, ENGINE: engine, USED: index_used}
+            to.queries.add(1, said)
+            for counter, numbers in ((to.files, files), (to.bytes, size_bytes)):
+                for outcome, number in zip(("read", "left_out"), numbers, strict=True):
+                    if number is not None:
+                        counter.add(number, {**said, OUTCOME: outcome})
+            if seconds is not None:
+                to.planning.record(seconds, said)
+                now = time.time_ns()
+                to.tracer.start_span("metaindex.query", attributes=said, start_time=now - int(seconds * 1e9)).end(now)
 
-        _tell(tell)
+        self._tell(tell)
+
+    def index_left_out(self, index: str) -> None:
+        """An index that a query could have asked and did not, for something is wrong with it. Indexes are named by
+        their folders."""
+        self._tell(lambda to: to.errors.add(1, {INDEX: index}))
+
+    def spark_query(self, outcome: str) -> None:
+        """A query of Spark that was planned: `answered`, `failed` or `timed_out`."""
+        self._tell(lambda to: to.spark.add(1, {OUTCOME: outcome}))
+
+    def lag(self, index: str, seconds: float) -> None:
+        """The age of the table's version at the moment when the index began to answer for it."""
+        self._tell(lambda to: to.lag.record(seconds, {INDEX: index}))
+
+    @contextmanager
+    def action(self, operation: str, index: str, outcome: Callable[[BaseException | None], str]) -> Iterator[None]:
+        """A verb on an index. `outcome`: a word for how it ended, by its error."""
+        if not self.is_listening():
+            yield
+            return
+        started, wall = time.perf_counter(), time.time_ns()
+        error: BaseException | None = None
+        try:
+            yield
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            taken = time.perf_counter() - started
+
+            def tell(to: _Instruments) -> None:
+                said: Said = {INDEX: index, OPERATION: operation, OUTCOME: outcome(error)}
+                to.actions.record(taken, said)
+                span = to.tracer.start_span(f"metaindex.{operation}", attributes=said, start_time=wall)
+                span.end(wall + int(taken * 1e9))
+
+            self._tell(tell)
+
+    def _tell(self, what: Callable[[_Instruments], Any]) -> None:
+        if not self.is_listening():
+            return
+        try:
+            if (to := _instruments()) is not None:
+                what(to)
+        except Exception as error:  # noqa: BLE001 - what watches never fails what it watches
+            logger.debug("OpenTelemetry was not told: %s", first_line(error))
 
 
-def _tell(what: Callable[[_Instruments], Any]) -> None:
-    if not listening():
-        return
-    try:
-        if (to := _instruments()) is not None:
-            what(to)
-    except Exception as error:  # noqa: BLE001 - what watches never fails what it watches
-        logger.debug("OpenTelemetry was not told: %s", first_line(error))
+TELEMETRY: Final = Telemetry()
 
 
 @cache

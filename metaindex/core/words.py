@@ -1,16 +1,16 @@
-"""Numbers, times and values as a person writes them."""
+"""Numbers, times and durations as a person writes them."""
 
 from __future__ import annotations
 
-from metaindex.core.shown import counted as counted
-from metaindex.core.times import utc_text
+import datetime as dt
 
 
-def cell(value: object) -> str:
-    """A value in a table: NULL is not an empty text."""
-    if value is None:
-        return "NULL"
-    return value.hex() if isinstance(value, bytes) else str(value)
+def counted(number: int, noun: str) -> str:
+    """1 run, 2 runs, 2 queries, 2 indexes."""
+    if number == 1:
+        return f"1 {noun}"
+    many = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
+    return f"{number:,} {many}"
 
 
 def percent(share: float) -> str:
@@ -20,9 +20,17 @@ def percent(share: float) -> str:
     return f"{share * 100:.1f}%" if share < 0.0995 else f"{share * 100:.0f}%"
 
 
-def moment(ms: int) -> str:
-    """A time in milliseconds since 1970, as people write it, to the second; 0: there is none."""
-    return utc_text(ms // 1000 * 1000) if ms else "-"
+def moment(ms: int, *, exact: bool = False) -> str:
+    """A time in milliseconds since 1970 as people write it, `2026-11-22 21:34:00 UTC`; 0: there is none. `exact`: with
+    thousandths if there are any, and 0 is 1970. Beyond all calendars the result is the number."""
+    if not ms and not exact:
+        return "-"
+    try:
+        time = dt.datetime.fromtimestamp(ms // 1000, dt.UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms since 1970"
+    thousandths = f".{ms % 1000:03d}" if exact and ms % 1000 else ""
+    return f"{time:%Y-%m-%d %H:%M:%S}{thousandths} UTC"
 
 
 def duration(ms: int | None) -> str:

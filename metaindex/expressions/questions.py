@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from metaindex.core import Mask, dataclass, look
+from metaindex.core import Mask, TooLate, dataclass
 
 from .literals import Literal
 from .statistics import Interval, ManyFiles, PruningStatistics
@@ -90,14 +90,14 @@ class BatchStatistics(Asks, ManyFiles):
 def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> Mask:
     """Return a source's answers, one row per question, by the source's own batch method (`many`) if it has one. The
     caller owns the rows."""
-    look()
+    TooLate.check()
     many = getattr(source, "many", None)
     if many is not None:
         matrix: Mask = many(questions)
         return matrix
     rows = []
     for question in questions:
-        look()
+        TooLate.check()
         rows.append(question.ask(source))
     return np.array(rows, np.bool_)
 
@@ -106,7 +106,7 @@ def pieces(questions: Sequence[Question], count: int) -> Iterator[Sequence[Quest
     """Yield the questions in batches whose answers for so many files fit in memory."""
     size = max(1, min(_MOST, PIECE_BYTES // max(count, 1)))
     for start in range(0, len(questions), size):
-        look()
+        TooLate.check()
         yield questions[start : start + size]
 
 

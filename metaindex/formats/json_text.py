@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from metaindex.core import TOO_DEEP
+from metaindex.core import first_line
 
 
 def parse_json(data: str | bytes) -> Any:
@@ -17,5 +17,5 @@ def parse_json(data: str | bytes) -> Any:
         if (b"\\u" if isinstance(data, bytes) else "\\u") in data:  # type: ignore[operator]
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
-        raise ValueError(TOO_DEEP) from error
+        raise ValueError(first_line(error)) from error
     return value

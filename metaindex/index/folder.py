@@ -21,6 +21,7 @@ from typing import ClassVar
 import xxhash
 
 from metaindex.core import (
+    TELEMETRY,
     ArgumentError,
     DamagedIndexError,
     IndexExistsError,
@@ -28,7 +29,6 @@ from metaindex.core import (
     MetaIndexError,
     StoragePermissionError,
     StorageUnavailableError,
-    record_index_left_out,
 )
 from metaindex.formats import ReadOptions, TableRef, above, name_of
 from metaindex.storage import is_remote, own_folder
@@ -200,7 +200,7 @@ class IndexFolder:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with an index, the table is read without it
                 reason = why_not_read(error)
                 logger.warning("index %r is not used: %s", name, reason)
-                record_index_left_out(self.log(name).storage.root)
+                TELEMETRY.index_left_out(self.log(name).storage.root)
                 refused[name] = reason
         return indexes, refused
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core import ArgumentError, BuilderName, Config, client
+from metaindex.core import CLIENTS, ArgumentError, BuilderName, Config
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,7 +114,7 @@ class Builders:
 
     def _session(self) -> Any:
         if self.spark is None:
-            self.spark = client("spark_session")()
+            self.spark = CLIENTS.get("spark_session")()
         elif callable(self.spark):
             self.spark = self.spark()
         return self.spark

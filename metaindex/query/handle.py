@@ -17,7 +17,6 @@ from metaindex.core import (
     MetaIndexError,
     VersionNotFoundError,
     dataclass,
-    sealing,
 )
 from metaindex.formats import (
     At,
@@ -274,7 +273,7 @@ class Handle:
                 self.storage_options,
                 self.cache,
                 root,
-                sealing(self.config.seal_key),
+                self.config.sealing_key,
                 self.config.namespace,
             )
         return self._folder

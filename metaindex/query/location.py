@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from metaindex.core import ArgumentError, local_path
-from metaindex.storage import is_remote
+from metaindex.core import ArgumentError
+from metaindex.storage import is_remote, local_path
 
 _LOGS = ("_delta_log", "_change_data")
 

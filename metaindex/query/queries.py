@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaindex.core import ArgumentError, MetaIndexError, Vector, noting
+from metaindex.core import ArgumentError, MetaIndexError, Vector
 from metaindex.expressions import And, Constant, Predicate
 from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version, at_moment
 
@@ -37,7 +37,7 @@ class Queries:
     def __init__(self, handle: Handle, *, noted: bool = False) -> None:
         """`noted`: for the query log, where the table has one, and for who watches the process."""
         self.handle = handle
-        setting = noting(handle.config.query_log) if noted else None
+        setting = handle.config.query_log_settings if noted else None
         if setting is not None:
             setting.key()  # says what is wrong with it
         self._noting = Noting(handle, setting) if noted else None

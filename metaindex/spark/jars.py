@@ -22,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from metaindex.core import MetaIndexError, SparkRelease, cache_dir, installed_release, installed_scala
+from metaindex.core import MetaIndexError, SparkRelease, cache_dir
 
 from .pins import PINS
 
@@ -113,8 +113,8 @@ def jar_paths(
     bytes.
     """
     environ = os.environ if environ is None else environ
-    release = release or installed_release()
-    catalog = jars_of(release, installed_scala(environ)) if catalog is None else tuple(catalog)
+    release = release or SparkRelease.installed()
+    catalog = jars_of(release, SparkRelease.installed_scala(environ)) if catalog is None else tuple(catalog)
     wanted = frozenset(groups)
     for group in sorted(wanted - {jar.group for jar in catalog}):
         raise JarError(

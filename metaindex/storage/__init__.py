@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .errors import clean as clean
     from .errors import without_user as without_user
     from .local import LocalStorage as LocalStorage
+    from .local_paths import local_path as local_path
     from .opening import is_path as is_path
     from .opening import is_remote as is_remote
     from .opening import parent_of as parent_of
@@ -33,8 +34,9 @@ else:
             "confinement": "Confines confined",
             "errors": "clean without_user",
             "local": "LocalStorage",
+            "local_paths": "local_path",
             "opening": "is_path is_remote parent_of storage_for",
             "own": "meant_by own_folder",
-            "protocol": "Glance Glances KeepsLeftovers SupportsVersions ObjectInfo Storage SupportsIdentity exists",
+            "protocol": "Glance Glances KeepsLeftovers ObjectInfo Storage SupportsIdentity SupportsVersions exists",
         },
     )

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex.core import OutsideTableError, local_path
+from metaindex.core import OutsideTableError
 
 from .local import HANDLES, LocalStorage, disk_errors, opened
+from .local_paths import local_path
 from .protocol import ObjectInfo, Storage
 
 

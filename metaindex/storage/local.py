@@ -20,15 +20,9 @@ from stat import S_ISDIR, S_ISREG
 
 import pyarrow as pa
 
-from metaindex.core import (
-    ObjectExistsError,
-    ObjectNotFoundError,
-    StorageError,
-    StoragePermissionError,
-    local_path,
-    local_path_of_uri,
-)
+from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
 
+from .local_paths import local_path, local_path_of_uri
 from .protocol import Glance, ObjectInfo
 
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)

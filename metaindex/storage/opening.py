@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from metaindex.core import ArgumentError, local_path
+from metaindex.core import ArgumentError
 
 from .local import LocalStorage
+from .local_paths import local_path
 from .protocol import Storage
 
 

@@ -21,7 +21,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 import pyarrow as pa
 
-from metaindex.core import ObjectNotFoundError, StorageError, local_path
+from metaindex.core import ObjectNotFoundError, StorageError
 
 from .local import (
     TEMPORARY,
@@ -33,6 +33,7 @@ from .local import (
     read_part,
     unlinked,
 )
+from .local_paths import local_path
 from .opening import storage_for
 from .protocol import ObjectInfo, Storage
 from .rights import Rights, rights_of

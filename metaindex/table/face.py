@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from metaindex.core import (
+    CLIENTS,
     ArgumentError,
     BuilderName,
     Config,
     VersionNotFoundError,
-    client,
     one_line,
     preformatted,
     watched,
@@ -324,7 +324,7 @@ class Table:
         `Clustering.advice[0].sql()` is what the table's owner may run. `indexes`: only these are used. Raises
         UnknownColumnError, UnsupportedFeatureError for a column without an order, VersionNotFoundError.
         """
-        measured: Clustering = client("clustering")(
+        measured: Clustering = CLIENTS.get("clustering")(
             self._handle, columns, version=version, timestamp=timestamp, sample=sample, indexes=indexes
         )
         return measured
@@ -354,7 +354,7 @@ class Table:
         files, exactly. `indexes`: those that queries use now. A wrong query or candidate is reported, and the others go
         on. Raises ArgumentError, VersionNotFoundError.
         """
-        answer: WhatIf = client("what_if")(
+        answer: WhatIf = CLIENTS.get("what_if")(
             self._handle,
             queries,
             candidates,
@@ -393,7 +393,7 @@ class Table:
         and no index does. Indexes that no query needs are reported, too. Equal questions have equal answers, but for
         measured processor time. Raises ArgumentError.
         """
-        recommendation: Recommendation = client("recommend")(
+        recommendation: Recommendation = CLIENTS.get("recommend")(
             [self._handle], queries, candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress
         )
         return recommendation
@@ -577,7 +577,7 @@ class Table:
     def savings(self, since: dt.timedelta | None = None) -> Savings:
         """Return what the indexes skipped in the noted queries, by index and by day, and what they cost in bytes and
         upkeep. `since`: how far back; default: all that the query log has."""
-        savings: Savings = client("savings")(self._handle, since)
+        savings: Savings = CLIENTS.get("savings")(self._handle, since)
         return savings
 
     # -- a picture -----------------------------------------------------------------------------------------------------
@@ -610,7 +610,7 @@ class Table:
         be written, and what `prune` and `snapshot` raise; then nothing is written.
         """
         several = tuple(where) if isinstance(where, list | tuple) else () if where is None else (where,)
-        written: Reported = client("report")(
+        written: Reported = CLIENTS.get("report")(
             self._queries,
             path,
             progress,

@@ -13,7 +13,10 @@ _SURELY = "metaindex/core/jvm/interrupts.py"  # tries again, and raises the last
 
 
 def _names(node: ast.AST | None) -> set[str]:
-    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)} if node is not None else set()
+    """Names and attributes."""
+    nodes = [] if node is None else list(ast.walk(node))
+    named = {name.id for name in nodes if isinstance(name, ast.Name)}
+    return named | {name.attr for name in nodes if isinstance(name, ast.Attribute)}
 
 
 def _lets_interrupts_go(node: ast.Try) -> bool:
@@ -50,6 +53,7 @@ _TAGGED_ELSEWHERE = {
     "index/build/spark_text.py": "as above",
     "query/semi_join/sources.py": "Polars' collect",
     "spark/optimizer/remote.py": "a SET runs no job",
+    "core/jvm/driver.py": "of Spark Connect, which has its jobs elsewhere",
     "core/jvm/frames.py": "arrow_of tags, and a thread of its collects",
 }
 

@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from metaindex.core import known_release
+from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST, RELEASES
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def test_other_sparks_are_those_that_metaindex_knows_and_pin_one_of_their_line_e
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["spark"][0]
     for name, pinned in lines_of.items():
         (version,) = [line.partition(" ")[0].partition("==")[2] for line in pinned if line.startswith("pyspark==")]
-        assert known_release(version) is not None
+        assert SparkRelease.known(version) is not None
         assert version.replace(".", "").startswith(name)
         assert Requirement(declared).specifier.contains(version)
         assert {line.partition("==")[0] for line in pinned} <= pins().keys(), "all else is that of dev.txt"

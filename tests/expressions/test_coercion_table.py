@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core import LiteralTypeError, setting
+from metaindex.core import LiteralTypeError, SparkDriver
 from metaindex.expressions import (
     ColumnRef,
     Comparison,
@@ -234,7 +234,7 @@ def _of_spark(column: pa.Array, texts: list[str], ansi: str, spark: SparkSession
     frame = spark.createDataFrame(pa.table({"n": range(len(column)), "a": column})).coalesce(1)
     if column.type == pa.timestamp("us"):
         frame = frame.selectExpr("n", "CAST(a AS TIMESTAMP_NTZ) AS a")
-    with setting(spark, "spark.sql.ansi.enabled", ansi):
+    with SparkDriver(spark).setting("spark.sql.ansi.enabled", ansi):
         answers = frame.selectExpr("n", *texts).orderBy("n").collect()
     return [f"{text}: {shown([row[at] for row in answers])}" for at, text in enumerate(texts, 1)]
 

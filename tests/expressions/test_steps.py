@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core import Mask, TooLate, until
+from metaindex.core import Mask, TooLate
 from metaindex.expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or, Predicate, col, may_match
 from metaindex.expressions import questions as module
 from metaindex.expressions.column_ref import ColumnRef
@@ -100,8 +100,8 @@ def test_the_rows_of_answers_are_nobody_elses() -> None:
 
 def test_nobody_waits_any_more() -> None:
     p = Or(tuple((col("k") == i) & (col("s") == "v") for i in range(100)))
-    with until(0.0), pytest.raises(TooLate):
+    with TooLate.after(0.0), pytest.raises(TooLate):
         PredicateProgram.may_match(p).over(ArrowStatistics(2, {}), 2)
-    with until(0.0), pytest.raises(TooLate):
+    with TooLate.after(0.0), pytest.raises(TooLate):
         answers(ArrowStatistics(2, {}), PredicateProgram.may_match(p).questions[:1])
     assert PredicateProgram.may_match(p).over(ArrowStatistics(2, {}), 2).all()

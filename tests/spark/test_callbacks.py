@@ -14,7 +14,7 @@ import pytest
 from py4j.java_gateway import CallbackServer, CallbackServerParameters, GatewayProperty, PythonProxyPool, server_started
 
 import metaindex
-from metaindex.core import java_function
+from metaindex.core import SparkDriver
 
 
 class Client:
@@ -59,7 +59,7 @@ def door() -> Iterator[tuple[str, Door]]:
         ASKED.append(request)
         return "ANSWER"
 
-    token, function = java_function(answer)
+    token, function = SparkDriver.java_function(answer)
     made = Door(function)
     yield token, made
     made.server.shutdown()
@@ -108,7 +108,7 @@ def test_another_of_its_class_answers_no_more(door: tuple[str, Door]) -> None:
 
 
 def test_each_has_a_token_of_its_own() -> None:
-    assert java_function(str)[0] != java_function(str)[0]
+    assert SparkDriver.java_function(str)[0] != SparkDriver.java_function(str)[0]
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_nothing_else_is_given_to_the_jvm_to_call() -> None:
 
 def test_answers_begin_with_the_proof_which_nobody_else_is_told() -> None:
     """Whoever has taken the port hears the token, and not the proof."""
-    token, asked = java_function(str.upper, "proof\n")
+    token, asked = SparkDriver.java_function(str.upper, "proof\n")
     assert asked.apply(f"{token}\nwhat") == "proof\nWHAT"
     assert asked.apply("another\nwhat") == ""
 
@@ -140,7 +140,7 @@ def asked() -> tuple[list[str], Callable[[str], str]]:
         requests.append(request)
         return f"<{request}>"
 
-    token, function = java_function(answer, "proof ", in_pieces=True)
+    token, function = SparkDriver.java_function(answer, "proof ", in_pieces=True)
     return requests, lambda text: str(function.apply(f"{token}\n{text}"))
 
 
@@ -174,5 +174,5 @@ def test_requests_whose_end_never_comes_are_not_kept(asked: tuple[list[str], Cal
 
 def test_what_comes_whole_is_no_piece() -> None:
     """Names of tables, as hooks are told them, may begin with any sign."""
-    token, function = java_function(str)
+    token, function = SparkDriver.java_function(str)
     assert [function.apply(f"{token}\n{name}") for name in ("+1\nt", "=1 0\nt")] == ["+1\nt", "=1 0\nt"]

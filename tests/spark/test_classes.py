@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaindex.core import JavaClasses, java_classes, jvm_of
+from metaindex.core import JavaClasses, SparkDriver
 from metaindex.core.jvm.classes import _class_path_digest
 
 if TYPE_CHECKING:
@@ -52,29 +52,29 @@ def kept(cache: Path) -> dict[str, bytes]:
 
 
 def test_the_second_time_nothing_is_compiled(spark: SparkSession, cache: Path) -> None:
-    first = java_classes(jvm_of(spark), sources())
+    first = SparkDriver(spark).compiled(sources())
     assert said(first) == "found"
     files = kept(cache)
     assert list(files) == [first.key]
     identity = {name: (cache / "classes" / name).stat().st_ino for name in files}
-    second = java_classes(jvm_of(spark), sources())
+    second = SparkDriver(spark).compiled(sources())
     assert (said(second), compiled_in(second)) == ("found", 0)
     assert {name: (cache / "classes" / name).stat().st_ino for name in kept(cache)} == identity
 
 
 def test_other_sources_have_other_class_files(spark: SparkSession, cache: Path) -> None:
-    java_classes(jvm_of(spark), sources())
-    changed = java_classes(jvm_of(spark), sources("changed"))
+    SparkDriver(spark).compiled(sources())
+    changed = SparkDriver(spark).compiled(sources("changed"))
     assert said(changed) == "changed"
     assert len(kept(cache)) == 2
 
 
 def test_damaged_class_files_are_compiled_anew(spark: SparkSession, cache: Path) -> None:
-    java_classes(jvm_of(spark), sources())
+    SparkDriver(spark).compiled(sources())
     files = kept(cache)
     [(name, content)] = files.items()
     (cache / "classes" / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    assert said(java_classes(jvm_of(spark), sources())) == "found"
+    assert said(SparkDriver(spark).compiled(sources())) == "found"
     assert kept(cache) == files
 
 
@@ -82,7 +82,7 @@ def test_damaged_class_files_are_compiled_anew(spark: SparkSession, cache: Path)
 def test_where_class_files_cannot_be_kept_safely_java_is_compiled_in_memory(
     spark: SparkSession, cache: Path, tmp_path: Path, kind: str
 ) -> None:
-    java_classes(jvm_of(spark), sources())
+    SparkDriver(spark).compiled(sources())
     match kind:
         case "writable":
             (cache / "classes").chmod(0o777)
@@ -95,7 +95,7 @@ def test_where_class_files_cannot_be_kept_safely_java_is_compiled_in_memory(
             (cache / "classes").rename(tmp_path / "elsewhere")
             (cache / "classes").write_text("")
     before = kept(cache)
-    known, new = java_classes(jvm_of(spark), sources()), java_classes(jvm_of(spark), sources("new"))
+    known, new = SparkDriver(spark).compiled(sources()), SparkDriver(spark).compiled(sources("new"))
     assert (said(known), said(new)) == ("found", "new")
     assert (compiled_in(known), compiled_in(new)) == (2, 2)
     assert kept(cache) == before
@@ -105,7 +105,7 @@ def test_a_class_whose_jar_is_not_there_leaves_the_others_kept(spark: SparkSessi
     from py4j.protocol import Py4JJavaError
 
     for _ in range(2):
-        classes = java_classes(jvm_of(spark), {"Absent": ABSENT, **sources()})
+        classes = SparkDriver(spark).compiled({"Absent": ABSENT, **sources()})
         assert (said(classes), compiled_in(classes)) == ("found", 0)
         with pytest.raises(Py4JJavaError, match=r"Absent\.java"):
             classes.named("Absent")
@@ -115,13 +115,13 @@ def test_a_class_whose_jar_is_not_there_leaves_the_others_kept(spark: SparkSessi
 def test_classes_upon_others_are_kept_with_them(spark: SparkSession, cache: Path) -> None:
     upon = {"Upon": "package metaindex;\npublic class Upon extends Probe { }\n"}
     for text in ("found", "changed", "found"):
-        classes = java_classes(jvm_of(spark), upon, java_classes(jvm_of(spark), sources(text)))
+        classes = SparkDriver(spark).compiled(upon, SparkDriver(spark).compiled(sources(text)))
         assert (said(classes, "Upon"), compiled_in(classes)) == (text, 0)
     assert len(kept(cache)) == 4
 
 
 def test_the_key_has_the_jars_that_a_loader_finds_classes_in(spark: SparkSession, tmp_path: Path) -> None:
-    jvm, jar = jvm_of(spark), tmp_path / "format.jar"
+    jvm, jar = SparkDriver(spark).jvm, tmp_path / "format.jar"
 
     def digest(path: Path) -> str | None:
         urls = spark.sparkContext._gateway.new_array(jvm.java.net.URL, 1)  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core import installed_release
+from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST
 from metaindex.index.kinds.pieces import PIECES_MERGED
 from metaindex.storage import storage_for
@@ -74,7 +74,9 @@ class Site:
 
 def no_store() -> str | None:
     """Why this Spark reads no S3 here; None: it does."""
-    return missing() if installed_release() is NEWEST else "jars that read S3 are pinned for the newest Spark alone"
+    return (
+        missing() if SparkRelease.installed() is NEWEST else "jars that read S3 are pinned for the newest Spark alone"
+    )
 
 
 @pytest.fixture(scope="module")

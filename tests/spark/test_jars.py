@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.core import SparkRelease, cache_dir, installed_scala
+from metaindex.core import SparkRelease, cache_dir
 from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
 
@@ -208,15 +208,15 @@ def test_every_pin_is_whole_and_named_once(release: SparkRelease, scala: str | N
 def test_the_jars_are_of_the_scala_that_a_session_would_have(tmp_path: Path) -> None:
     (tmp_path / "jars").mkdir()
     home = {"SPARK_HOME": str(tmp_path)}
-    assert installed_scala(home) is None
+    assert SparkRelease.installed_scala(home) is None
     for scala in ("2.12", "2.13"):
         (tmp_path / "jars" / f"scala-library-{scala}.8.jar").touch()
-        assert installed_scala(home) == scala
+        assert SparkRelease.installed_scala(home) == scala
         (tmp_path / "jars" / f"scala-library-{scala}.8.jar").unlink()
         files = " ".join(jar.file_name for jar in jars_of(RELEASES[0], scala))
         assert f"_{scala}-" in files
         assert f"_{'2.13' if scala == '2.12' else '2.12'}-" not in files
-    assert installed_scala({}) in ("2.12", "2.13")
+    assert SparkRelease.installed_scala({}) in ("2.12", "2.13")
     assert jars_of(NEWEST, "2.13") == jars_of(NEWEST)
 
 

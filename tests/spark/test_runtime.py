@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.core import MissingDependencyError, installed_release
+from metaindex.core import MissingDependencyError, SparkRelease
 from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.spark.runtime import JavaHome, find_java
 
-RELEASE = installed_release()
+RELEASE = SparkRelease.installed()
 JAVAS = " or ".join(map(str, RELEASE.javas))
 ECHO = '#!/bin/sh\nfor argument in "$@"; do printf "<%s>" "$argument"; done\n'
 WITH_VECTOR = 'JAVA_VERSION="{version}"\nMODULES="java.base jdk.incubator.vector jdk.zipfs"\n'

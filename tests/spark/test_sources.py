@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex
-from metaindex.core import SparkRelease, UnsupportedFeatureError, java_classes, jvm_of, release_of
+from metaindex.core import SparkDriver, SparkRelease, UnsupportedFeatureError
 from metaindex.core.jvm.releases import NEWEST, RELEASES
-from metaindex.core.jvm.sources import java_sources, session_sources
+from metaindex.core.jvm.sources import java_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,8 +28,8 @@ def test_every_class_compiles_in_this_spark(spark: SparkSession, room: str) -> N
     """Whoever writes Java runs it in every Spark: `make test-spark SPARK=3.5 ARGS=tests/spark/test_sources.py`."""
     from py4j.protocol import Py4JJavaError
 
-    sources = session_sources(spark, f"metaindex.{room}")
-    classes = java_classes(jvm_of(spark), sources)
+    sources = SparkDriver(spark).sources(f"metaindex.{room}")
+    classes = SparkDriver(spark).compiled(sources)
     wrong = []
     for name in sorted(sources):
         try:
@@ -75,10 +75,10 @@ def test_a_spark_that_nobody_has_tried_is_refused_in_one_line(version: str) -> N
     with pytest.raises(
         UnsupportedFeatureError, match=r"Spark 3\.5, 4\.0 and 4\.1; this one is .*table\.scan"
     ) as refused:
-        release_of(version)
+        SparkRelease.of(version)
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("version", "name"), [("3.5.0", "3.5"), ("4.0.5", "4.0"), ("4.1.4-platform-7", "4.1")])
 def test_a_release_is_known_by_its_line(version: str, name: str) -> None:
-    assert release_of(version).name == name
+    assert SparkRelease.of(version).name == name

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import metaindex as mi
-from metaindex.core import ConcurrentWriteError, IndexExistsError, record_action, telemetry
+from metaindex.core import TELEMETRY, ConcurrentWriteError, IndexExistsError, telemetry
 from tests.tables import parquet_lake
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_how_a_verb_ended(watching: Watching) -> None:
     from metaindex.index.actions.action import _word
 
     for error in (ConcurrentWriteError("lost"), OSError("disk"), KeyboardInterrupt()):
-        with pytest.raises(type(error)), record_action("refresh", "/t/i", _word):
+        with pytest.raises(type(error)), TELEMETRY.action("refresh", "/t/i", _word):
             raise error
     heard = watching.numbers()
     assert heard == {

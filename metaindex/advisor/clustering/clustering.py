@@ -20,8 +20,8 @@ from metaindex.core import (
     compute,
     counted,
     dataclass,
-    named,
     percent,
+    plain,
 )
 from metaindex.formats import Snapshot
 from metaindex.index import StatState
@@ -75,7 +75,8 @@ class ColumnClustering:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return named(self, *self.__dataclass_fields__, "constant_share")
+        told: dict[str, object] = plain(self, *self.__dataclass_fields__, "constant_share")
+        return told
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -157,7 +158,7 @@ class Clustering(Shown):
         """Plain data for machines."""
         names = ("table", "format", "version", "files", "size_bytes", "files_with_deletes", "columns", "without_bounds")
         advice = [advice.to_json(name) for advice in self.advice]
-        return {**named(self, *names, "notes", "sampled"), "advice": advice}
+        return {**plain(self, *names, "notes", "sampled"), "advice": advice}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, dataclass, duration, named, percent
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, dataclass, duration, percent, plain
 from metaindex.query import SUMMED, LoggedQueries, human_bytes
 from metaindex.table import History, IndexInfo
 
@@ -68,8 +68,8 @@ class IndexSavings:
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         names = [name for name in self.spared.__dataclass_fields__ if name not in ("queries", "planning_ms")]
-        told = {"name": self.name, **named(self.spared, *names)}
-        told |= named(self, "size_bytes", "upkeep_bytes", "upkeep_bytes_a_day")
+        told = {"name": self.name, **plain(self.spared, *names)}
+        told |= plain(self, "size_bytes", "upkeep_bytes", "upkeep_bytes_a_day")
         return told | {"history_days": self.days, "queries": self.queries}
 
 
@@ -169,7 +169,7 @@ class Savings(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         days = [{"day": str(day), **spared.to_json()} for day, spared in self.days.items()]
-        return {**named(self, "table", "total", "indexes"), "days": days, **named(self, "unused", "notes")}
+        return {**plain(self, "table", "total", "indexes"), "days": days, **plain(self, "unused", "notes")}
 
 
 def computed_savings(

@@ -12,11 +12,11 @@ from metaindex.advisor.hypothetical.cost import rate_of
 from metaindex.advisor.report.facts import TableSeen
 from metaindex.advisor.report.sections import page_of
 from metaindex.advisor.report.written import Reported, check_page, write_page
-from metaindex.core import ArgumentError, MetaIndexError, dataclass, local_path
+from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.expressions import columns as columns_of
 from metaindex.formats import Snapshot
 from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_since, paths_of
-from metaindex.storage import is_remote
+from metaindex.storage import is_remote, local_path
 from metaindex.table import indexes as indexes_of
 
 from .layout import layout_seen

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.workloads.asked import Stands
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, named, percent, plain
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, percent, plain
 from metaindex.query import human_bytes
 
 from .posterior import Estimate
@@ -78,8 +78,8 @@ class QueryWeighed:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        said = {**named(self, "query", "weight"), "stands_for_others": self.stands is not None}
-        return {**said, **named(self, "problem", "now"), "with": plain(self.effects)}
+        said = {**plain(self, "query", "weight"), "stands_for_others": self.stands is not None}
+        return {**said, **plain(self, "problem", "now"), "with": plain(self.effects)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ class Cost:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        cost = {**named(self, "candidate", "size_bytes", "build_cpu_seconds"), "upkeep_a_day": plain(self.upkeep)}
-        return {**cost, **named(self, "problem", "notes")}
+        cost = {**plain(self, "candidate", "size_bytes", "build_cpu_seconds"), "upkeep_a_day": plain(self.upkeep)}
+        return {**cost, **plain(self, "problem", "notes")}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -297,8 +297,8 @@ class WhatIf(Shown):
         """Plain data for machines."""
         saved = [{**cost.to_json(), "saved_bytes": self.saved(cost.candidate).to_json()} for cost in self.candidates]
         names = ("table", "format", "version", "files", "size_bytes", "queries", "refused")
-        rest = named(self, "read_bytes", "reads_bytes", "sampled", "rate", "notes")
-        return {**named(self, *names), "candidates": saved, **rest}
+        rest = plain(self, "read_bytes", "reads_bytes", "sampled", "rate", "notes")
+        return {**plain(self, *names), "candidates": saved, **rest}
 
 
 def _cells(reads: Reads) -> tuple[str, str, str]:

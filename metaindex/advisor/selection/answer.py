@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, named, percent
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, percent, plain
 from metaindex.expressions import text_python
 from metaindex.query import human_bytes
 
@@ -198,7 +198,8 @@ class Recommendation(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         names = ("queries", "templates", "days", "budget_bytes", "budget_cpu_seconds", "read_bytes", "saved_bytes")
-        return named(self, *names, "size_bytes", "indexes", "tables", "notes")
+        told: dict[str, object] = plain(self, *names, "size_bytes", "indexes", "tables", "notes")
+        return told
 
 
 def budget_of(size_bytes: float | None, cpu_seconds: float | None) -> Budget:

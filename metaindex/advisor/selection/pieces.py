@@ -11,7 +11,7 @@ from metaindex.advisor.clustering.advised import Advice
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.answer import Rate, Upkeep
 from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.core import dataclass, duration, named, plain
+from metaindex.core import dataclass, duration, plain
 from metaindex.index import Kind, create_text
 from metaindex.query import human_bytes
 
@@ -110,11 +110,11 @@ class RecommendedIndex:
         adds = ("title", "adds_bytes", "adds_files", "saved_share", "saved", "read_bytes", "reads_bytes", "queries")
         helps = ("helps", "helps_queries", "left_out", "size_bytes", "build_cpu_seconds")
         return {
-            **named(self, "table", "name"),
-            "kinds": [named(spec, "name", "version", "properties") for spec in specs],
-            **named(self, *adds, *helps),
+            **plain(self, "table", "name"),
+            "kinds": [plain(spec, "name", "version", "properties") for spec in specs],
+            **plain(self, *adds, *helps),
             "upkeep_a_day": plain(self.upkeep),
-            **named(self, "break_even", "notes", "python", "sql"),
+            **plain(self, "break_even", "notes", "python", "sql"),
         }
 
 
@@ -187,8 +187,8 @@ class TableAdvice:
         """Plain data for machines."""
         names = ("table", "format", "version", "files", "size_bytes", "queries", "read_bytes", "reads_bytes")
         return {
-            **named(self, *names, "then_bytes", "saved_share", "saved"),
+            **plain(self, *names, "then_bytes", "saved_share", "saved"),
             "refused": [{"query": query, "problem": problem} for query, problem in self.refused],
             "not_recommended": plain(self.passed),
-            **named(self, "unused", "layouts", "sampled", "rate", "notes"),
+            **plain(self, "unused", "layouts", "sampled", "rate", "notes"),
         }

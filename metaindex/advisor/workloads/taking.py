@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import (
+    CLIENTS,
     ArgumentError,
     ExpressionError,
     MetaIndexError,
     ObjectNotFoundError,
     StorageError,
     UnsupportedFeatureError,
-    client,
 )
 from metaindex.expressions import JoinKey, Predicate, StatementReads, TableRead, columns, normalize
 from metaindex.storage import clean
@@ -126,7 +126,7 @@ class _Taker:
         """A query by Spark; a command, which it must not be given, or a condition as without it."""
         if self.spark is None or not _QUERY.match(text) or _WRITES.search(text):
             return reads_of(text, self.time_zone)
-        plan: PlanReads = client("text_reads")(text, self.spark)
+        plan: PlanReads = CLIENTS.get("text_reads")(text, self.spark)
         if not plan.reads.tables:
             return reads_of(text, self.time_zone)
         for reason in plan.untold:
@@ -135,7 +135,7 @@ class _Taker:
 
     def _frame(self, frame: object) -> None:
         try:
-            plan: PlanReads = client("frame_reads")(frame)
+            plan: PlanReads = CLIENTS.get("frame_reads")(frame)
         except ExpressionError as error:
             self.gathering.problem(str(error), "a DataFrame")
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, named
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, plain
 from metaindex.expressions import JoinKey, StatementReads, TableRead
 
 from .shape import shown_predicate
@@ -105,7 +105,8 @@ class Workload(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return named(self, "seen", "days", "templates", "problems")
+        told: dict[str, object] = plain(self, "seen", "days", "templates", "problems")
+        return told
 
 
 def _table_json(read: TableRead) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from metaindex.core import arrow_of
+from metaindex.core import SparkDriver
 
 from .data import DDL, SCHEMA
 from .questions import DemoQuestion
@@ -139,5 +139,5 @@ def spark_answers(frame: DataFrame, questions: Sequence[DemoQuestion]) -> list[p
 
     flags = {f"answers_{i}": expr(f"coalesce({question.sql}, false)") for i, question in enumerate(questions)}
     asked = frame.select(*SCHEMA.names, *(flag.alias(name) for name, flag in flags.items()))
-    flagged = arrow_of(asked.where(" OR ".join(flags)))
+    flagged = SparkDriver.arrow_of(asked.where(" OR ".join(flags)))
     return [flagged.filter(flagged.column(name)).select(SCHEMA.names) for name in flags]

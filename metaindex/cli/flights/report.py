@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from metaindex.cli.opening import columns
-from metaindex.core import Output
+from metaindex.cli.output import Output
 from metaindex.query import human_bytes
 
 from .answers import AskedTwice

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.core import BuildError, Config, MissingDependencyError, Output, frame_of
+from metaindex.cli.output import Output
+from metaindex.core import BuildError, Config, MissingDependencyError, SparkDriver
 from metaindex.query import human_bytes
 from metaindex.spark import quiet_session
 from metaindex.table import Table, handle_of, open_table
@@ -185,7 +186,7 @@ def _daily(spark: SparkSession, table: pa.Table) -> DataFrame:
     day = days(table)
     numbered = table.append_column("day_of_year", day)
     count = len(day.unique())
-    rows = frame_of(spark, numbered)
+    rows = SparkDriver(spark).frame(numbered)
     apart = rows.repartitionById if hasattr(rows, "repartitionById") else rows.repartitionByRange  # before Spark 4.1
     return apart(count, "day_of_year").drop("day_of_year")
 

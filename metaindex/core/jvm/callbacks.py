@@ -37,11 +37,8 @@ class _Closed:
         raise AttributeError("there is nothing else")
 
 
-def java_function(answer: Callable[[str], str], proof: str = "", *, in_pieces: bool = False) -> tuple[str, Any]:
-    r"""A token, and a `java.util.function.Function` from text to text (a JDK interface, so that any class loader
-    knows it): `token\nrequest` is answered, anything else by nothing. Each answer begins with the `proof`, where one
-    is given: whoever asks knows by it that nobody else has taken the port. `in_pieces`: requests may come as
-    `Callback.java` sends them; one that lacks a piece is answered by nothing."""
+def guarded(answer: Callable[[str], str], proof: str, in_pieces: bool) -> tuple[str, Any]:
+    """`SparkDriver.java_function`."""
     token = secrets.token_hex(32)
     pieces = _Pieces()
 

@@ -13,7 +13,7 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 from weakref import WeakKeyDictionary
@@ -21,12 +21,7 @@ from weakref import WeakKeyDictionary
 from metaindex.core.records import dataclass
 
 from . import class_files
-from .gateway import gateway_of, jvm_of
 from .interrupts import interrupts_first
-from .sources import session_sources
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger("metaindex")
 ROOMS: Final[WeakKeyDictionary[Any, dict[str, JavaClasses]]] = WeakKeyDictionary()
@@ -60,14 +55,6 @@ class JavaClasses:
         for argument in arguments:
             values.add(argument)
         return self.named(name).getConstructors()[0].newInstance(values.toArray())
-
-
-def room_classes(spark: SparkSession, package: str) -> JavaClasses:
-    """Return a room's Java classes, compiled once a JVM. UnsupportedFeatureError for an unknown Spark."""
-    rooms = ROOMS.setdefault(gateway_of(spark), {})
-    if package not in rooms:
-        rooms[package] = java_classes(jvm_of(spark), session_sources(spark, package))
-    return rooms[package]
 
 
 def java_classes(jvm: Any, sources: Mapping[str, str], parent: JavaClasses | None = None) -> JavaClasses:

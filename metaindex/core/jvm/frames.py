@@ -3,52 +3,23 @@ For Spark 3.5 the same is done here, by the pieces that PySpark 4.0 has it from.
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
-
-from .jobs import ending_with, inheriting, tagged
-from .running import check_running
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+def sent(spark: SparkSession, table: pa.Table) -> DataFrame:
     """An Arrow table as a DataFrame."""
-    check_running(spark)
     from pyspark.sql import DataFrame
 
-    if hasattr(DataFrame, "toArrow"):
-        return spark.createDataFrame(table)
-    return _sent(spark, table)
+    return spark.createDataFrame(table) if hasattr(DataFrame, "toArrow") else _sent(spark, table)
 
 
-def arrow_of(frame: DataFrame) -> pa.Table:
-    """The rows of a DataFrame as an Arrow table. They all come to this process. Its jobs end where the call does, by
-    an interrupt too: PySpark's own waits for them whatever comes, so a thread waits in its place."""
-    if not hasattr(frame, "_jdf"):  # of Spark Connect, which has its jobs elsewhere
-        return frame.toArrow()
-    rows: Future[pa.Table] = Future()
-
-    def collect() -> None:
-        try:
-            rows.set_result(_collected(frame))
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-            rows.set_exception(error)
-
-    with tagged(frame.sparkSession.sparkContext) as tag:
-        thread = inheriting(frame.sparkSession, collect, tag)
-        with ending_with(frame.sparkSession.sparkContext, tag, thread):
-            thread.start()
-            thread.join()
-    if not rows.done():  # the session ended before the thread could begin
-        check_running(frame.sparkSession)
-    return rows.result(timeout=0)
-
-
-def _collected(frame: DataFrame) -> pa.Table:
+def collected(frame: DataFrame) -> pa.Table:
+    """The rows of a DataFrame, all of them in this process."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     schema = _to_arrow(frame)

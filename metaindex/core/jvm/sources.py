@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from .releases import SparkRelease, release_of, scala_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from .releases import SparkRelease
 
 _SHARED: Final = "metaindex.core.jvm"
 _SEQUENCES: Final = re.compile(r"\bscala\.collection\.immutable\.((?:Indexed)?Seq)\b")
@@ -39,8 +36,3 @@ def _of_release(text: str, release: SparkRelease, scala: str) -> str:
     if scala == "2.12":
         text = _SEQUENCES.sub(r"scala.collection.\1", text)
     return text if release.classic else text.replace(_CLASSIC, "org.apache.spark.sql.")
-
-
-def session_sources(spark: SparkSession, package: str) -> dict[str, str]:
-    """Like `java_sources`, for a session's Spark version. UnsupportedFeatureError for an unknown one."""
-    return java_sources(package, release_of(spark.version), scala_of(spark.sparkContext._jvm))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError, named_line
+from metaindex.core import CorruptTableError, UnsupportedFeatureError, first_line
 
 from .action_fields import (
     check_add,
@@ -167,7 +167,7 @@ def parse_commit(data: bytes, where: str) -> Commit:
             raise CorruptTableError(f"{where}, line {number}: {error}") from error
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise CorruptTableError(
-                f"{where}, line {number} is no Delta action: {named_line(error)}; the log is damaged"
+                f"{where}, line {number} is no Delta action: {first_line(error, named=True)}; the log is damaged"
             ) from error
     return out
 

@@ -3,7 +3,7 @@ increasing."""
 
 from __future__ import annotations
 
-from metaindex.core import CorruptTableError, VersionNotFoundError, utc_text
+from metaindex.core import CorruptTableError, VersionNotFoundError, moment
 from metaindex.storage import Storage
 
 from .actions import Metadata
@@ -40,7 +40,8 @@ def version_at(storage: Storage, table: str, listing: LogListing, metadata: Meta
     below = [v for v in versions if times[v] <= timestamp_ms]
     if not below:
         raise VersionNotFoundError(
-            f"{table} has no version as old as {utc_text(timestamp_ms)}; ask for a later time, or for a version number"
+            f"{table} has no version as old as {moment(timestamp_ms, exact=True)}; ask for a later time, or for a"
+            " version number"
         )
     return below[-1]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError, named_line
+from metaindex.core import CorruptTableError, UnsupportedFeatureError, first_line
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import COLLATED, Field, Schema
 
@@ -66,7 +66,9 @@ def parse_schema(metadata: Metadata, table: str) -> TableSchema:
         root = parse_json(metadata.schema_string)
         raw_fields = root["fields"]
     except (RecursionError, ValueError, KeyError, TypeError) as error:
-        raise CorruptTableError(f"the schemaString of {table} is no Delta schema: {named_line(error)}") from error
+        raise CorruptTableError(
+            f"the schemaString of {table} is no Delta schema: {first_line(error, named=True)}"
+        ) from error
     mode = metadata.configuration.get("delta.columnMapping.mode", "none").lower()
     if mode not in ("none", "id", "name"):
         raise UnsupportedFeatureError(f"column mapping is none, id or name; {table} says {mode!r}")
@@ -77,7 +79,9 @@ def parse_schema(metadata: Metadata, table: str) -> TableSchema:
     except (RecursionError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         if isinstance(error, UnsupportedFeatureError | CorruptTableError):
             raise
-        raise CorruptTableError(f"the schemaString of {table} is no Delta schema: {named_line(error)}") from error
+        raise CorruptTableError(
+            f"the schemaString of {table} is no Delta schema: {first_line(error, named=True)}"
+        ) from error
     fields, names, sources = _with_partitions(fields, metadata.partition_columns, table)
     return TableSchema(Schema(fields), names, sources, frozenset(once_float), _generated(raw_fields))
 

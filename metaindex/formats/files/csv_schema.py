@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, MetaIndexError, UnsupportedFeatureError, between_quotes, first_line
+from metaindex.core import CorruptTableError, MetaIndexError, UnsupportedFeatureError, first_line, one_line
 from metaindex.formats.column_names import alike
 from metaindex.storage import Storage
 
@@ -78,7 +78,7 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool 
         if (len(value) != 1 or not "\0" < value <= "\x7f") and (value or name == "sep"):
             cure = "name the columns with schema=" if len(value) == 1 else "name another"
             raise UnsupportedFeatureError(
-                f"{name} of CSV files is one ASCII character; got {between_quotes(value)}; {cure}"
+                f"{name} of CSV files is one ASCII character; got '{one_line(value)}'; {cure}"
             )
     text = _without_comments(text, reader)
     if not text.strip():
@@ -136,7 +136,7 @@ def _check_separator(path: str, first_row: bytes, columns: int) -> None:
         said = mark.replace("\t", "\\t")
         raise UnsupportedFeatureError(
             "columns of CSV files are separated by commas where delimiter= does not say otherwise; by those the first"
-            f" row of {path!r} is one column, and it has {between_quotes(mark)}; say delimiter='{said}' where that"
+            f" row of {path!r} is one column, and it has '{one_line(mark)}'; say delimiter='{said}' where that"
             " separates them, delimiter=',' where a line is one column"
         ).without("delimiter", said)
 

@@ -24,7 +24,7 @@ from metaindex.core import (
     StorageUnavailableError,
     VersionNotFoundError,
     first_line,
-    utc_text,
+    moment,
 )
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.json_text import parse_json
@@ -131,7 +131,9 @@ def find(ref: TableRef, at: At) -> KeptListing:
     if fits:
         return fits[-1]
     asked = (
-        f"version {at.version!r}" if at.version is not None else f"version as old as {utc_text(at.timestamp_ms or 0)}"
+        f"version {at.version!r}"
+        if at.version is not None
+        else f"version as old as {moment(at.timestamp_ms or 0, exact=True)}"
     )
     known = f"{len(kept)} are kept, from {kept[0].id} to {kept[-1].id}" if kept else "none is kept"
     raise VersionNotFoundError(

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from metaindex.core import between_quotes
+from metaindex.core import one_line
 from metaindex.formats.encodings import codec_of
 
 _OPTIONS: Final = frozenset({"encoding", "charset", "linesep"})
@@ -32,7 +32,7 @@ def unread_option(reader: Mapping[str, str]) -> str:
     if "linesep" in reader:
         return (
             "lines of text files end with \\n, \\r or \\r\\n, and lineSep is left out; the table has lineSep"
-            f" {between_quotes(reader['linesep'])}"
+            f" '{one_line(reader['linesep'])}'"
         )
     return ""
 

@@ -15,8 +15,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from metaindex.core import NotATableError, StorageError, StoragePermissionError, UnsupportedFeatureError, local_path
-from metaindex.storage import LocalStorage, Storage, storage_for
+from metaindex.core import NotATableError, StorageError, StoragePermissionError, UnsupportedFeatureError
+from metaindex.storage import LocalStorage, Storage, local_path, storage_for
 
 from .globs import escape, expand, has_pattern, literal, matcher
 

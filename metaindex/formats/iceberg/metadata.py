@@ -16,8 +16,8 @@ from metaindex.core import (
     ObjectNotFoundError,
     UnsupportedFeatureError,
     VersionNotFoundError,
-    named_line,
-    utc_text,
+    first_line,
+    moment,
 )
 from metaindex.formats.format import At
 from metaindex.formats.json_text import parse_json
@@ -171,13 +171,13 @@ def _as_of(metadata: TableMetadata, timestamp_ms: int) -> int:
     passed = [snapshot_id for when, snapshot_id in log if when <= timestamp_ms]
     if not passed:
         raise VersionNotFoundError(
-            f"{metadata.location} has no snapshot at or before {utc_text(timestamp_ms)}; the oldest known is"
-            f" {'of ' + utc_text(log[0][0]) if log else 'none'}; ask for a later time"
+            f"{metadata.location} has no snapshot at or before {moment(timestamp_ms, exact=True)}; the oldest known is"
+            f" {'of ' + moment(log[0][0], exact=True) if log else 'none'}; ask for a later time"
         )
     if passed[-1] not in metadata.snapshots:
         raise VersionNotFoundError(
-            f"{metadata.location} was at snapshot {passed[-1]} at {utc_text(timestamp_ms)}, and that snapshot has"
-            " expired; ask for a later time"
+            f"{metadata.location} was at snapshot {passed[-1]} at {moment(timestamp_ms, exact=True)}, and that"
+            " snapshot has expired; ask for a later time"
         )
     return passed[-1]
 
@@ -205,7 +205,7 @@ def read_metadata(storage: Storage, file: str) -> TableMetadata:
         zlib.error,
     ) as damage:
         raise CorruptTableError(
-            f"an Iceberg metadata file must be whole JSON; {file} is not ({named_line(damage)}); restore it"
+            f"an Iceberg metadata file must be whole JSON; {file} is not ({first_line(damage, named=True)}); restore it"
         ) from damage
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from metaindex.core import CorruptTableError, named_line
+from metaindex.core import CorruptTableError, first_line
 
 from .schema import Compact, Kinds, Node, Struct, varint
 
@@ -101,7 +101,8 @@ def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes =
                 _of(dict, walk.value(kind))
     except _SHAPES as error:
         raise CorruptTableError(
-            f"the row groups in the Parquet footer cannot be read ({named_line(error)}): the file is damaged"
+            f"the row groups in the Parquet footer cannot be read ({first_line(error, named=True)}): the file"
+            " is damaged"
         ) from error
     return Chunks(frozenset(encrypted), frozenset(unstated)) if encrypted or unstated else _NOTHING
 

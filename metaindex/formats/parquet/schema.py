@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, named_line
+from metaindex.core import CorruptTableError, first_line
 from metaindex.formats.column_names import alike
 
 Struct: TypeAlias = dict[int, Any]
@@ -91,7 +91,7 @@ def read_schema(footer: bytes) -> tuple[Node, int]:
         root, used = _node(elements, 0, columns)
     except (LookupError, ValueError, AttributeError, struct.error, RecursionError, TypeError) as error:
         raise CorruptTableError(
-            f"the schema in the Parquet footer cannot be read ({named_line(error)}): the file is damaged"
+            f"the schema in the Parquet footer cannot be read ({first_line(error, named=True)}): the file is damaged"
         ) from error
     if used != len(elements):
         raise CorruptTableError("the schema in the Parquet footer has elements left over: the file is damaged")

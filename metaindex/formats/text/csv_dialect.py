@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from metaindex.core import ScanError, between_quotes
+from metaindex.core import ScanError, one_line
 from metaindex.formats.files.options import MOST_COLUMNS, most_columns
 
 
@@ -30,7 +30,7 @@ class CsvDialect:
             value = {"\\t": "\t", "\\0": "\0", "\x00": ""}.get(given.get(name, default), given.get(name, default))
             if len(value) > 1 or not value.isascii() or value in ("\r", "\n"):
                 raise ScanError(
-                    f"{name} of CSV files is one ASCII character; the table has {between_quotes(value)}; read with"
+                    f"{name} of CSV files is one ASCII character; the table has '{one_line(value)}'; read with"
                     " .to_spark(spark)"
                 )
             return value
@@ -40,7 +40,7 @@ class CsvDialect:
             raise ScanError("sep of CSV files is one character; it is empty; name one")
         quote, escape, comment = single("quote", '"'), single("escape", "\\"), single("comment", "")
         if sep in (quote, escape, comment) or (quote and quote == comment):
-            told = [between_quotes(said) for said in (sep, quote, escape, comment)]
+            told = [f"'{one_line(said)}'" for said in (sep, quote, escape, comment)]
             raise ScanError(
                 "a character of CSV files means one thing, but that quotes may be escaped by quotes; the table has sep"
                 f" {told[0]}, quote {told[1]}, escape {told[2]} and comment {told[3]}; read with .to_spark(spark)"

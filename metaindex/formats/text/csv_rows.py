@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ScanError, between_quotes
+from metaindex.core import ScanError, one_line
 from metaindex.formats.model import Field
 
 from .csv_dialect import CsvDialect, line_end, one_line_end
@@ -294,8 +294,8 @@ class CsvRows:
 
     def _uncertain(self, rule: str, line: str, at: int, where: str) -> ScanError:
         return ScanError(
-            f"{rule} (the escape is {between_quotes(self._dialect.escape)}); {where} has"
-            f" {between_quotes(line[max(at - 40, 0) : at + 40])}; "
+            f"{rule} (the escape is '{one_line(self._dialect.escape)}'); {where} has"
+            f" '{one_line(line[max(at - 40, 0) : at + 40])}'; "
             "open the table with the escape that its writer used, such as escape='\"', or read with .to_spark(spark)"
         ).without("escape", '"')
 

@@ -11,7 +11,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from metaindex.core import ScanError, between_quotes
+from metaindex.core import ScanError, one_line
 from metaindex.formats.files import only_spark
 from metaindex.formats.files.beginnings import is_whole
 from metaindex.formats.files.compressed import open_text, whole
@@ -74,11 +74,11 @@ class TextReader:
                 if value.lower() != _FIXED[name]:
                     raise ScanError(
                         f"{file_format} files are read with {name} {_FIXED[name]!r}; the table has"
-                        f" {between_quotes(value)}; read with .to_spark(spark)"
+                        f" '{one_line(value)}'; read with .to_spark(spark)"
                     )
             elif name not in _KNOWN:
                 raise ScanError(
-                    f"an option of {file_format} files is honoured or refused; {name!r} ({between_quotes(value)}) is"
+                    f"an option of {file_format} files is honoured or refused; {name!r} ('{one_line(value)}') is"
                     " not known; mend its name (each is an argument of its own: header=True), or read with"
                     " .to_spark(spark)"
                 )
@@ -143,7 +143,7 @@ def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
     if pattern is None:
         raise ScanError(
             f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name}"
-            f" {between_quotes(text)}; read with .to_spark(spark)"
+            f" '{one_line(text)}'; read with .to_spark(spark)"
         )
     return pattern
 

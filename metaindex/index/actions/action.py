@@ -22,14 +22,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from metaindex.core import (
+    TELEMETRY,
     ConcurrentWriteError,
     IndexExistsError,
     IndexNotFoundError,
     IndexStateError,
     Shown,
     StorageError,
-    record_action,
-    record_lag,
 )
 from metaindex.index.log.entry import IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import Heartbeat
@@ -114,7 +113,7 @@ def execute(log: OperationLog, action: Action) -> Outcome:
     """Runs an action to its end. Raises IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, or
     what `run` raises; the index's stable content is then what it was, and the operation is no longer under way (but for
     `forward_only` ones)."""
-    with record_action(action.operation.value, log.storage.root, _word):
+    with TELEMETRY.action(action.operation.value, log.storage.root, _word):
         return _execute(log, action)
 
 
@@ -183,7 +182,7 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
         if change.add_runs and not names(entry, mark):
             undo(log, action)  # others had recorded the same version
         if change.record is not None:
-            record_lag(log.storage.root, max(entry.timestamp_ms - change.record.timestamp_ms, 0) / 1000)
+            TELEMETRY.lag(log.storage.root, max(entry.timestamp_ms - change.record.timestamp_ms, 0) / 1000)
         return Outcome(begun.name, operation, True, entry, change.notes)
     raise ConcurrentWriteError(
         f"{operation} builds on content that stays; other writers took it away {RUNS} times; index {begun.name!r} is"

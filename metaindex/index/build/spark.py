@@ -25,11 +25,9 @@ from metaindex.core import (
     DamagedIndexError,
     MetaIndexError,
     OutsideTableError,
-    frame_of,
+    SparkDriver,
+    first_line,
     interrupts_first,
-    said_by_spark,
-    surely,
-    tagged,
 )
 from metaindex.index.kinds.described import Level
 from metaindex.index.kinds.kind import PlannedKey
@@ -77,8 +75,7 @@ class SparkBuilder:
                 rows = text_rows(self.spark, request, source, files)
             else:
                 rows = self._read(request, source, files)
-            rows = rows.persist()
-            try:
+            with SparkDriver.persisted(rows):
                 say("statistics computed", 0, _STEPS)
                 report = _report(rows)
                 say("statistics computed", 1, _STEPS)
@@ -88,8 +85,6 @@ class SparkBuilder:
                 count = request.partitions.num_rows * (len(source.leaves) + len(request.partition_leaves))
                 partitions = self._write(sink, FACT_ROWS.partitions, aggregated, count)
                 say("facts of partitions written", 3, _STEPS)
-            finally:
-                surely(rows.unpersist)
         return BuildReport((*columns, *partitions), *report)
 
     def keys(
@@ -141,7 +136,7 @@ class SparkBuilder:
 
     def _frame(self, table: pa.Table) -> DataFrame:
         """An Arrow table as a DataFrame, without a Python object a row."""
-        return frame_of(self.spark, table)
+        return SparkDriver(self.spark).frame(table)
 
     def _read(self, request: BuildRequest, source: FactScan, files: DataFrame) -> DataFrame:
         return files.mapInArrow(ReadTask(request.ref.storage, source).run, sql_schema(FILE_ROWS))
@@ -201,7 +196,7 @@ def _on_spark(spark: SparkSession, only_spark: bool) -> Iterator[None]:
     try:
         with interrupts_first():
             ship(spark, only_spark)
-            with tagged(spark.sparkContext):
+            with SparkDriver(spark).tagged():
                 yield
     except MetaIndexError:
         raise
@@ -224,4 +219,4 @@ def _one_line(error: Exception) -> str:
         line for line in lines if line.split(":")[0].endswith(("Error", "Exception")) and not line.startswith("at ")
     ]
     chosen = next((line for line in reversed(named) if not line.startswith(("org.apache", "py4j", "Caused"))), None)
-    return chosen or said_by_spark(error)
+    return chosen or first_line(error)

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from metaindex.core import inheriting, stage_ids, tagged
+from metaindex.core import SparkDriver
 
 from .protocol import Progress
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _SECONDS = 0.5
@@ -24,7 +23,7 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
     """Report from another thread, now and then, how many tasks of the jobs started inside are done, and of how many
     known ones; at the end, that all are. `total`: the number of things that all tasks together do, reported instead. A
     failing report does not fail the build."""
-    context, over = spark.sparkContext, threading.Event()
+    over = threading.Event()
     said = [0, total or 0]
 
     def tell(done: int, tasks: int) -> None:
@@ -36,15 +35,16 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
     def watch(tag: str) -> None:
         while not over.wait(_SECONDS):
             try:
-                done, tasks = _tasks(context, tag)
+                done, tasks = _tasks(spark, tag)
             except Exception:  # noqa: BLE001 - the session may end, or a newer Spark may tell it otherwise
                 return
             if tasks:
                 tell(done, tasks)
 
     progress(what, *said)
-    with tagged(context) as tag:
-        thread = inheriting(spark, lambda: watch(tag), tag)
+    driver = SparkDriver(spark)
+    with driver.tagged() as tag:
+        thread = driver.thread(lambda: watch(tag), tag)
         thread.start()
         try:
             yield
@@ -55,11 +55,11 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
         tell(said[1], said[1])
 
 
-def _tasks(context: SparkContext, tag: str) -> tuple[int, int]:
+def _tasks(spark: SparkSession, tag: str) -> tuple[int, int]:
     """Return finished tasks and all tasks of the started stages of the tag's jobs. Stages that never start are skipped
     ones, done by an earlier job."""
-    tracker = context.statusTracker()
-    infos = [tracker.getStageInfo(stage) for stage in stage_ids(context, tag)]
+    tracker = spark.sparkContext.statusTracker()
+    infos = [tracker.getStageInfo(stage) for stage in SparkDriver(spark).stage_ids(tag)]
     begun = [stage for stage in infos if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]
     known = sum(stage.numTasks for stage in begun)
     return min(sum(stage.numCompletedTasks for stage in begun), known), known

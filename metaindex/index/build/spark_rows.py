@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, frame_of
+from metaindex.core import BuildError, SparkDriver
 from metaindex.formats import format_named
 from metaindex.index.build.key_build import BuiltKey, key_build
 from metaindex.index.build.protocol import BuildRequest, KeyBuild, Progress
@@ -233,7 +233,7 @@ class FileRows:
         return {ordinal: str(why) for ordinal, why in unpickled(rows)}
 
     def _over(self, ordinals: Ordinals, run: Run, schema: object) -> DataFrame:
-        files = frame_of(self.spark, self.files.take(pa.array(ordinals)))
+        files = SparkDriver(self.spark).frame(self.files.take(pa.array(ordinals)))
         tasks = min(tasks_for(self.request, self.files_per_task), max(1, len(ordinals)))
         spread = files.coalesce(1) if tasks == 1 else files.repartition(tasks)
         return spread.mapInArrow(run, schema)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, first_line, frame_of
+from metaindex.core import BuildError, SparkDriver, first_line
 from metaindex.expressions import column_sql
 from metaindex.formats import Schema, TextReader, beginning, is_whole
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
@@ -144,7 +144,9 @@ class TextRows:
         numbers = pa.array(ordinals_shown, pa.int32())
         names = [_PATH, ORDINAL, *self.common.column_names]
         common = [column.combine_chunks().take(numbers) for column in self.common.columns]
-        return frame_of(self.spark, pa.Table.from_arrays([pa.array(shown, pa.string()), numbers, *common], names=names))
+        return SparkDriver(self.spark).frame(
+            pa.Table.from_arrays([pa.array(shown, pa.string()), numbers, *common], names=names)
+        )
 
 
 def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
@@ -156,5 +158,5 @@ def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
         schema=FILE,
     )
     check = CheckTask(request.ref.storage)
-    unreadable = frame_of(spark, files).mapInArrow(check.run, sql_schema(KEYED)).filter("problem IS NOT NULL")
+    unreadable = SparkDriver(spark).frame(files).mapInArrow(check.run, sql_schema(KEYED)).filter("problem IS NOT NULL")
     return {row["ordinal"]: row["problem"] for row in unreadable.select("ordinal", "problem").collect()}

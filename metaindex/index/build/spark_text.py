@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, StorageUnavailableError, first_line, spark_schema
+from metaindex.core import BuildError, SparkDriver, StorageUnavailableError, first_line
 from metaindex.expressions import ColumnBounds, column_sql, to_physical
 from metaindex.formats import Field, Leaf, Trust
 from metaindex.index.kinds.facts import facts_of, replace_rows, unknown_facts
@@ -180,7 +180,7 @@ def text_frame(spark: SparkSession, source: FactScan, uris: list[str], fields: S
 
     arrow = pa.schema([pa.field(field.name, field.type) for field in fields])
     # A moment without a zone stays one, whatever the session prefers: as an instant, a text with a zone is a value.
-    columns = spark_schema(arrow)
+    columns = SparkDriver.schema_of(arrow)
     schema = StructType([*columns, StructField(CORRUPT, StringType())])
     options = {name: _option(value) for name, value in source.options if name.lower() not in _NOT_PASSED}
     if "timezone" not in {name.lower() for name in options}:

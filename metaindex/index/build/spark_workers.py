@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core import BuildError, WorkerError, check_running, interrupts_first, one_line, tagged
+from metaindex.core import BuildError, SparkDriver, WorkerError, interrupts_first, one_line
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -32,7 +32,7 @@ def ship(spark: SparkSession, only_spark: bool) -> None:
     """Make sure that workers can build: one task per application checks their packages, and the project's sources are
     added to the application if workers have none, or others. WorkerError for a missing package that cannot be sent.
     `only_spark`: no other builder can build it."""
-    check_running(spark)
+    SparkDriver(spark).check_running()
     try:
         context = spark.sparkContext
     except Exception as error:
@@ -44,7 +44,7 @@ def ship(spark: SparkSession, only_spark: bool) -> None:
         return
     if not _is_local(context):  # executors may have what the one that is asked has, or not
         _add_sources(context)
-    worker = asked(context, only_spark)
+    worker = asked(spark, only_spark)
     worker.check(only_spark)
     if not worker.has_ours:
         _add_sources(context)
@@ -136,14 +136,14 @@ def cure(only_spark: bool) -> str:
     )
 
 
-def asked(context: SparkContext, only_spark: bool) -> WorkerPython:
+def asked(spark: SparkSession, only_spark: bool) -> WorkerPython:
     """Ask a worker by one task. Raises WorkerError if none of this Python can be started. `only_spark`: see `cure`."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
-        with interrupts_first(), tagged(context):
-            (line,) = context.parallelize([0], 1).mapPartitions(_question()).collect()
+        with interrupts_first(), SparkDriver(spark).tagged():
+            (line,) = spark.sparkContext.parallelize([0], 1).mapPartitions(_question()).collect()
     except (Py4JError, PySparkException) as error:
         reason = _reason(str(error))
         if reason is None:  # Spark itself failed, and says so when it builds

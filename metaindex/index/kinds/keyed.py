@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, Mask, dataclass, look
+from metaindex.core import DamagedIndexError, Mask, TooLate, dataclass
 from metaindex.expressions import Interval, Literal
 from metaindex.formats import Leaf
 from metaindex.index.keys import column_id
@@ -284,7 +284,7 @@ class EqualityReader(ABC):
         """Look up one list after the other; see `SupportsBatchReads`."""
         answers = []
         for values in lists:
-            look()
+            TooLate.check()
             answers.append(self.among(values))
         return answers
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, named_line
+from metaindex.core import DamagedIndexError, first_line
 
 _PLAIN: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -143,8 +143,8 @@ def stored_types(text: str) -> dict[str, Any]:
 
 def _damaged(error: Exception) -> DamagedIndexError:
     return DamagedIndexError(
-        f"the columns of stored rows are a StructType of Spark; those of one index are not ({named_line(error)});"
-        " refresh the index with mode='full'"
+        f"the columns of stored rows are a StructType of Spark; those of one index are not"
+        f" ({first_line(error, named=True)}); refresh the index with mode='full'"
     )
 
 

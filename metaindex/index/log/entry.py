@@ -14,7 +14,7 @@ from dataclasses import field, replace
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import dataclass, utc_text
+from metaindex.core import dataclass, moment
 from metaindex.formats import Schema, Version
 
 from .schema_codec import type_from_text
@@ -209,7 +209,7 @@ class UnderWay:
 
     def __str__(self) -> str:
         """Say who runs it, and since when."""
-        since = utc_text(self.since_ms // 1000 * 1000)
+        since = moment(self.since_ms // 1000 * 1000)
         return f"{self.operation.value} by {self.who} since {since} (entry {self.began})"
 
 

@@ -15,7 +15,7 @@ import hmac
 import json
 from typing import Any
 
-from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, named_line
+from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, first_line
 
 from .fields import Fields
 
@@ -88,7 +88,7 @@ CURE = "repair the index: that mends it, or says which folder to remove before i
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error as a one-line reason."""
-    return named_line(error)
+    return first_line(error, named=True)
 
 
 def why_not_read(error: Exception) -> str:

@@ -30,9 +30,9 @@ from metaindex.core import (
     MetaIndexError,
     StoragePermissionError,
     StorageUnavailableError,
+    TooLate,
     dataclass,
     first_line,
-    look,
 )
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
@@ -95,7 +95,7 @@ class RunReader:
     def each(self, items: Sequence[_T], work: Callable[[_T], _R]) -> list[_R]:
         """Apply the work to each item, and return the results in order. Items that read parts of their own run in
         parallel: reading a store is waiting, and decoding releases the lock."""
-        look()
+        TooLate.check()
         if len(items) < _PARTS_APART:
             return [work(item) for item in items]
         from concurrent.futures import ThreadPoolExecutor
@@ -273,7 +273,7 @@ class RunReader:
         return data
 
     def _uncounted(self, path: str, start: int, length: int) -> bytes:
-        look()
+        TooLate.check()
         try:
             return self._storage.read(path, start, length)
         except (StoragePermissionError, StorageUnavailableError) as error:  # has its own cure: nothing is to be rebuilt

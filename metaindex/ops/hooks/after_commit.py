@@ -172,7 +172,7 @@ def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], T
 
 def _key(path: str) -> str:
     """Return one name for a table, however its path is written."""
-    from metaindex.core import local_path
+    from metaindex.storage import local_path
 
     local = local_path(path)
     return (path if local is None else os.path.abspath(local)).rstrip("/")

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from metaindex.core import ConcurrentWriteError, MetaIndexError, said_by_spark
+from metaindex.core import ConcurrentWriteError, MetaIndexError, first_line
 from metaindex.formats import Version
 from metaindex.index import IndexFolder, IndexLogEntry, OpenIndex, State, kind_from_spec, why_not_read
 from metaindex.query import Handle
@@ -157,7 +157,7 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
             logger.debug("once more: %s", lost)
             outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
     except Exception as error:
-        why = said_by_spark(error)
+        why = first_line(error)
         logger.warning("index %r of %s stays as it was: %s", name, table.path, why)
         logger.debug("the refresh that failed", exc_info=True)
         return Kept(table.path, name, version.id, False, time.perf_counter() - started, why)

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core import gateway_of, interrupts_first, java_function, jvm_of, room_classes
+from metaindex.core import SparkDriver, interrupts_first
 
 from . import worker
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("metaindex.hooks")
 
 def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
     """A new one of the class of `java/<name>.java`. Raises Py4JJavaError if this Spark lacks what it is built upon."""
-    return room_classes(spark, __package__).new(name, *arguments)
+    return SparkDriver(spark).room_classes(__package__).new(name, *arguments)
 
 
 def told(spark: SparkSession, timeout_seconds: float) -> bool:
@@ -56,10 +56,10 @@ def listen(spark: SparkSession, tell: Callable[[str], None]) -> None:
     nothing without Iceberg."""
     from py4j.protocol import Py4JError
 
-    gateway = gateway_of(spark)
+    gateway = SparkDriver(spark).gateway
     if any(heard is gateway for heard, _ in _heard_by):
         return
-    jvm = jvm_of(spark)
+    jvm = SparkDriver(spark).jvm
 
     def committed(name: str) -> str:
         try:
@@ -69,7 +69,7 @@ def listen(spark: SparkSession, tell: Callable[[str], None]) -> None:
             worker.WORKER.failed(error)
         return ""
 
-    token, function = java_function(committed)
+    token, function = SparkDriver.java_function(committed)
     try:
         with interrupts_first():
             commits = listener(spark, "Commits", function, token)

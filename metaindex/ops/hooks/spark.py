@@ -27,17 +27,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from metaindex.core import (
-    ArgumentError,
-    Config,
-    ExpressionError,
-    MissingDependencyError,
-    check_running,
-    gateway_of,
-    interrupts_first,
-    java_function,
-    jvm_of,
-)
+from metaindex.core import ArgumentError, Config, ExpressionError, MissingDependencyError, SparkDriver, interrupts_first
 from metaindex.expressions import column_sql, parse_path
 from metaindex.table import config_of
 
@@ -81,7 +71,7 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
             "Spark calls hooks in the driver's process; a Spark Connect session has no driver here; call"
             " after_commit(table), or run metaindex watch"
         )
-    check_running(spark)
+    SparkDriver(spark).check_running()
     check_options(options)
     if "config" not in options and (config := config_of(spark)) != Config():
         options = {**options, "config": config}
@@ -112,15 +102,15 @@ class _Hook:
             raise MissingDependencyError("Spark's hooks need pyspark; install metaindex[spark]") from error
         self._spark, self._mode, self._options = spark, mode, options
         self._locations: dict[str, str] = {}
-        ensure_callback_server_started(gateway_of(spark))
-        names = jvm_of(spark).java.util.ArrayList()
+        ensure_callback_server_started(SparkDriver(spark).gateway)
+        names = SparkDriver(spark).jvm.java.util.ArrayList()
         for name in WRITES:
             names.add(name)
-        token, executed = java_function(self.executed)
+        token, executed = SparkDriver.java_function(self.executed)
         self._queries = listener(spark, "Executions", executed, token, names)
         spark._jsparkSession.listenerManager().register(self._queries)
         listen(spark, _committed)
-        token, progressed = java_function(self.progressed)
+        token, progressed = SparkDriver.java_function(self.progressed)
         self._streams = listener(spark, "Batches", progressed, token)
         spark._jsparkSession.streams().addListener(self._streams)
 

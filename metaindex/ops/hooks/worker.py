@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from metaindex.core import said_by_spark
+from metaindex.core import first_line
 
 from .keep import Kept
 
@@ -111,7 +111,7 @@ class Worker:
 
     def failed(self, error: BaseException) -> None:
         """Count and log what kept a commit from being followed at all."""
-        said = said_by_spark(error)
+        said = first_line(error)
         logger.warning("a commit was not followed, indexes of its table may be stale: %s", said)
         logger.debug("the hook that failed", exc_info=error)
         self._count(failed=1, last_error=said)

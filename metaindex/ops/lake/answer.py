@@ -16,9 +16,9 @@ from metaindex.core import (
     counted,
     dataclass,
     duration,
-    named,
     one_line,
     percent,
+    plain,
 )
 from metaindex.query import human_bytes
 from metaindex.table import sayable
@@ -188,15 +188,15 @@ class Lake(Shown):
 
     def to_spark(self, spark: Any) -> Any:
         """`to_arrow` as a DataFrame of the session."""
-        from metaindex.core import frame_of
+        from metaindex.core import SparkDriver
 
-        return frame_of(spark, self.to_arrow())
+        return SparkDriver(spark).frame(self.to_arrow())
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        sums = named(self, "files", "size_bytes", "index_bytes", "bytes_left_out")
+        sums = plain(self, "files", "size_bytes", "index_bytes", "bytes_left_out")
         begun = {"lake": self.place, "made_ms": self.made_ms, "seconds": round(self.seconds, 3)}
-        return {**begun, **sums, **named(self, "tables", "recommended", "notes")}
+        return {**begun, **sums, **plain(self, "tables", "recommended", "notes")}
 
     def report(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metaindex.advisor import Spared
-from metaindex.core import Plain, dataclass, named
+from metaindex.core import Plain, dataclass, plain
 from metaindex.index import State
 from metaindex.table import IndexInfo
 
@@ -50,7 +50,7 @@ class LakeIndex:
     def to_json(self) -> dict[str, object]:
         """Plain data for machines. `verified_ms` is null: no verification is recorded anywhere."""
         told = {name: value for name, value in self.info.to_json().items() if name not in ("columns", "versions")}
-        return {**told, **named(self, "behind_commits", "lag_ms", "helped", "queries", "unread"), "verified_ms": None}
+        return {**told, **plain(self, "behind_commits", "lag_ms", "helped", "queries", "unread"), "verified_ms": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,8 @@ class LakeTable:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        told = {**self.row(), **named(self, "indexes", "savings", "layout")}
-        return {**told, "report": self.report or None, **named(self, "commands"), "seconds": round(self.seconds, 3)}
+        told = {**self.row(), **plain(self, "indexes", "savings", "layout")}
+        return {**told, "report": self.report or None, **plain(self, "commands"), "seconds": round(self.seconds, 3)}
 
     def row(self) -> dict[str, object]:
         """Return the fields as a row of a table: no value is nested deeper than a list."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from metaindex.core import Column, Shown, Tabular, TextTable, cell, counted, dataclass, json_value, named, rows_of
+from metaindex.core import ArrowRows, Column, Shown, Tabular, TextTable, counted, dataclass, plain
 from metaindex.formats import Version
 from metaindex.query.lookups.answer import Answer
 
@@ -45,9 +45,8 @@ class Aggregated(Shown):
         )
         numbers = [pa.types.is_primitive(t) and not pa.types.is_temporal(t) for t in self.table.schema.types]
         columns = tuple(Column(n, right=r) for n, r in zip(self.table.column_names, numbers, strict=True))
-        rows = rows_of(self.table.slice(0, _SHOWN))
-        cells = tuple(tuple(cell(value) for value in row.values()) for row in rows)
-        return Answer((said,), TextTable(columns, cells), self.table.num_rows - len(rows))
+        cells = ArrowRows(self.table.slice(0, _SHOWN)).cells()
+        return Answer((said,), TextTable(columns, cells), self.table.num_rows - len(cells))
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -55,6 +54,6 @@ class Aggregated(Shown):
             "table": self.path,
             "version": self.version.id,
             "columns": self.table.column_names,
-            "rows": [{name: json_value(value) for name, value in row.items()} for row in rows_of(self.table)],
-            **named(self, "total_files", "left_out", "answered", "opened"),
+            "rows": ArrowRows(self.table).plain(),
+            **plain(self, "total_files", "left_out", "answered", "opened"),
         }

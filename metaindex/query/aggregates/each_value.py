@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, Vector, arrow_array, look
+from metaindex.core import Mask, TooLate, Vector, arrow_array
 from metaindex.formats import Field
 from metaindex.index import keys_type, may_be_cut, value_keys
 from metaindex.query.order import as_compared, as_shown, compared_type
@@ -60,7 +60,7 @@ class EachValue:
             if self._entries is not None and kept.entries(wanted) > self._entries:
                 raise TooManyValues
         for of_rows, values in kept.each(wanted) if kept is not None and wanted.any() else ():
-            look()
+            TooLate.check()
             some = may_be_cut(values)
             unsaid[of_rows[some]] = True
             whole = arrow_array(np.flatnonzero(~some), None, pa.int64())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, VersionNotFoundError, counted, named
+from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, VersionNotFoundError, counted, plain
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import at_moment
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
@@ -79,7 +79,7 @@ class Located(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         rows = {"files": len(self.files), "found": self.table.to_pylist()}
-        return {**named(self, "predicate", "exact", "versions"), **rows, **named(self, "notes")}
+        return {**plain(self, "predicate", "exact", "versions"), **rows, **plain(self, "notes")}
 
 
 def _span(names: list[str]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTypeError, Shown, Tabular, TextTable, named
+from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTypeError, Shown, Tabular, TextTable, plain
 from metaindex.expressions import ColumnRef, Comparison, Literal, Op, Opaque, Or, Predicate
 from metaindex.formats import OfSchema, Schema, bound
 from metaindex.index import looked_up
@@ -62,7 +62,7 @@ class Searched(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {**named(self, "text", "exact", "version", "asked", "not_asked"), "found": self.table.to_pylist()}
+        return {**plain(self, "text", "exact", "version", "asked", "not_asked"), "found": self.table.to_pylist()}
 
 
 def search(

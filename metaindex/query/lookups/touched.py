@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from metaindex.core import Shown, dataclass, named
+from metaindex.core import Shown, dataclass, plain
 from metaindex.formats import Version
 from metaindex.query.pruning.report import human_bytes
 from metaindex.query.readers.arrow import matching_rows
@@ -61,7 +61,7 @@ class Touched(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         of = {"table": self.place, "version": self.version.id, "exact": self.exact, "files": self.table.to_pylist()}
-        return {**of, **named(self, "total_files", "total_bytes")}
+        return {**of, **plain(self, "total_files", "total_bytes")}
 
 
 def touched(scan: Scan, *, exact: bool) -> Touched:

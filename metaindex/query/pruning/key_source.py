@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metaindex.core import Mask, dataclass, look
+from metaindex.core import Mask, TooLate, dataclass
 from metaindex.expressions import BatchStatistics, ColumnRef, Literal, Question, grouped
 from metaindex.index import CoveredKey, Hits, KeyReader, ReadsRanges, SupportsBatchReads, looked_up_rows, stranger
 from metaindex.index import asked as asked_of_kind
@@ -240,7 +240,7 @@ def _look_up_many(
         elif between is not None and _is_range(question, combinations):
             hits.append(next(between))
         else:
-            look()
+            TooLate.check()
             hits.append(_look_up(reader, question, combinations.get(question.column)))
     return hits
 

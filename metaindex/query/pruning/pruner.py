@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metaindex.core import MetaIndexError, counted, first_line, record_index_left_out
+from metaindex.core import TELEMETRY, MetaIndexError, counted, first_line
 from metaindex.expressions import Opaque, leaves
 from metaindex.formats import Snapshot, Version
 from metaindex.index import OpenIndex
@@ -128,7 +128,7 @@ class Pruner:
         self._indexes.remove(index)
         reason = first_line(error) if error is not None else "it cannot be read"
         logger.warning("index %r is not used for this query, which reads more: %s", index.name, reason)
-        record_index_left_out(index.storage.root)
+        TELEMETRY.index_left_out(index.storage.root)
         self._refused.append(IndexReport(index.name, False, reason, left_out=True))
 
     def _reports(self, answer: Walked) -> list[IndexReport]:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from metaindex.core import record_index_left_out
+from metaindex.core import TELEMETRY
 from metaindex.formats import FileTable, Snapshot
 from metaindex.index import IndexLogEntry, OpenIndex
 
@@ -53,7 +53,7 @@ class QuarantinedIndexes:
                     f" {OpenIndex.FULL_REFRESH}"
                 )
                 logger.warning("index %r is not used any more: %s", index.name, reason)
-                record_index_left_out(index.storage.root)
+                TELEMETRY.index_left_out(index.storage.root)
                 self._held[index.name] = (index.entry, reason)
         return any_found
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Shown, Tabular, counted, dataclass, named
+from metaindex.core import Mask, Shown, Tabular, counted, dataclass, plain
 from metaindex.expressions import Opaque, Predicate, PruningStatistics, columns, may_match
 from metaindex.expressions import leaves as leaves_of
 from metaindex.formats import FileTable, Schema, Version
@@ -205,9 +205,9 @@ class PruneResult(Shown):
         of_files = ("total_files", "total_bytes", "kept_files", "kept_bytes", "dropped_files", "paths", "seconds")
         of_index = ("name", "used", "reason", "columns", "dropped_files", "dropped_bytes", "seconds")
         return {
-            **named(self, "table", "format"),
+            **plain(self, "table", "format"),
             "version": self.version.id,
-            **named(self, *of_files, "not_understood"),
+            **plain(self, *of_files, "not_understood"),
             **({"keys": self.keys} if self.keys else {}),
-            "indexes": [named(index, *of_index, "reads", "bytes_read") for index in self.indexes],
+            "indexes": [plain(index, *of_index, "reads", "bytes_read") for index in self.indexes],
         }

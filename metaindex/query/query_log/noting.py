@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metaindex.core import MetaIndexError, QueryLog, first_line, listening, record_query
+from metaindex.core import TELEMETRY, MetaIndexError, QueryLog, first_line
 from metaindex.query.handle import Handle
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Noting:
 
     @property
     def wanted(self) -> bool:
-        return self._setting is not None or listening()
+        return self._setting is not None or TELEMETRY.is_listening()
 
     def prune(self, result: PruneResult) -> None:
         """A query for the files to read."""
@@ -70,7 +70,7 @@ class Noting:
             row = make()
             if self.recorder is not None:
                 self.recorder.note(row)
-            if listening():
+            if TELEMETRY.is_listening():
                 tell(self._handle.path, row)
         except Exception as error:  # noqa: BLE001 - a query never fails of who is told
             logger.debug("a query was not noted: %s", first_line(error))
@@ -82,7 +82,7 @@ class Noting:
 
 def tell(table: str, row: QueryRow) -> None:
     """OpenTelemetry of a query."""
-    record_query(
+    TELEMETRY.query(
         table,
         row.engine,
         None if row.milliseconds is None else row.milliseconds / 1000,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 
-from metaindex.core import QueryLog, noting
+from metaindex.core import QueryLog
 from metaindex.query.arguments import check_since
 from metaindex.query.handle import Handle
 
@@ -31,7 +31,7 @@ def is_kept(handle: Handle) -> bool:
 
 def setting_of(handle: Handle) -> QueryLog:
     """Return how queries are noted, or would be."""
-    return noting(handle.config.query_log) or QueryLog()
+    return handle.config.query_log_settings or QueryLog()
 
 
 def clean_query_log(handle: Handle, setting: QueryLog | None = None) -> QueriesCleaned:

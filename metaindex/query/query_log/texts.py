@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Final
 
-from metaindex.core import ExpressionError, Literals
+from metaindex.core import ExpressionError
 from metaindex.expressions import (
     ColumnRef,
     Comparison,
@@ -43,7 +43,7 @@ _MASKED: Final = re.compile(r"#[0-9a-f]{24}|\?[1-9][0-9]*")
 _Mask = Callable[[LiteralValue], str]
 
 
-def text_of(predicate: Predicate, literals: Literals = "kept", key: bytes = b"") -> str:
+def text_of(predicate: Predicate, literals: str = "kept", key: bytes = b"") -> str:
     """The text; of a very long one what `UNREAD` says of its columns."""
     normal = normalize(predicate)
     mask = _mask(literals, key)
@@ -54,7 +54,7 @@ def text_of(predicate: Predicate, literals: Literals = "kept", key: bytes = b"")
     return text
 
 
-def _mask(literals: Literals, key: bytes) -> _Mask | None:
+def _mask(literals: str, key: bytes) -> _Mask | None:
     if literals == "kept":
         return None
     if literals == "hashed":

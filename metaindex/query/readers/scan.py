@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import MetaIndexError, MissingDependencyError, ScanError, Shown, client
+from metaindex.core import CLIENTS, MetaIndexError, MissingDependencyError, ScanError, Shown
 
 from .plan import ScanPlan
 
@@ -147,7 +147,7 @@ class Scan(Shown, ScanPlan):
     def to_spark(self, spark: SparkSession) -> DataFrame:
         self._refuse_chosen("to_spark")
         self.note("spark")
-        return client("to_spark")(self, spark)
+        return CLIENTS.get("to_spark")(self, spark)
 
     def _refuse_chosen(self, call: str) -> None:
         if self.first is not None:

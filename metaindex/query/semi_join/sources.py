@@ -97,10 +97,10 @@ def _table(source: object, pairs: Pairs) -> pa.Table:
 
 
 def _of_spark(frame: Any, pairs: Pairs) -> pa.Table:
-    from metaindex.core import arrow_of
+    from metaindex.core import SparkDriver
 
     keys: DataFrame = frame.select(*(_quoted(name) for name in pairs.keys)).distinct()
-    rows = arrow_of(keys.limit(MOST_FROM_SPARK + 1))
+    rows = SparkDriver.arrow_of(keys.limit(MOST_FROM_SPARK + 1))
     if rows.num_rows > MOST_FROM_SPARK:
         raise ArgumentError(
             f"keys of a DataFrame come to the driver, at most {MOST_FROM_SPARK:,}; it has more; join in Spark, or give"

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metaindex.advisor import PlanReads, together
-from metaindex.core import (
-    ExpressionError,
-    UnsupportedFeatureError,
-    check_running,
-    interrupts_first,
-    jvm_of,
-    said_by_spark,
-)
+from metaindex.core import ExpressionError, SparkDriver, UnsupportedFeatureError, first_line, interrupts_first
 from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, columns, conjoined, without_said
 
 from .enabling import surveyor
@@ -32,7 +25,7 @@ def frame_reads(frame: DataFrame) -> PlanReads:
             " the query as SQL"
         )
     spark = frame.sparkSession
-    check_running(spark)
+    SparkDriver(spark).check_running()
     return _reads(spark, lambda: frame._jdf.queryExecution().logical())
 
 
@@ -43,7 +36,7 @@ def text_reads(text: str, spark: SparkSession) -> PlanReads:
             "the texts of a workload are analysed by the session's JVM; a Spark Connect session has none on this side;"
             " leave spark= out"
         )
-    check_running(spark)
+    SparkDriver(spark).check_running()
     return _reads(spark, lambda: spark._jsparkSession.sessionState().sqlParser().parsePlan(text))
 
 
@@ -51,13 +44,13 @@ def _reads(spark: SparkSession, logical: Any) -> PlanReads:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    mode = jvm_of(spark).org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+    mode = SparkDriver(spark).jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
     try:
         with interrupts_first():
             execution = spark._jsparkSession.sessionState().executePlan(logical(), mode)
             told = str(surveyor(spark).asked(execution))
     except (PySparkException, Py4JJavaError) as error:
-        said = said_by_spark(error)[:300].rstrip(" .;")
+        said = first_line(error)[:300].rstrip(" .;")
         raise ExpressionError(
             f"a query of a workload is one that Spark can analyse; it says: {said}; mend it"
         ) from None

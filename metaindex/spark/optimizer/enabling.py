@@ -15,18 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import (
-    ArgumentError,
-    Config,
-    UnsupportedFeatureError,
-    check_running,
-    dataclass,
-    gateway_of,
-    java_function,
-    jvm_of,
-    release_of,
-    setting,
-)
+from metaindex.core import ArgumentError, Config, SparkDriver, SparkRelease, UnsupportedFeatureError, dataclass
 from metaindex.query import CORES
 from metaindex.table import config_of
 
@@ -131,21 +120,26 @@ def enable(
             )
         remote.enable(spark)
         return
-    check_running(spark)
+    SparkDriver(spark).check_running()
     from pyspark.java_gateway import ensure_callback_server_started
 
-    release_of(spark.version)
+    SparkRelease.of(spark.version)
     config, storage_options = config or config_of(spark), dict(storage_options or {})
     _disable(spark)
     if _key(spark) in _SWITCHED_OFF:
         put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
-    ensure_callback_server_started(gateway_of(spark))
+    ensure_callback_server_started(SparkDriver(spark).gateway)
     rule = rule or RuleConfig()
     skipping = ScanPlanner(config, storage_options, rule, cores_of(spark))
     with _LOCK:
         try:
             stated = ANSWERS[0](lambda: spark, config, storage_options)
-            placed = place(spark, rule, java_function(skipping, in_pieces=True), java_function(stated, in_pieces=True))
+            placed = place(
+                spark,
+                rule,
+                SparkDriver.java_function(skipping, in_pieces=True),
+                SparkDriver.java_function(stated, in_pieces=True),
+            )
         except UnsupportedFeatureError:
             skipping.close()
             raise
@@ -229,7 +223,7 @@ def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
             "a hint names indexes; none was given; name one, or set spark.metaindex.enabled=false to use none"
         )
     RuleConfig(hint=indexes)  # says what is wrong with a name
-    with setting(spark, HINT, ",".join(indexes)):
+    with SparkDriver(spark).setting(HINT, ",".join(indexes)):
         yield
 
 
@@ -285,4 +279,6 @@ def _check_session(spark: object) -> None:
 
 
 def _key(spark: SparkSession) -> tuple[int, int]:
-    return id(gateway_of(spark)), int(jvm_of(spark).java.lang.System.identityHashCode(spark._jsparkSession))
+    return id(SparkDriver(spark).gateway), int(
+        SparkDriver(spark).jvm.java.lang.System.identityHashCode(spark._jsparkSession)
+    )

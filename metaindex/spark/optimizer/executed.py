@@ -8,11 +8,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import interrupts_first, setting, stage_ids, tagged
+from metaindex.core import SparkDriver, interrupts_first
 from metaindex.query import human_bytes
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _VECTORED: Final = "parquet.hadoop.vectored.io.enabled"
@@ -46,11 +45,10 @@ def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], in
     """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, the bytes that its tasks
     read in all: of the needed columns, row groups and footers alone, and none that came out of a cache, and the scans
     that an adaptive plan dropped as it ran. Raises what Spark raises."""
-    context = session.sparkContext
     planned = _scans(execution.executedPlan())
-    with tagged(context) as tag, counted_bytes(session):
+    with SparkDriver(session).tagged() as tag, counted_bytes(session):
         execution.toRdd().count()
-        read = sum(int(stage.inputBytes()) for stage in stages(context, tag))
+        read = sum(int(stage.inputBytes()) for stage in stages(session, tag))
     ran = execution.executedPlan()
     return reads(ran), read, tuple(sorted((planned - _scans(ran)).elements()))
 
@@ -63,16 +61,17 @@ def reads(plan: Any) -> tuple[ScanRead, ...]:
 def counted_bytes(session: SparkSession) -> AbstractContextManager[None]:
     """Parquet is read in the tasks' own threads: what others read for them (vectored reads, the default) is in no
     metric of Spark's."""
-    return setting(session, _VECTORED, "false")
+    return SparkDriver(session).setting(_VECTORED, "false")
 
 
-def stages(context: SparkContext, tag: str) -> Iterator[Any]:
+def stages(session: SparkSession, tag: str) -> Iterator[Any]:
     """Yield what Spark noted of each stage (`StageData`) of the jobs with the tag."""
     from py4j.protocol import Py4JJavaError
 
-    context._jsc.sc().listenerBus().waitUntilEmpty()  # notes of the last tasks are on their way
-    store = context._jsc.sc().statusStore()
-    for stage in stage_ids(context, tag):
+    sc: Any = session.sparkContext._jsc.sc()
+    sc.listenerBus().waitUntilEmpty()  # notes of the last tasks are on their way
+    store = sc.statusStore()
+    for stage in SparkDriver(session).stage_ids(tag):
         try:
             with interrupts_first():
                 yield store.lastStageAttempt(stage)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import ArgumentError, MetaIndexError, Shown, named
+from metaindex.core import ArgumentError, MetaIndexError, Shown, plain
 from metaindex.query import PruneResult, at_version, human_bytes
 from metaindex.table import handle_of
 
@@ -205,9 +205,9 @@ class QueryExplanation(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         names = ("scan", "files", "size_bytes", "rows", "splits", "joins")
-        read = None if self.read is None else [named(scan_read, *names) for scan_read in self.read]
-        told = named(self, "scans", "with_indexes", "without_indexes")
-        return {**told, "read": read, **named(self, "read_bytes", "expected_bytes", "missing", "dropped_scans")}
+        read = None if self.read is None else [plain(scan_read, *names) for scan_read in self.read]
+        told = plain(self, "scans", "with_indexes", "without_indexes")
+        return {**told, "read": read, **plain(self, "read_bytes", "expected_bytes", "missing", "dropped_scans")}
 
 
 def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from metaindex.core import QueryLog, listening
+from metaindex.core import TELEMETRY, QueryLog
 from metaindex.expressions import And, columns, without_said
 from metaindex.query import PruneResult, QueryRow, Recorder, bounded, helpers, now_us, recorder_of, tell
 from metaindex.table import Table, handle_of
@@ -56,7 +56,7 @@ def noted_scans(
         if table is None:
             continue
         recorder = None if setting is None else recorder_of(handle_of(table), setting)
-        if recorder is not None or listening():
+        if recorder is not None or TELEMETRY.is_listening():
             noted.append(
                 (recorder, table.path, replace(_row(scan, answer, cover, seconds * 1000 / len(scans)), limit=limit))
             )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from metaindex.core import Config, JavaClasses, gateway_of, interrupts_first, java_classes, jvm_of
+from metaindex.core import Config, JavaClasses, SparkDriver, interrupts_first
 from metaindex.statements import ALSO, FORMS, INSTEAD
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def _class_of(spark: SparkSession, classes: JavaClasses, parser: Any) -> tuple[s
     delegates = classes.new("Delegates")
     interfaces = delegates.interfaces(parser)
     names = ",".join(str(interface.getName()) for interface in interfaces)
-    known = _CLASSES.setdefault(gateway_of(spark), {})
+    known = _CLASSES.setdefault(SparkDriver(spark).gateway, {})
     if names not in known:
         name, types = f"{PARSER}{len(known)}", "Object, Object, Object, Object"
         source = str(delegates.source(f"metaindex.{name}", "StatementParser", types, interfaces))
-        known[names] = (name, java_classes(jvm_of(spark), {name: source}, classes))
+        known[names] = (name, SparkDriver(spark).compiled({name: source}, classes))
     return known[names]

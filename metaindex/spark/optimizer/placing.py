@@ -6,17 +6,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import (
-    JavaClasses,
-    UnsupportedFeatureError,
-    dataclass,
-    first_line,
-    gateway_of,
-    interrupts_first,
-    jvm_of,
-    room_classes,
-    scala_of,
-)
+from metaindex.core import JavaClasses, SparkDriver, UnsupportedFeatureError, dataclass, first_line, interrupts_first
 from metaindex.spark.extension_jar import EXTENSION
 
 from .parsing import PARSER, Handed, installed
@@ -61,7 +51,7 @@ def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) 
     """Puts all of it into a session that has none. `asked` answers the rule, `stated` the parser. Raises
     UnsupportedFeatureError for a Spark with other insides: the session is as it was then."""
     token, callback = asked
-    classes = room_classes(spark, __package__)
+    classes = SparkDriver(spark).room_classes(__package__)
     ordered = spark.conf.get(SORTED_BUCKETS, None) is None
     added, limit = made(spark, rule, callback, token, ordered)
     planner = spark._jsparkSession.sessionState().planner()
@@ -97,7 +87,7 @@ def is_on_class_path(spark: SparkSession) -> bool:
     """Return whether the application has the jar by which its configuration switches metaindex on."""
     from py4j.protocol import Py4JJavaError
 
-    jvm = jvm_of(spark)
+    jvm = SparkDriver(spark).jvm
     try:
         with interrupts_first():
             jvm.java.lang.Class.forName(EXTENSION, False, jvm.java.lang.Thread.currentThread().getContextClassLoader())
@@ -122,7 +112,7 @@ def take_out(spark: SparkSession, placed: Placed) -> None:
         spark.conf.unset(SORTED_BUCKETS)
     if placed.parser is not None:
         # Where somebody has put another parser around ours, that stays, and ours takes nothing out any more.
-        arguments = gateway_of(spark).new_array(jvm_of(spark).java.lang.Object, 1)
+        arguments = SparkDriver(spark).gateway.new_array(SparkDriver(spark).jvm.java.lang.Object, 1)
         arguments[0] = spark._jsparkSession.sessionState()
         remove = next(method for method in placed.parser.getClass().getMethods() if method.getName() == "remove")
         remove.invoke(placed.parser, arguments)
@@ -133,7 +123,7 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
     from py4j.protocol import Py4JJavaError
 
     conf = spark._jsparkSession.sessionState().conf()
-    classes = room_classes(spark, __package__)
+    classes = SparkDriver(spark).room_classes(__package__)
     try:
         with interrupts_first():
             off = [name for name, on in _switches(rule).items() if not on]
@@ -143,7 +133,7 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
     except Py4JJavaError as error:
         raise UnsupportedFeatureError(
             "the rule is compiled by the session's Spark, against what that has inside; this one"
-            f" ({spark.version}, Scala {scala_of(jvm_of(spark))}) has something else: {_said(error)}; take the rows by"
+            f" ({spark.version}, Scala {SparkDriver(spark).scala}) has something else: {_said(error)}; take the rows by"
             " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
         ) from error
 
@@ -196,7 +186,7 @@ def _listed(spark: SparkSession, point: str) -> list[Any]:
 
 
 def _set(spark: SparkSession, point: str, ones: list[Any]) -> None:
-    listed = jvm_of(spark).java.util.ArrayList()
+    listed = SparkDriver(spark).jvm.java.util.ArrayList()
     for part in ones:
         listed.add(part)
-    getattr(spark._jsparkSession.experimental(), f"{point}_$eq")(jvm_of(spark).PythonUtils.toSeq(listed))
+    getattr(spark._jsparkSession.experimental(), f"{point}_$eq")(SparkDriver(spark).jvm.PythonUtils.toSeq(listed))

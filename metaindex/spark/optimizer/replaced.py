@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, look
+from metaindex.core import Mask, TooLate
 from metaindex.formats import FileTable
 from metaindex.query import PruneResult
 
@@ -56,7 +56,7 @@ def _now(paths: Sequence[str]) -> list[str | None]:
     new = [path for path in paths if path not in seen] if seen else paths
     signs: list[str | None] = []
     for start in range(0, len(new), _LOOK_EVERY):
-        look()
+        TooLate.check()
         signs += [_sign(path) for path in new[start : start + _LOOK_EVERY]]
     if seen is None:
         return signs

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from metaindex.core import dataclass, look
+from metaindex.core import TooLate, dataclass
 from metaindex.expressions import CatalystNodes, Predicate, conjuncts, to_predicate
 from metaindex.query import Direction, How
 
@@ -266,5 +266,5 @@ class PlanScans:
 
 
 def _conjuncts(condition: Any) -> tuple[Predicate, ...]:
-    look()
+    TooLate.check()
     return conjuncts(to_predicate(CatalystNodes(condition)))

@@ -22,18 +22,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow.compute as pc
 
 from metaindex.core import (
+    TELEMETRY,
     Config,
     QueryLog,
     TooLate,
     UnknownColumnError,
     UnsupportedFeatureError,
     first_line,
-    listening,
-    look,
-    noting,
-    record_spark_query,
-    said_by_spark,
-    until,
 )
 from metaindex.expressions import And, Opaque, Predicate, columns
 from metaindex.query import CORES, PruneResult
@@ -114,7 +109,7 @@ class ScanPlanner:
 
     def __post_init__(self) -> None:
         self._tables = Tables(self.config, self.storage_options)
-        self._noting = noting(self.config.query_log)
+        self._noting = self.config.query_log_settings
 
     def __call__(self, request: str) -> str:
         rule = self.rule
@@ -131,13 +126,13 @@ class ScanPlanner:
 
                     note(noted)
                 if not asked.explained and asked.running is None:
-                    record_spark_query("answered")
+                    TELEMETRY.spark_query("answered")
                 return reply
             finally:
                 answer.cancel()  # where no thread has begun with it
         except (LateError, TooLate):
             self.counts.timed_out += 1
-            record_spark_query("timed_out")
+            TELEMETRY.spark_query("timed_out")
             self.counts.last_error = f"no answer within {rule.timeout_seconds} s"
             logger.warning("a Spark query is planned without indexes: %s", self.counts.last_error)
         except Exception as error:  # noqa: BLE001 - a query never fails because of an index
@@ -158,7 +153,7 @@ class ScanPlanner:
         for part in new.values():
             index = part.partition("/")[0]
             self.counts.failed += 1
-            record_spark_query("failed")
+            TELEMETRY.spark_query("failed")
             self.counts.last_error = (
                 f"a part of an index is as its manifest says; Spark could not read {part}, and its query failed; run it"
                 " again: this session reads the table instead; "
@@ -182,7 +177,7 @@ class ScanPlanner:
     def _answer_until(self, late: float, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
         """Answer within a deadline: an answer for which the wait is over is not computed to its end."""
         try:
-            with until(late):
+            with TooLate.after(late):
                 return self._answer(asked, rule)
         except TooLate:
             self.counts.stopped += 1
@@ -212,7 +207,7 @@ class ScanPlanner:
             if reply:
                 replies[str(number)] = reply
         noted: Sequence[NotedScan] = ()
-        if (self._noting is not None or rule.query_log or listening()) and not asked.explained:
+        if (self._noting is not None or rule.query_log or TELEMETRY.is_listening()) and not asked.explained:
             noted = self._noted(asked, plans, rule, time.perf_counter() - started)
         return (json.dumps(replies) if replies else ""), noted
 
@@ -221,7 +216,7 @@ class ScanPlanner:
 
         try:
             setting = setting_of(self._noting, rule.query_log)
-            if setting is None and not listening():
+            if setting is None and not TELEMETRY.is_listening():
                 return ()
             tables = [self._tables.held(scan) for scan in asked.scans]
             answers = [(planned.asked, planned.cover) for planned in plans]
@@ -236,7 +231,7 @@ class ScanPlanner:
         with self._tables.looked_at_once(), looked_at_once():
             pruned = [self.pruned(scan, rule) for scan in scans]
             decided = [decided_by(answer) for answer in pruned]
-            look()
+            TooLate.check()
             taken = [self._taken(scan, rule) for scan in scans]
             offers = [self._offered(scan, skipping, rule) for scan, skipping in zip(scans, decided, strict=True)]
             chosen = ranked(scans, [some for _, some in offers], rule)
@@ -254,7 +249,7 @@ class ScanPlanner:
         asked = (scan.first if rule.top_k else None) or (scan.aggregate if rule.aggregates else None)
         if asked is None and not (scan.any and rule.limit):
             return None
-        look()
+        TooLate.check()
         try:
             table = self._tables.usable(scan, rule)
             if isinstance(table, Reason):
@@ -312,7 +307,7 @@ class ScanPlanner:
 
     def joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None = None) -> tuple[str, ...]:
         """Return the join key columns that a usable index (or `index`) can look up."""
-        look()
+        TooLate.check()
         try:
             return self._joinable(scan, rule, index)
         except UnsupportedFeatureError as error:
@@ -345,7 +340,7 @@ class ScanPlanner:
 
     def pruned(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         """Like `decide`, but return the PruneResult even if it drops no file."""
-        look()
+        TooLate.check()
         try:
             return self._scan(scan, rule)
         except UnsupportedFeatureError as error:
@@ -367,8 +362,8 @@ class ScanPlanner:
 
     def _failed(self, error: Exception) -> None:
         self.counts.failed += 1
-        record_spark_query("failed")
-        self.counts.last_error = said_by_spark(error)
+        TELEMETRY.spark_query("failed")
+        self.counts.last_error = first_line(error)
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
         logger.debug("the request that failed", exc_info=error)
 

@@ -73,7 +73,7 @@ def _find_pyspark(version: str, path: str) -> None:
 def _serve(gateway: Any, jvm: Any) -> None:
     from pyspark.java_gateway import ensure_callback_server_started
 
-    from metaindex.core import first_line, java_function
+    from metaindex.core import SparkDriver, first_line
     from metaindex.spark.optimizer.enabling import cores_of, serve
     from metaindex.spark.optimizer.scan_planner import ScanPlanner
     from metaindex.spark.optimizer.settings import RuleConfig
@@ -88,7 +88,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
     def answer(request: str) -> str:
         return started[0](request)
 
-    asked = java_function(answer, sign, in_pieces=True)
+    asked = SparkDriver.java_function(answer, sign, in_pieces=True)
 
     def enable(number: str) -> str:
         """Enable the session; return "", or one line on why it has no metaindex."""
@@ -100,7 +100,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
                 config = configured(session.sparkContext.getConf().get)
                 started.append(ScanPlanner(config, {}, RuleConfig(), cores_of(session)))
             answers = Answering(lambda: _living(session_of, number), started[0].config, {})
-            token, function = java_function(answers, sign, in_pieces=True)
+            token, function = SparkDriver.java_function(answers, sign, in_pieces=True)
             serve(
                 session,
                 started[0],
@@ -113,7 +113,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
             return first_line(Exception(str(getattr(error, "java_exception", error))))
         return ""
 
-    token, function = java_function(enable, sign)
+    token, function = SparkDriver.java_function(enable, sign)
     ensure_callback_server_started(gateway)
     jvm.ready(function, token, proof)
 

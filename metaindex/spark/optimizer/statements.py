@@ -18,10 +18,10 @@ from metaindex.core import (
     ExpressionError,
     MetaIndexError,
     NotATableError,
+    SparkDriver,
     StatementError,
+    first_line,
     interrupts_first,
-    jvm_of,
-    said_by_spark,
 )
 from metaindex.expressions import column_sql, quoted, text_sql
 from metaindex.formats import NAMED, format_named
@@ -156,7 +156,7 @@ class Answering:
 
     def _said(self, error: Exception, text: str) -> str:
         known = isinstance(error, MetaIndexError)
-        said = str(error) if known else said_by_spark(error)
+        said = str(error) if known else first_line(error)
         place = placed(text, said) if known else None
         at = "" if place is None else "; line {}, column {}".format(*line_and_column(text, place[0]))
         return f"[{type(error).__name__}] {said}{at}"
@@ -175,7 +175,7 @@ def _ddl(kind: pa.DataType) -> str:
 
 def _fact(error: Exception) -> str:
     """Return Spark's message as a part of a line of ours."""
-    return f"Spark says: {said_by_spark(error)[:300].rstrip(' .;')}"
+    return f"Spark says: {first_line(error)[:300].rstrip(' .;')}"
 
 
 def _plain(value: object) -> object:
@@ -302,7 +302,7 @@ class SparkTables:
         plan = state.sqlParser().parsePlan(query)
         other = parser.changes(plan)
         if other is None:
-            mode = jvm_of(self.spark).org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+            mode = SparkDriver(self.spark).jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
             other = parser.changes(state.executePlan(plan, mode).analyzed())
         if other is not None:
             raise ArgumentError(f"a query changes nothing; this one has {other}; give the query alone")

@@ -19,7 +19,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, UnsupportedFeatureError, between_quotes
+from metaindex.core import MetaIndexError, UnsupportedFeatureError, one_line
 from metaindex.formats import (
     At,
     ReadOptions,
@@ -177,7 +177,7 @@ def built_apart(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fit
     differing = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
     other_schema = not none_fits and "schema" in built.differing(opened)
     schema = ["another schema"] if other_schema else []
-    with_ = [f"{name}={between_quotes(ours[name])}" for name in sorted(differing & ours.keys())]
+    with_ = [f"{name}='{one_line(ours[name])}'" for name in sorted(differing & ours.keys())]
     told = _in_words([*with_, *schema], sorted(differing - ours.keys()))
     return told if told or none_fits else _in_words(*built.apart(opened))
 

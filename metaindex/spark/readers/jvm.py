@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import ScanError, Vector, gateway_of, interrupts_first, room_classes
+from metaindex.core import ScanError, SparkDriver, Vector, interrupts_first
 from metaindex.formats import Snapshot, describe
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def compiled(spark: SparkSession, name: str) -> Any:
     """The one instance a JVM of the class of `java/<name>.java`."""
     from py4j.protocol import Py4JJavaError
 
-    known = _INSTANCES.setdefault(gateway_of(spark), {})
+    known = _INSTANCES.setdefault(SparkDriver(spark).gateway, {})
     try:
         with interrupts_first():
             if name not in known:
-                known[name] = room_classes(spark, __package__).new(name)
+                known[name] = SparkDriver(spark).room_classes(__package__).new(name)
             return known[name]
     except Py4JJavaError as error:
         raise ScanError(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import ScanError, check_running, dataclass, is_here, jvm_of, spark_schema
+from metaindex.core import ScanError, SparkDriver, dataclass
 from metaindex.expressions import And, Opaque, Predicate, check_as_written, columns, conjuncts, leaves, to_spark
 from metaindex.formats import ReadOptions, Snapshot, escape, format_named
 from metaindex.query import ScanPlan, refuse_replaced
@@ -50,8 +50,8 @@ class _Reader:
 
 def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     """The scan's rows; nothing is read yet."""
-    check_running(spark)
-    if not is_here(spark) and format_named(scan.snapshot.format).has_log:
+    SparkDriver(spark).check_running()
+    if not SparkDriver(spark).is_here and format_named(scan.snapshot.format).has_log:
         raise ScanError(
             "a Spark Connect server is given names of plain files; those of Delta and Iceberg have rows that were"
             " deleted, and names of columns, of which its driver is told inside; use .to_arrow(), a session of this"
@@ -199,7 +199,7 @@ def _files(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> 
     paths = snapshot.files.paths.take(pa.array(rows)).to_pylist()
     options = dict(snapshot.details.read_options())
     file_format = str(options.get("file_format", "parquet"))
-    reader = spark.read.format(file_format).schema(spark_schema(snapshot.schema.arrow()))
+    reader = spark.read.format(file_format).schema(SparkDriver.schema_of(snapshot.schema.arrow()))
     if file_format in ("csv", "json"):
         reader = reader.option(
             "timeZone", "UTC"
@@ -214,21 +214,21 @@ def _files(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> 
     if any(f.partition for f in snapshot.schema) and "basepath" not in options:
         reader = reader.option("basePath", snapshot.table)
     named = [escape(snapshot.uri(path)) for path in paths]  # Spark takes a path for a pattern
-    if not is_here(spark):
+    if not SparkDriver(spark).is_here:
         return reader.load(named)
-    java_paths = java_list(jvm_of(spark), named)
-    return DataFrame(reader._jreader.load(jvm_of(spark).PythonUtils.toSeq(java_paths)), spark)
+    java_paths = java_list(SparkDriver(spark).jvm, named)
+    return DataFrame(reader._jreader.load(SparkDriver(spark).jvm.PythonUtils.toSeq(java_paths)), spark)
 
 
 def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:
     """A local relation: asking it runs no job, where a list of Python rows would be handed to workers first."""
     from pyspark.sql import DataFrame
 
-    if not is_here(spark):
-        return spark.createDataFrame([], spark_schema(snapshot.schema.shown.arrow()))
+    if not SparkDriver(spark).is_here:
+        return spark.createDataFrame([], SparkDriver.schema_of(snapshot.schema.shown.arrow()))
     session = spark._jsparkSession
-    schema = session.parseDataType(spark_schema(snapshot.schema.shown.arrow()).json())
-    return DataFrame(session.createDataFrame(java_list(jvm_of(spark), []), schema), spark)
+    schema = session.parseDataType(SparkDriver.schema_of(snapshot.schema.shown.arrow()).json())
+    return DataFrame(session.createDataFrame(java_list(SparkDriver(spark).jvm, []), schema), spark)
 
 
 def _quoted(name: str) -> str:

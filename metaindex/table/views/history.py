@@ -23,7 +23,7 @@ from metaindex.core import (
     counted,
     duration,
     moment,
-    named,
+    plain,
 )
 from metaindex.index import IndexLogEntry, OperationLog
 
@@ -112,8 +112,8 @@ class History(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        lag = named(self.lag, *Lag.__dataclass_fields__)
-        return {"index": self.index, "lag": lag, **named(self, "earlier", "entries")}
+        lag = plain(self.lag, *Lag.__dataclass_fields__)
+        return {"index": self.index, "lag": lag, **plain(self, "earlier", "entries")}
 
     def to_arrow(self) -> pa.Table:
         """Return a row for each entry."""

@@ -131,9 +131,9 @@ class IndexList(Shown, list[IndexInfo]):
 
     def to_spark(self, spark: Any) -> Any:
         """Return the rows as a DataFrame of the session."""
-        from metaindex.core import frame_of
+        from metaindex.core import SparkDriver
 
-        return frame_of(spark, self.to_arrow())
+        return SparkDriver(spark).frame(self.to_arrow())
 
     def to_json(self) -> list[dict[str, object]]:
         """Plain data for machines."""

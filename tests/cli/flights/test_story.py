@@ -18,7 +18,8 @@ from metaindex.cli.flights.data import LAST_DAY, SCHEMA, flights
 from metaindex.cli.flights.questions import QUESTIONS
 from metaindex.cli.flights.report import Report, _cell
 from metaindex.cli.flights.story import conclude, run_demo, what_next
-from metaindex.core import MetaIndexError, MissingDependencyError, Output
+from metaindex.cli.output import Output
+from metaindex.core import MetaIndexError, MissingDependencyError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

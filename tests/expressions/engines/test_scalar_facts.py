@@ -17,7 +17,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from metaindex.core import ScanError, arrow_of
+from metaindex.core import ScanError, SparkDriver
 from metaindex.expressions.engines.sql_scalars import ScalarReader
 from metaindex.expressions.scalars.building import UnknownMeaning
 from metaindex.expressions.scalars.functions import TABLE
@@ -386,7 +386,7 @@ class _Asked:
     def _ask(self, spark: SparkSession, texts: list[str]) -> None:
         named = [f"{text} AS r{n}" for n, text in enumerate(texts)]
         try:
-            found = arrow_of(spark.read.parquet(str(self._file)).selectExpr(*named))
+            found = SparkDriver.arrow_of(spark.read.parquet(str(self._file)).selectExpr(*named))
         except Exception as error:  # noqa: BLE001 - which error, Spark's class says
             half = len(texts) // 2
             if half:

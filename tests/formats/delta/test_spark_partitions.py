@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.core import FormatError, arrow_of, setting
+from metaindex.core import FormatError, SparkDriver
 from metaindex.formats.delta.schema import _PRIMITIVES
 from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, remove, snapshot
 from tests.formats.delta.test_casts import CASTS
@@ -49,8 +49,8 @@ def test_partition_texts_are_shown_as_spark_shows_them(facts: Facts, table: Path
     order = pa.array([paths.index(f"{n}.parquet") for n in range(len(paths))])
 
     def ask(spark: SparkSession) -> list[str]:
-        with setting(spark, "spark.sql.session.timeZone", zone):
-            theirs = arrow_of(spark.read.format("delta").load(str(table))).sort_by("id")
+        with SparkDriver(spark).setting("spark.sql.session.timeZone", zone):
+            theirs = SparkDriver.arrow_of(spark.read.format("delta").load(str(table))).sort_by("id")
         return [
             f"{name}[{n}]: {text}"
             for name in found.partition_columns
@@ -157,7 +157,7 @@ def test_what_spark_reads_of_odd_logs_is_read_as_spark_reads_it(facts: Facts, tm
         from pyspark.errors import PySparkException
 
         try:
-            return list(map(repr, arrow_of(spark.read.format("delta").load(str(path))).to_pylist()))
+            return list(map(repr, SparkDriver.arrow_of(spark.read.format("delta").load(str(path))).to_pylist()))
         except (PySparkException, Py4JError) as error:
             return ["refused by " + type(error).__name__]
 

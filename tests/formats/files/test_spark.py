@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core import MetaIndexError, local_path
+from metaindex.core import MetaIndexError
 from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
 from metaindex.formats.parquet.footers import read_footers
 from metaindex.formats.parquet.trust import Doubt
-from metaindex.storage import storage_for
+from metaindex.storage import local_path, storage_for
 from tests.formats.files.test_roots import CASES, NAMES, REFUSED
 from tests.formats.files.test_schemas import LARGE_JSON
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import metaindex as mi
-from metaindex.core import arrow_of
+from metaindex.core import SparkDriver
 from metaindex.formats.diff import compare
 from metaindex.formats.format import At
 from metaindex.formats.model import FileTable
@@ -82,5 +82,5 @@ def test_live_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Pat
         found = read(history)
         for version in history.expected:
             frame = spark.read.format("iceberg").option("versionAsOf", version).load(str(history.root))
-            rows = arrow_of(frame).to_pylist()
+            rows = SparkDriver.arrow_of(frame).to_pylist()
             assert found[version] == plain(rows), (seed, version)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core import BuildError, arrow_of, interrupts_first, setting, tagged
+from metaindex.core import BuildError, SparkDriver, interrupts_first
 from metaindex.core.jvm.interrupts import interrupt_of
 from metaindex.spark.optimizer.executed import run
 from tests.tables import settle
@@ -194,7 +194,10 @@ def objects(index: Path) -> set[Path]:
 
 @pytest.mark.spark
 def test_what_is_run_to_be_explained_ends_with_an_interrupt(spark: SparkSession, tmp_path: Path) -> None:
-    with setting(spark, "spark.sql.parquet.hadoop.vectored.io.enabled", "true"), gate(tmp_path / "gate") as ours:
+    with (
+        SparkDriver(spark).setting("spark.sql.parquet.hadoop.vectored.io.enabled", "true"),
+        gate(tmp_path / "gate") as ours,
+    ):
         waiting = spark.range(0, 1, 1, 1).mapInArrow(ours.waiting(), "id long")
         with interrupted_at(ours):
             run(spark, waiting._jdf.queryExecution())
@@ -203,7 +206,9 @@ def test_what_is_run_to_be_explained_ends_with_an_interrupt(spark: SparkSession,
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("verb", [arrow_of, lambda frame: mi.narrowed(frame, "id")], ids=["rows", "keys of a join"])
+@pytest.mark.parametrize(
+    "verb", [SparkDriver.arrow_of, lambda frame: mi.narrowed(frame, "id")], ids=["rows", "keys of a join"]
+)
 def test_no_job_goes_on_whose_rows_were_to_come_here(
     spark: SparkSession, tmp_path: Path, verb: Callable[[Any], Any]
 ) -> None:
@@ -260,13 +265,13 @@ def test_an_error_cancels_the_jobs_of_its_block_alone(spark: SparkSession, tmp_p
     context = spark.sparkContext
 
     def fail(at: Gate) -> None:
-        with tagged(context):
+        with SparkDriver(spark).tagged():
             ended.append(started(spark, at))
             raise ZeroDivisionError
 
     ended: list[Any] = []
     with gate(tmp_path / "ours") as ours, gate(tmp_path / "theirs") as theirs:
-        with tagged(context) as tag:
+        with SparkDriver(spark).tagged() as tag:
             other = started(spark, theirs)
         assert list(context._jsc.sc().statusTracker().getJobIdsForTag(tag))  # a block that ends cancels nothing
         with pytest.raises(ZeroDivisionError):

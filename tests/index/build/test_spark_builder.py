@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex import ColumnStats, open_table
-from metaindex.core import BuildError, setting
+from metaindex.core import BuildError, SparkDriver
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.build.spark import SparkBuilder
@@ -50,7 +50,7 @@ ROWS = """
 
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"])
 def test_parquet_of_spark(kind: str, tmp_path: Path, spark: SparkSession) -> None:
-    with setting(spark, "spark.sql.parquet.outputTimestampType", kind):
+    with SparkDriver(spark).setting("spark.sql.parquet.outputTimestampType", kind):
         spark.sql(ROWS).write.partitionBy("even").parquet(str(tmp_path / "t p%20"))
     request = request_of_table(tmp_path / "t p%20")
     out = both(request, spark, tmp_path)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core import TooLate, until
+from metaindex.core import TooLate
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate, col
 from metaindex.query.pruning.result import PruneResult
 from tests.tables import settle
@@ -114,6 +114,6 @@ def test_they_are_answered_as_leaf_by_leaf(table: mi.Table, stale: bool, p: Pred
 
 def test_nobody_waits_any_more(table: mi.Table) -> None:
     p = Or(tuple((col("k") == n) & (col("s") == f"v{n}") for n in range(50)))
-    with until(0.0), pytest.raises(TooLate):
+    with TooLate.after(0.0), pytest.raises(TooLate):
         table.reopened().prune(p)
     assert Path(table.prune(p).paths[0]).is_file()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark.optimizer.enabling import counts
 from tests.query.query_log.lake import tree
 from tests.spark.optimizer.lakes import location_of
@@ -64,7 +64,7 @@ def _log(path: str) -> list[dict[str, Any]]:
 
 def test_a_query_of_each_format_is_a_row(enabled: SparkSession, tables: dict[str, str]) -> None:
     for name, path in tables.items():
-        with setting(enabled, SETTING, "kept"):
+        with SparkDriver(enabled).setting(SETTING, "kept"):
             assert enabled.sql(f"SELECT text FROM {name} WHERE id = 210 AND upper(text) > ''").count() == 1
         (row,) = _log(path)
         table = mi.open_table(path)
@@ -84,7 +84,7 @@ def test_a_query_of_each_format_is_a_row(enabled: SparkSession, tables: dict[str
 
 def test_joins_and_groups_tell_their_keys(enabled: SparkSession, tables: dict[str, str]) -> None:
     one, other, _ = tables
-    with setting(enabled, SETTING, "kept"):
+    with SparkDriver(enabled).setting(SETTING, "kept"):
         enabled.sql(
             f"SELECT a.k, count(*) FROM {one} a JOIN {other} b ON a.id = b.id WHERE a.k < 100 GROUP BY a.k"
         ).collect()
@@ -97,7 +97,7 @@ def test_joins_and_groups_tell_their_keys(enabled: SparkSession, tables: dict[st
 def test_a_plan_is_noted_once(enabled: SparkSession, tables: dict[str, str]) -> None:
     """However often it is run, and whatever Spark plans anew as it runs."""
     name, path = next(iter(tables.items()))
-    with setting(enabled, SETTING, "kept"):
+    with SparkDriver(enabled).setting(SETTING, "kept"):
         query = enabled.sql(f"SELECT k, count(*) AS n FROM {name} WHERE id < 100 GROUP BY k")
         query.collect()
         query.collect()
@@ -120,7 +120,7 @@ def test_a_covering_index_in_the_tables_place_is_named(enabled: SparkSession, ta
     name, path = list(tables.items())[1]
     table = mi.open_table(path, spark=enabled)
     table.create_index("copy", mi.CoveringRange(indexed=["id"], included=["text"]))
-    with setting(enabled, SETTING, "kept"), mi.hint(enabled, "copy"):
+    with SparkDriver(enabled).setting(SETTING, "kept"), mi.hint(enabled, "copy"):
         assert enabled.sql(f"SELECT text FROM {name} WHERE id = 7").collect()[0].text == "7"
     (row,) = _log(path)
     assert (row["indexes"], row["files_read"], row["files_left_out"]) == (["copy"], 0, 4)
@@ -134,9 +134,9 @@ def test_values_are_hashed_or_left_out_as_the_session_says(
 ) -> None:
     name, path = next(iter(tables.items()))
     query = f"SELECT count(*) FROM {name} WHERE id = 918273645 AND reverse(text) = '546372819'"
-    with setting(enabled, SETTING, "left-out"):
+    with SparkDriver(enabled).setting(SETTING, "left-out"):
         enabled.sql(query).collect()
-    with setting(enabled, SETTING, "hashed"), caplog.at_level(logging.WARNING, "metaindex"):
+    with SparkDriver(enabled).setting(SETTING, "hashed"), caplog.at_level(logging.WARNING, "metaindex"):
         enabled.sql(query).collect()
         assert len(_log(path)) == 1  # there is no salt
         assert "salt" in caplog.text
@@ -151,7 +151,7 @@ def test_the_config_switches_it_on_and_the_session_off(enabled: SparkSession, ta
     name, path = next(iter(tables.items()))
     mi.enable(enabled, config=mi.Config(query_log=True))
     enabled.sql(f"SELECT count(*) FROM {name} WHERE id = 5").collect()
-    with setting(enabled, SETTING, "off"):
+    with SparkDriver(enabled).setting(SETTING, "off"):
         enabled.sql(f"SELECT count(*) FROM {name} WHERE id = 6").collect()
     assert [row["predicate"] for row in _log(path)] in (["(`id` = 5)"], ["(`id` = 5L)"])
     with pytest.raises(mi.SettingError):
@@ -175,7 +175,7 @@ def test_a_log_that_cannot_be_written_fails_no_query(
     table = mi.open_table(tmp_path / "t")
     table.create_index("stats", mi.ColumnStats(), builder="local")
     (tmp_path / "_metaindex" / "t" / "_queries").write_text("no folder")
-    with setting(enabled, SETTING, "kept"), caplog.at_level(logging.WARNING, "metaindex"):
+    with SparkDriver(enabled).setting(SETTING, "kept"), caplog.at_level(logging.WARNING, "metaindex"):
         for number in range(3):
             assert enabled.sql(f"SELECT * FROM parquet.`{tmp_path}/t` WHERE id = {number}").count() == 1
             assert table.query_log().num_rows == 0

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core import Literals
+from metaindex.core.config import Literals
 from metaindex.expressions import (
     And,
     ColumnRef,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import arrow_of
+from metaindex.core import SparkDriver
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate, physical_type
 from metaindex.index import Kind
 from tests.histories.driver import Index, run
@@ -61,7 +61,7 @@ def check_versions(history: SparkHistory) -> None:
 def check(history: SparkHistory, table: mi.Table, version: str | None) -> None:
     whole = history.at(version)
     texts = [history.predicate(columns_of(whole)) for _ in range(2)]
-    marked = arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(texts))))
+    marked = SparkDriver.arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(texts))))
     rows = marked.select(whole.columns)
     scan = table.scan(version=version)
     for i, text in enumerate(texts):

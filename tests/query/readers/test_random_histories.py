@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import ScanError, arrow_of
+from metaindex.core import ScanError, SparkDriver
 from metaindex.expressions import Opaque, leaves
 from metaindex.expressions.engines.duckdb import to_duckdb
 from metaindex.expressions.engines.polars import to_polars
@@ -62,7 +62,7 @@ def check(history: SparkHistory) -> None:
 def check_version(history: SparkHistory, table: mi.Table, version: str | None, with_spark: bool) -> None:
     whole = history.at(version)
     predicates = [history.predicate(columns_of(whole)) for _ in range(3)]
-    marked = arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(predicates))))
+    marked = SparkDriver.arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(predicates))))
     rows = marked.select(whole.columns)
     where = f"version {version}"
     scan = table.scan(version=version)
@@ -77,7 +77,7 @@ def check_version(history: SparkHistory, table: mi.Table, version: str | None, w
         for indexes in ((), None):
             found = table.scan(predicate, columns=shown, version=version, indexes=indexes)
             if with_spark and i == 0:
-                compare(arrow_of(found.to_spark(history.spark)), expected.select(shown), f"spark, {asked}")
+                compare(SparkDriver.arrow_of(found.to_spark(history.spark)), expected.select(shown), f"spark, {asked}")
             for engine, read in engines.items():
                 if readable(predicate, scan):
                     compare(read(found), expected.select(shown), f"{engine}, {asked}")
@@ -86,7 +86,7 @@ def check_version(history: SparkHistory, table: mi.Table, version: str | None, w
                         read(found)
         check_pushed_down(scan, predicate, expected, where)
     if with_spark:
-        compare(arrow_of(scan.to_spark(history.spark)), rows, f"{where}, spark")
+        compare(SparkDriver.arrow_of(scan.to_spark(history.spark)), rows, f"{where}, spark")
 
 
 def check_pushed_down(scan: Scan, predicate: str, expected: pa.Table, where: str) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import MetaIndexError, arrow_of
+from metaindex.core import MetaIndexError, SparkDriver
 from metaindex.index import Kind
 from metaindex.spark import optimizer as rule
 from tests.figures import count
@@ -88,7 +88,7 @@ def shown_by_spark(session: SparkSession, table: TextTable, folder: Path) -> Map
 
     frame = opened(session, table, folder).selectExpr("_metadata.file_name AS file", "*")
     try:
-        found = arrow_of(frame)
+        found = SparkDriver.arrow_of(frame)
     except (PySparkException, Py4JJavaError):
         return None
     shown: dict[str, list[str]] = {}
@@ -109,22 +109,22 @@ def check_indexed(session: SparkSession, table: TextTable, folder: Path, name: s
         count("indexes of text files")
     for predicate in table.predicates(name, 6 if SOAK else 3):
         frame = opened(session, table, folder)
-        expected = sorted(rows(arrow_of(frame.where(f"({predicate}) OR {UNSEEN}"))))
+        expected = sorted(rows(SparkDriver.arrow_of(frame.where(f"({predicate}) OR {UNSEEN}"))))
         try:
             found = sorted(rows(mi.open_table(str(folder), **asked(table)).scan(predicate).to_arrow()))
         except MetaIndexError:
             found = expected  # a condition that is not understood
         assert found == expected, f"scan where {predicate}"
-        assert under_the_rule(session, table, folder, predicate) == sorted(rows(arrow_of(frame.where(predicate)))), (
-            f"under the rule, where {predicate}"
-        )
+        assert under_the_rule(session, table, folder, predicate) == sorted(
+            rows(SparkDriver.arrow_of(frame.where(predicate)))
+        ), f"under the rule, where {predicate}"
         count("queries of text files")
 
 
 def under_the_rule(session: SparkSession, table: TextTable, folder: Path, predicate: str) -> list[str]:
     rule.enable(session, rule=mi.RuleConfig(timeout_seconds=600.0, cache_expiry_seconds=0.0))
     try:
-        found = sorted(rows(arrow_of(opened(session, table, folder).where(predicate))))
+        found = sorted(rows(SparkDriver.arrow_of(opened(session, table, folder).where(predicate))))
         counts = rule.counts(session)
     finally:
         rule.disable(session)

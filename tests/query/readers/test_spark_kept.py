@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core import ScanError, arrow_of
+from metaindex.core import ScanError, SparkDriver
 from metaindex.spark.readers.jvm import compiled
 from tests.formats.iceberg.written import WrittenHistory
 from tests.formats.iceberg.written_rows import plain
@@ -152,10 +152,12 @@ def test_deletes_of_every_kind_travel_with_the_kept_files(
         for version in history.expected:
             whole = table.scan(version=version)
             expected = plain(history.shown(version))
-            assert plain(arrow_of(whole.to_spark(spark)).to_pylist()) == expected, (seed, version)
+            assert plain(SparkDriver.arrow_of(whole.to_spark(spark)).to_pylist()) == expected, (seed, version)
             rows = rng.sample(range(len(whole.snapshot.files)), k=(len(whole.snapshot.files) + 1) // 2)
             some = scan_of(whole.snapshot, str(history.root), rows=sorted(rows))
-            assert plain(arrow_of(some.to_spark(spark)).to_pylist()) == plain(some.to_arrow().to_pylist()), version
+            assert plain(SparkDriver.arrow_of(some.to_spark(spark)).to_pylist()) == plain(
+                some.to_arrow().to_pylist()
+            ), version
 
 
 def test_only_manifests_that_list_kept_files_are_read(spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex import open_table
-from metaindex.core import ScanError, setting
+from metaindex.core import ScanError, SparkDriver
 from tests.query.readers import text_whole_cases as whole
 from tests.query.readers.test_text_scan import lake_of, plain, rows, shown
 from tests.query.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
@@ -151,8 +151,8 @@ def test_files_of_all_types_are_read_alike(spark: SparkSession, tmp_path: Path) 
             .replace("0001-01-01", "0003-01-01")
         )
         row["size_bytes"] = path.stat().st_size
-    with setting(
-        spark, "spark.sql.legacy.timeParserPolicy", "CORRECTED"
+    with SparkDriver(spark).setting(
+        "spark.sql.legacy.timeParserPolicy", "CORRECTED"
     ):  # Spark 3.5 refuses what it read otherwise once
         found = lake.scan().to_spark(spark).collect()
     expected = sorted((tuple(as_float(plain(v)) for v in row) for row in found), key=repr)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +65,7 @@ def test_texts_mean_themselves_to_every_session(spark: SparkSession, as_they_are
         "`",
     ]
     spark.createDataFrame([(text,) for text in texts], "v STRING").createOrReplaceTempView("texts")
-    with setting(spark, "spark.sql.parser.escapedStringLiterals", as_they_are):
+    with SparkDriver(spark).setting("spark.sql.parser.escapedStringLiterals", as_they_are):
         for text in texts:
             narrowed = mi.narrowed(pa.table({"v": [text]}), "v", target=None).sql
             found = spark.sql(f"SELECT v FROM texts WHERE {narrowed}").collect()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.spark.optimizer.lakes import location_of
@@ -102,7 +102,7 @@ def plan_of(frame: DataFrame) -> str:
 def without_the_rule(spark: SparkSession, text: str) -> list[str]:
     """The rows as the session gives them by itself, as texts in their order. Not compiled, which would take longer than
     to run it over so few rows, and is not what is asked here."""
-    with uncompiled(spark), setting(spark, "spark.metaindex.enabled", "false"):
+    with uncompiled(spark), SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
         return sorted(map(repr, spark.sql(text).collect()))
 
 

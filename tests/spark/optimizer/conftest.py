@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.joined_lakes import dims
 
@@ -27,7 +27,7 @@ def enabled(spark: SparkSession) -> Iterator[SparkSession]:
 @pytest.fixture
 def sorting(spark: SparkSession) -> Iterator[SparkSession]:
     """Joins by sorting, and hybrid scans however much was appended or deleted."""
-    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
         rule.enable(spark, rule=mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0))
         yield spark
         rule.disable(spark)

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.core import gateway_of, java_classes, jvm_of
+from metaindex.core import SparkDriver
 from metaindex.core.jvm.classes import ROOMS
-from metaindex.core.jvm.sources import session_sources
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.reasons import Reason
 from tests.spark.optimizer.restarted import started
@@ -62,7 +61,7 @@ QUERIES = (
 
 
 def sources(spark: SparkSession) -> dict[str, str]:
-    texts = session_sources(spark, "metaindex.spark.optimizer") | {"Fault": CLASS}
+    texts = SparkDriver(spark).sources("metaindex.spark.optimizer") | {"Fault": CLASS}
     for place, (name, line) in AT.items():
         assert texts[name].count(line) == 1, line
         faults = "".join(f'if (Fault.is("{place} {mistake}")) {{ {text} }} ' for mistake, text in MISTAKES.items())
@@ -88,7 +87,9 @@ def main(folder: Path) -> None:
     right = asked(spark)
     assert all(right)
 
-    ROOMS.setdefault(gateway_of(spark), {})["metaindex.spark.optimizer"] = java_classes(jvm_of(spark), sources(spark))
+    ROOMS.setdefault(SparkDriver(spark).gateway, {})["metaindex.spark.optimizer"] = SparkDriver(spark).compiled(
+        sources(spark)
+    )
     mi.enable(spark, rule=mi.RuleConfig(timeout_seconds=600.0))
     assert asked(spark) == right
     counts = rule.counts(spark)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.executed import leaves
 from tests.spark.optimizer.lakes import location_of
@@ -149,7 +149,7 @@ def is_narrowed(spark: SparkSession, text: str) -> bool:
 
 def same(spark: SparkSession, text: str) -> tuple[int, list[int]]:
     """The rows are those without the rule; how many, and the files that narrowed scans read."""
-    with setting(spark, "spark.metaindex.enabled", "false"):
+    with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
         right = sorted(map(repr, spark.sql(text).collect()))
     frame = spark.sql(text)
     assert sorted(map(repr, frame.collect())) == right, (text, frame._jdf.queryExecution().toString())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.core import release_of
+from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST
 from tests.spark.optimizer.queries import ROWS
 
@@ -199,7 +199,9 @@ def iceberg(spark: SparkSession, folder: Path) -> list[Lake]:
         Lake(f"iceberg {state}", _iceberg(name, one), state != REPLACED)
         for state, one in zip(names, found, strict=True)
     ]
-    told = release_of(spark.version) is NEWEST  # elsewhere a snapshot that was rolled back to is none (decision 44)
+    told = (
+        SparkRelease.of(spark.version) is NEWEST
+    )  # elsewhere a snapshot that was rolled back to is none (decision 44)
     return [*lakes, Lake("iceberg restored", lambda s: s.table(name), told)]
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.expressions import And, CatalystNodes, Opaque, bind, leaves, to_predicate
 from metaindex.expressions.evaluate import matches
 from metaindex.spark import optimizer as rule
@@ -165,7 +165,7 @@ def test_a_condition_of_a_plan_is_read_as_spark_means_it(facts: Facts, lake: Pat
 
 
 def _with_sets(spark: SparkSession, ask: Any, condition: str) -> list[str]:
-    with setting(spark, _IN_SET, "2"):
+    with SparkDriver(spark).setting(_IN_SET, "2"):
         return list(ask(spark, condition))
 
 
@@ -202,7 +202,7 @@ def test_a_condition_keeps_its_rows_with_the_rule(spark: SparkSession, lake: Pat
     )
     some = CONDITIONS[part::PARTS]
     found: list[dict[int, list[int]]] = []
-    with setting(spark, _IN_SET, "2"):
+    with SparkDriver(spark).setting(_IN_SET, "2"):
         spark.read.parquet(str(lake)).createOrReplaceTempView("rows_of_conditions")
         asked = [f"SELECT {n} AS n, id FROM rows_of_conditions WHERE {text}" for n, text in enumerate(some)]
         for enabled in (False, True):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import (
@@ -99,7 +99,9 @@ def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, m
     query.collect()
     (scan,) = [query._jdf.queryExecution().executedPlan().collectLeaves().apply(0)]
     assert scan.metrics().apply("numOutputRows").value() < ROWS / 2, "other buckets are left out"
-    with setting(spark, "spark.sql.ansi.enabled", "true"):  # Spark 3.5 casts what it cannot to NULL by itself
+    with SparkDriver(spark).setting(
+        "spark.sql.ansi.enabled", "true"
+    ):  # Spark 3.5 casts what it cannot to NULL by itself
         for text in OTHERS:
             asked(spark, text.format(t=lake.name), by=None)
 
@@ -171,7 +173,7 @@ def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make
             lambda f=frame: f.where("k = 3").select("k", "id").join(f.select("k", "name"), "k"),  # type: ignore[misc]
         ]:
             found = sorted(map(repr, ask().collect()))
-            with uncompiled(spark), setting(spark, "spark.metaindex.enabled", "false"):
+            with uncompiled(spark), SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
                 assert found == sorted(map(repr, ask().collect()))
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 

@@ -14,7 +14,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from metaindex.core import jvm_of
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import seen_parts
 from metaindex.spark.optimizer.enabling import rule_of
@@ -92,7 +92,7 @@ def _parts_in(folder: Path) -> list[Path]:
 
 def _heard(spark: SparkSession) -> None:
     """The session's listeners were told of everything up to now."""
-    jvm_of(spark).org.apache.spark.SparkContext.getOrCreate().listenerBus().waitUntilEmpty()
+    SparkDriver(spark).jvm.org.apache.spark.SparkContext.getOrCreate().listenerBus().waitUntilEmpty()
 
 
 def test_what_is_damaged_before_planning_leaves_the_index_out(lake: Lake, sorting: SparkSession) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.changing_lakes import Lake, asked, covered
 from tests.spark.optimizer.lakes import location_of
@@ -83,8 +83,8 @@ def test_a_look_up_reads_as_much_as_before_the_deletes(
     ):
         asked(spark, other)
     with (
-        setting(spark, "spark.sql.codegen.wholeStage", "false"),
-        setting(spark, "spark.sql.codegen.factoryMode", "NO_CODEGEN"),
+        SparkDriver(spark).setting("spark.sql.codegen.wholeStage", "false"),
+        SparkDriver(spark).setting("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
     ):
         asked(spark, text)
     lake.table().refresh_index("cov")

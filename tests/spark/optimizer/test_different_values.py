@@ -15,7 +15,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_first_rows import opened, same
 
@@ -107,7 +107,7 @@ def test_different_values_are_counted_without_their_files(
     told = mi.explain(enabled.sql(f"SELECT count(DISTINCT i) FROM {t}"))
     assert f"{FILES} files are answered for by what is known of them (5 different values) by each" in str(told)
     for frame in (counted, more):
-        with setting(enabled, "spark.metaindex.enabled", "false"):
+        with SparkDriver(enabled).setting("spark.metaindex.enabled", "false"):
             schema = enabled.sql(frame).schema
         assert enabled.sql(frame).schema == schema
 
@@ -117,7 +117,7 @@ def test_different_values_of_iceberg_and_in_larger_plans(
     enabled: SparkSession, tables: dict[str, str], adaptive: str
 ) -> None:
     t = tables["iceberg"]
-    with setting(enabled, "spark.sql.adaptive.enabled", adaptive):
+    with SparkDriver(enabled).setting("spark.sql.adaptive.enabled", adaptive):
         for column in ("s", "i", "x", "wide", "ts"):
             assert opened(same(enabled, f"SELECT count(DISTINCT {column}), count(*) FROM {t}")) < 3, column
             same(enabled, f"SELECT DISTINCT {column} FROM {t} WHERE at >= 45")
@@ -152,7 +152,7 @@ def test_what_is_left_to_spark(enabled: SparkSession, tables: dict[str, str]) ->
         assert opened(same(enabled, f"SELECT {text} FROM {t}")) > 0, text
     assert opened(same(enabled, f"SELECT DISTINCT i, b FROM {t}")) == FILES
     assert opened(same(enabled, f"SELECT i, count(*) FROM {t} GROUP BY i")) == FILES
-    with setting(enabled, "spark.metaindex.aggregates.enabled", "false"):
+    with SparkDriver(enabled).setting("spark.metaindex.aggregates.enabled", "false"):
         assert opened(same(enabled, f"SELECT count(DISTINCT i) FROM {t}")) == FILES
 
 

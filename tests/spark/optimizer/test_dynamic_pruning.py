@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import MAKERS, Lake, asked, covered, rows_of
@@ -34,12 +34,12 @@ def lake(sorting: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) 
 @pytest.mark.parametrize("lake", MAKERS, indirect=True)
 def test_a_look_up_is_read_of_the_index_and_the_rest_by_partitions(lake: Lake, sorting: SparkSession) -> None:
     spark, text = sorting, JOIN.format(t=lake.name) + " AND f.k = 7"
-    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "10MB"):
+    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "10MB"):
         for by, filters in (("cov: covering", 0), ("cov: covering, and files that it lacks", 1)):
             asked(spark, text, by="")  # adaptive plans tell of their subqueries, too
             with uncompiled(spark):  # tasks that interpret a filter have no keys to ask of rows
                 asked(spark, text, by="")
-            with setting(spark, "spark.sql.adaptive.enabled", "false"):
+            with SparkDriver(spark).setting("spark.sql.adaptive.enabled", "false"):
                 plan = asked(spark, text, by=by)
                 assert (
                     plan.count("dynamicpruningexpression(p") + plan.count("dynamicpruningexpression(id:7") == filters
@@ -58,7 +58,7 @@ def test_where_partitions_are_left_out_no_join_or_group_takes_the_whole_index(
         f"SELECT a.id, b.v FROM {lake.name} a JOIN dim d ON a.p = d.p JOIN {lake.name} b ON a.k = b.k WHERE d.label ="
         " 'd1'"
     )
-    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "10MB"):
+    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "10MB"):
         plan = asked(spark, grouped, by="")
         assert "cov: covering" not in plan, plan
         assert "dynamicpruning" in plan.lower(), plan
@@ -83,7 +83,7 @@ def test_a_side_that_an_index_stands_for_leaves_partitions_out(
         "SELECT /*+ BROADCAST(d) */ f.id % 3 AS g, count(*) AS c FROM fact f JOIN covered d ON f.p = d.p WHERE d.w = 8"
         " GROUP BY f.id % 3"
     )
-    with setting(spark, "spark.sql.adaptive.enabled", adaptive):
+    with SparkDriver(spark).setting("spark.sql.adaptive.enabled", adaptive):
         told = rule.explain(spark.sql(text), run=True)
     assert any("'by_w' stands for it" in str(scan) for scan in told.scans), told
     read = [scan for scan in told.read or () if "covering" not in scan.scan]

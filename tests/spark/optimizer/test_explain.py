@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import installed_release, setting
+from metaindex.core import SparkDriver, SparkRelease
 from metaindex.core.jvm.releases import NEWEST
 from metaindex.spark.optimizer.explaining import QueryExplanation
 from metaindex.spark.optimizer.reasons import Reason
@@ -61,7 +61,9 @@ def test_what_an_index_leaves_out_is_told(enabled: SparkSession, lake: Path) -> 
             assert "stats by id, k" in str(told)
         assert "metaindex" not in told.without_indexes
         json.dumps(told.to_json())
-        silent = () if installed_release() is NEWEST else ("iceberg",)  # whose older scans tell no filters of run time
+        silent = (
+            () if SparkRelease.installed() is NEWEST else ("iceberg",)
+        )  # whose older scans tell no filters of run time
         if not name.startswith(("delta", *silent)):  # Delta's planner drops the label
             assert "metaindex" in told.with_indexes
             assert "<b style" in told._repr_html_()
@@ -192,7 +194,7 @@ def test_what_a_copy_is_good_for_that_is_larger_than_its_table_is_told(spark: Sp
     spark.read.parquet(path).createOrReplaceTempView("t")
     mi.enable(spark)
     try:
-        with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
             some = mi.explain(spark.sql("SELECT id, s FROM t WHERE k = 3"))
             joined = mi.explain(spark.sql("SELECT a.s, b.id FROM t a JOIN t b ON a.k = b.k"))
             grouped = mi.explain(spark.sql("SELECT k, collect_list(s) FROM t GROUP BY k"))
@@ -232,7 +234,7 @@ def test_a_scan_that_an_adaptive_plan_drops_is_told(enabled: SparkSession, lake:
     )
     grouped = f"(SELECT k, count(*) AS c FROM {table} WHERE id >= 0 GROUP BY k)"
     twice = f"SELECT x.k FROM {grouped} x JOIN {grouped} y ON x.c = y.c"
-    with setting(enabled, "spark.sql.adaptive.enabled", "true"):
+    with SparkDriver(enabled).setting("spark.sql.adaptive.enabled", "true"):
         told, whole = mi.explain(enabled.sql(empty), run=True), mi.explain(enabled.sql(twice), run=True)
     assert told.read is not None
     assert whole.read is not None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.index.kinds.covering.spec import BUCKETS
 from metaindex.spark import optimizer as rule
 from metaindex.table import handle_of
@@ -58,7 +58,7 @@ def test_buckets_without_rows_are_no_tasks(sorting: SparkSession, tmp_path: Path
     few = spark.range(0, 40, 1, 2).selectExpr("id % 4 AS k", "id AS v")
     few.write.format("delta").save(path + "few")
     mi.open_table(path + "few", spark=spark).create_index("by_k", mi.Covering(["k"], ["v"], buckets=32))
-    with setting(spark, "spark.metaindex.filterRule.useBucketSpec", "true"):
+    with SparkDriver(spark).setting("spark.metaindex.filterRule.useBucketSpec", "true"):
         for other in (
             f"SELECT k, count(*) AS n, sum(v) AS s FROM delta.`{path}few` WHERE k < 3 GROUP BY k",
             f"SELECT a.k, count(*) AS n FROM delta.`{path}few` a JOIN delta.`{path}` b ON a.k = b.k WHERE a.k < 3"

@@ -16,7 +16,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.executed import reads
 from tests.spark.optimizer.lakes import location_of
@@ -86,7 +86,7 @@ def opened(frame: DataFrame) -> int:
 
 def same(spark: SparkSession, text: str) -> DataFrame:
     """The query, once it was seen to give what it gives without the rule."""
-    with setting(spark, "spark.metaindex.enabled", "false"):
+    with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
         plain = sorted(map(str, spark.sql(text).collect()))
     frame = spark.sql(text)
     assert sorted(map(str, frame.collect())) == plain, text
@@ -119,7 +119,7 @@ def test_sums_are_answered_for(enabled: SparkSession, tables: dict[str, str], na
     """Of integers and narrow decimals, with their types, beside other answers; NULL where a group has no value."""
     t, iceberg = tables[name], name == "iceberg"
     for ansi in ("true", "false"):
-        with setting(enabled, "spark.sql.ansi.enabled", ansi):
+        with SparkDriver(enabled).setting("spark.sql.ansi.enabled", ansi):
             assert opened(same(enabled, f"SELECT sum(n), sum(price), sum(cost), sum(at) FROM {t}")) == 0
             assert opened(same(enabled, f"SELECT sum(price) + 1, count(n) FROM {t} WHERE at BETWEEN 75 AND 924")) == 2
             grouped = f"SELECT day, sum(n) AS n, sum(cost) AS c, max(at) FROM {t} WHERE at >= 120 GROUP BY day"
@@ -199,16 +199,16 @@ def test_each_is_switched_off(enabled: SparkSession, tables: dict[str, str]) -> 
     t = tables["parquet"]
     for name, text in (("topK", LATEST), ("aggregates", COUNTED)):
         assert opened(same(enabled, text.format(t=t))) < 3
-        with setting(enabled, f"spark.metaindex.{name}.enabled", "false"):
+        with SparkDriver(enabled).setting(f"spark.metaindex.{name}.enabled", "false"):
             assert opened(same(enabled, text.format(t=t))) > 3
     some = enabled.sql(f"SELECT at FROM {t} WHERE at BETWEEN 110 AND 890 LIMIT 9")
     assert "Union" in mi.explain(some).with_indexes
-    with setting(enabled, "spark.metaindex.limit.enabled", "false"):
+    with SparkDriver(enabled).setting("spark.metaindex.limit.enabled", "false"):
         assert "Union" not in mi.explain(some).with_indexes
-    with setting(enabled, "spark.sql.files.ignoreMissingFiles", "true"):
+    with SparkDriver(enabled).setting("spark.sql.files.ignoreMissingFiles", "true"):
         assert opened(same(enabled, LATEST.format(t=t))) == FILES
     before = rule.counts(enabled).asked
-    with setting(enabled, "spark.metaindex.topK.enabled", "false"):
+    with SparkDriver(enabled).setting("spark.metaindex.topK.enabled", "false"):
         enabled.sql(LATEST.format(t=t)).collect()
     assert rule.counts(enabled).asked == before
 
@@ -297,7 +297,7 @@ def test_files_that_are_gone_or_others_prove_nothing(enabled: SparkSession, tmp_
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_cached_reused_and_adaptive(enabled: SparkSession, tables: dict[str, str], adaptive: str) -> None:
     t = tables["delta"]
-    with setting(enabled, "spark.sql.adaptive.enabled", adaptive):
+    with SparkDriver(enabled).setting("spark.sql.adaptive.enabled", adaptive):
         latest = f"(SELECT * FROM {t} ORDER BY at DESC LIMIT 10)"
         same(enabled, f"SELECT a.at FROM {latest} a JOIN {latest} b ON a.at = b.at LEFT JOIN {t} c ON c.at = a.at + 1")
         grouped = f"SELECT day AS d, count(*) AS n FROM {t} WHERE at >= 75 GROUP BY day"
@@ -337,7 +337,7 @@ def test_types_and_overflow_are_those_of_spark(enabled: SparkSession, tmp_path: 
     names = part(0).column_names
     t = f"parquet.`{tmp_path}`"
     for ansi in ("true", "false"):
-        with setting(enabled, "spark.sql.ansi.enabled", ansi):
+        with SparkDriver(enabled).setting("spark.sql.ansi.enabled", ansi):
             asked = ", ".join(f"min({name}), max({name}), count({name})" for name in names)
             frame = same(enabled, f"SELECT count(*), {asked} FROM {t}")
             assert frame.schema == enabled.sql(f"SELECT count(*), {asked} FROM {t}").schema

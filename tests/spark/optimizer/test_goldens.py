@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import installed_release
+from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST
 from tests.spark.optimizer import lakes
 from tests.spark.optimizer.lakes import location_of
@@ -92,7 +92,7 @@ def test_the_plan_is_as_it_was(session: SparkSession, tables: dict[str, str], na
 
 
 def golden(name: str) -> Path:
-    release = installed_release()
+    release = SparkRelease.installed()
     return (GOLDEN if release is NEWEST else GOLDEN / release.folder) / f"{name}.txt"
 
 

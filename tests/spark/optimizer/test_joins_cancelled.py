@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from tests.patience import LONGEST, until
 from tests.spark.optimizer.joined_lakes import FEW, parquet, same
 
@@ -117,13 +117,13 @@ def test_who_ends_a_query_ends_it_while_its_keys_are_read(
     spark, fact = narrowing, parquet(narrowing, tmp_path)
     assert fact.name
     with (
-        setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"),
-        setting(spark, "spark.sql.adaptive.enabled", adaptive),
+        SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"),
+        SparkDriver(spark).setting("spark.sql.adaptive.enabled", adaptive),
     ):
         asked = Asked(spark, LEFT, tmp_path.name)
         said = ended(asked, end, ours=True)
         if adaptive == "false":  # an adaptive plan has jobs of several sides, and may tell of any of them
-            with setting(spark, "spark.metaindex.enabled", "false"):
+            with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
                 assert said == ended(Asked(spark, LEFT, tmp_path.name), end, ours=False)
         else:
             assert [each for each in asked.each_said() if "cancelled" not in each] == []
@@ -140,10 +140,12 @@ def test_a_broadcast_that_waits_for_keys_waits_no_longer_than_its_own_limit(
     side = LEFT.replace("d.k", "d.k AS m, t.k", 1)
     text = f"SELECT /*+ BROADCAST(x) */ p.w, x.id FROM plain p JOIN ({side}) x ON p.k = x.k"
     with (
-        setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"),
-        setting(spark, "spark.sql.adaptive.enabled", "false"),  # an adaptive plan reads keys before it broadcasts
+        SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"),
+        SparkDriver(spark).setting(
+            "spark.sql.adaptive.enabled", "false"
+        ),  # an adaptive plan reads keys before it broadcasts
     ):
-        with setting(spark, "spark.sql.broadcastTimeout", "1"):
+        with SparkDriver(spark).setting("spark.sql.broadcastTimeout", "1"):
             said = ended(Asked(spark, text, tmp_path.name), lambda asked: asked.join(LONGEST), ours=True)
         assert "broadcast in N secs" in said
         _, read = same(spark, NEXT)
@@ -160,8 +162,8 @@ def test_keys_that_nobody_waits_for_are_read_no_further(narrowing: SparkSession,
         return [job for job, tags in running(context) if OURS not in tags]
 
     with (
-        setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"),
-        setting(spark, "spark.metaindex.joins.timeoutSeconds", seconds),
+        SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"),
+        SparkDriver(spark).setting("spark.metaindex.joins.timeoutSeconds", seconds),
     ):
         asked = Asked(spark, LEFT, tmp_path.name)
         asked.start()

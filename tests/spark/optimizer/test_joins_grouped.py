@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from tests.spark.optimizer.joined_lakes import ROWS, same
 from tests.spark.optimizer.lakes import location_of
 
@@ -57,7 +57,7 @@ def grouped(narrowing: SparkSession, tmp_path: Path) -> Iterator[str]:
     mi.open_table(location_of(spark, f"{name}.f")).create_index("find", mi.Values("k"), builder="local")
     with ExitStack() as stack:
         for key, value in GROUPED.items():
-            stack.enter_context(setting(spark, key, value))
+            stack.enter_context(SparkDriver(spark).setting(key, value))
         yield name
 
 
@@ -68,7 +68,7 @@ def exchanges(spark: SparkSession, text: str) -> int:
 @pytest.mark.parametrize("pushed", ["true", "false"])
 def test_partitions_stay_groups_whatever_is_left_of_them(narrowing: SparkSession, grouped: str, pushed: str) -> None:
     spark = narrowing
-    with setting(spark, PUSHED, pushed):
+    with SparkDriver(spark).setting(PUSHED, pushed):
         if pushed == "true":  # else Spark wants both sides to have the same partitions
             assert exchanges(spark, JOIN.format(grouped, "IN (60, 100)")) == 0
         alike = JOIN.replace("{0}.g ON", "{0}.f g ON")
@@ -89,6 +89,6 @@ def test_where_splits_are_counted_the_plan_is_as_it_was(narrowing: SparkSession,
     ).writeTo(f"{grouped}.f").append()
     mi.open_table(location_of(spark, f"{grouped}.f")).refresh_index("find", builder="local")
     text = JOIN.format(grouped, ONE_EACH)
-    with setting(spark, PUSHED, "true"), setting(spark, SPLIT, "true"):
+    with SparkDriver(spark).setting(PUSHED, "true"), SparkDriver(spark).setting(SPLIT, "true"):
         assert exchanges(spark, text) == 0
         assert same(spark, text)[1] == []

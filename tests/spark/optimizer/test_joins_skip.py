@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.settings import RuleConfig
 from tests.patience import until
@@ -87,9 +87,9 @@ def test_each_type_of_join_leaves_out_files_without_its_keys(
     narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact], adaptive: str
 ) -> None:
     spark, fact = narrowing, make(narrowing, tmp_path)
-    with setting(spark, "spark.sql.adaptive.enabled", adaptive):
+    with SparkDriver(spark).setting("spark.sql.adaptive.enabled", adaptive):
         for text, most, own in TYPES:
-            with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1" if own else "10MB"):
+            with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1" if own else "10MB"):
                 found, read = same(spark, text)
                 narrowed = is_narrowed(spark, text)
             assert narrowed == (fact.counts or not own), text
@@ -136,9 +136,9 @@ def test_many_keys_are_asked_by_their_range_or_not_at_all(narrowing: SparkSessio
     keys = str(tmp_path / "keys")
     spark.range(2100, 3900, 1, 1).selectExpr("id AS k").write.format("delta").save(keys)
     spark.sql(f"SELECT * FROM delta.`{keys}`").createOrReplaceTempView("keys")
-    with setting(spark, "spark.metaindex.joins.keys", "100"):
+    with SparkDriver(spark).setting("spark.metaindex.joins.keys", "100"):
         assert same(spark, "SELECT t.k FROM t JOIN keys ON t.k = keys.k") == (1800, [2])
-        with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
             assert same(spark, "SELECT t.k FROM t RIGHT JOIN keys ON t.k = keys.k") == (1800, [2])
     spark.range(10_000_000).selectExpr("id AS k").createOrReplaceTempView("ten_million")
     text = "SELECT count(*) AS c FROM ten_million m LEFT SEMI JOIN t ON t.k = m.k"
@@ -166,16 +166,16 @@ def test_many_keys_of_a_side_that_nothing_makes_smaller_are_asked_for_a_large_sc
     def why(text: str) -> list[dict[str, rule.Unasked]]:
         return [dict(scan.unasked) for scan in rule.explain(spark.sql(text)).scans if path in scan.scan]
 
-    with setting(spark, "spark.metaindex.joins.keys", "100"):
+    with SparkDriver(spark).setting("spark.metaindex.joins.keys", "100"):
         for least, narrowed in ((size // 100, True), (size // 2, False)):  # 18 times as many keys
-            with setting(spark, "spark.metaindex.joins.scanBytes", str(least)):
+            with SparkDriver(spark).setting("spark.metaindex.joins.scanBytes", str(least)):
                 assert (is_narrowed(spark, text), same(spark, text)[0]) == (narrowed, 1800)
                 assert why(text) == [{} if narrowed else {"k": rule.Unasked.MANY_KEYS}]
-        with setting(spark, "spark.metaindex.joins.scanBytes", str(size // 2)):
+        with SparkDriver(spark).setting("spark.metaindex.joins.scanBytes", str(size // 2)):
             assert is_narrowed(spark, f"{text} WHERE keys.k + 0 < 3000")  # something makes it smaller
             spark.sql("SELECT * FROM keys WHERE k IS NOT NULL").createOrReplaceTempView("there")
             assert not is_narrowed(spark, text.replace("keys", "there"))
-    with setting(spark, "spark.metaindex.joins.keys", "100000"):
+    with SparkDriver(spark).setting("spark.metaindex.joins.keys", "100000"):
         assert is_narrowed(spark, text)
 
 
@@ -198,18 +198,18 @@ def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(narrowing: Sp
     assert said(text.replace("few", "known")) == [({}, ("k",))]
     assert said(f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}") == [({}, ("k",))]
     with (
-        setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"),
-        setting(spark, "spark.metaindex.joins.queries", "false"),
+        SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"),
+        SparkDriver(spark).setting("spark.metaindex.joins.queries", "false"),
     ):
         assert said(f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}") == [
             ({"k": rule.Unasked.NO_BROADCAST}, ())
         ]
-    with setting(spark, "spark.metaindex.joins.sideBytes", "1"):
+    with SparkDriver(spark).setting("spark.metaindex.joins.sideBytes", "1"):
         assert said(f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}") == [
             ({"k": rule.Unasked.LARGE_SIDE}, ())
         ]
     assert said("SELECT t.id FROM t JOIN few ON t.real = few.k") == [({}, ())]  # no index knows it
-    with setting(spark, "spark.metaindex.joins.enabled", "false"):
+    with SparkDriver(spark).setting("spark.metaindex.joins.enabled", "false"):
         assert said(text) == [({}, ())]
 
 
@@ -232,7 +232,7 @@ def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
         "SELECT /*+ BROADCAST(d) */ max(t.part) AS p, count(*) AS c, max(t.id) AS m FROM t JOIN covered d ON t.k = d.k"
         f" WHERE d.w = 8 GROUP BY {group}"
     )
-    with setting(spark, "spark.sql.adaptive.enabled", adaptive):
+    with SparkDriver(spark).setting("spark.sql.adaptive.enabled", adaptive):
         told = rule.explain(spark.sql(text), run=True)
         assert any("'by_w' stands for it" in str(scan) for scan in told.scans), told
         assert [read.joins for read in told.read or () if read.joins] == [
@@ -249,8 +249,8 @@ def test_what_a_side_fails_of_is_the_users_own(narrowing: SparkSession, tmp_path
     left = text.replace("t JOIN", "t RIGHT JOIN")
     for query, threshold in ((text, "10MB"), (left, "-1")):
         with (
-            setting(spark, "spark.sql.ansi.enabled", "true"),
-            setting(spark, "spark.sql.autoBroadcastJoinThreshold", threshold),
+            SparkDriver(spark).setting("spark.sql.ansi.enabled", "true"),
+            SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", threshold),
             pytest.raises(Exception, match="DIVIDE_BY_ZERO"),
         ):
             spark.sql(query).collect()
@@ -266,7 +266,10 @@ def test_an_error_of_a_key_that_the_join_never_computes_is_nobodys_whatever_its_
         "words"
     )
     text = "SELECT w.id FROM words w LEFT JOIN (SELECT * FROM t WHERE id % 7 = 9) t ON t.k = CAST(w.s AS int)"
-    with setting(spark, "spark.sql.ansi.enabled", "true"), setting(spark, "spark.sql.adaptive.enabled", "true"):
+    with (
+        SparkDriver(spark).setting("spark.sql.ansi.enabled", "true"),
+        SparkDriver(spark).setting("spark.sql.adaptive.enabled", "true"),
+    ):
         assert len(spark.sql(text).collect()) == 10
 
 
@@ -274,7 +277,7 @@ def test_keys_that_come_too_late_are_not_waited_for(narrowing: SparkSession, tmp
     spark, fact = narrowing, delta(narrowing, tmp_path)
     assert fact.pinned
     text = f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k"
-    with setting(spark, "spark.metaindex.joins.timeoutSeconds", "0.001"):
+    with SparkDriver(spark).setting("spark.metaindex.joins.timeoutSeconds", "0.001"):
         _, read = same(spark, text)
     assert read == [FILES]
     until(lambda: spark.sparkContext.statusTracker().getActiveJobsIds() == [])  # listeners hear of an end later
@@ -285,7 +288,7 @@ def test_explaining_runs_nothing_and_says_what_would_be_asked(narrowing: SparkSe
     assert fact.pinned
     frame = spark.sql(f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k")
     frame._jdf.queryExecution().optimizedPlan()  # Delta reads its log by jobs
-    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
         frame = spark.sql(f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k")
         told = mi.explain(frame)
         (scan,) = (scan for scan in told.scans if scan.joins)
@@ -328,9 +331,9 @@ def test_of_a_scan_that_is_little_nothing_is_asked(
     assert fact.name
     opening = 4 << 20  # `spark.sql.files.openCostInBytes`
     text = f"SELECT t.id FROM t JOIN plain d ON t.k = d.k WHERE d.{FEW}"
-    with setting(spark, "spark.metaindex.joins.scanBytes", str(FILES * opening)):
+    with SparkDriver(spark).setting("spark.metaindex.joins.scanBytes", str(FILES * opening)):
         assert same(spark, text)[1][0] <= 3
-    with setting(spark, "spark.metaindex.joins.scanBytes", str((FILES + 1) * opening)):
+    with SparkDriver(spark).setting("spark.metaindex.joins.scanBytes", str((FILES + 1) * opening)):
         assert same(spark, text)[1] == [FILES]
         ran = mi.explain(spark.sql(text), run=True)
         assert ran.read is not None
@@ -341,7 +344,7 @@ def test_without_it_plans_are_as_before(narrowing: SparkSession, tmp_path: Path)
     spark, fact = narrowing, parquet(narrowing, tmp_path)
     assert not fact.pinned
     text = f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}"
-    with setting(spark, "spark.metaindex.joins.enabled", "false"):
+    with SparkDriver(spark).setting("spark.metaindex.joins.enabled", "false"):
         assert same(spark, text)[1] == []
     assert same(spark, text)[1] != []
 
@@ -352,11 +355,11 @@ def test_by_default_a_broadcast_brings_keys_and_no_query_of_their_own(narrowing:
     rule.enable(spark, rule=RuleConfig(join_scan_bytes=0, join_seconds=600.0))
     side = f"(SELECT * FROM dim WHERE {FEW})"
     assert same(spark, f"SELECT t.id FROM t JOIN {side} d ON t.k = d.k")[1] == [3]
-    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
         for kind in ("JOIN", "RIGHT JOIN"):
             text = f"SELECT t.id FROM t {kind} {side} d ON t.k = d.k"
             assert same(spark, text)[1] == []
-            with setting(spark, "spark.metaindex.joins.queries", "true"):
+            with SparkDriver(spark).setting("spark.metaindex.joins.queries", "true"):
                 assert same(spark, text)[1] == [3]
 
 
@@ -367,7 +370,7 @@ def test_a_scan_that_is_read_once_for_two_stays_so(narrowing: SparkSession, tmp_
         "WITH g AS (SELECT k, count(*) AS c FROM t GROUP BY k)"
         f" SELECT a.k, a.c, b.c AS d FROM g a JOIN dim d ON a.k = d.k JOIN g b ON b.k = a.k + 1 WHERE d.{FEW}"
     )
-    with setting(spark, "spark.sql.adaptive.enabled", "false"):
+    with SparkDriver(spark).setting("spark.sql.adaptive.enabled", "false"):
         found, read = same(spark, text)
     assert found > 0
     assert read == []
@@ -403,7 +406,7 @@ def test_what_writes_by_a_join_writes_the_same(
     for enabled in ("true", "false"):
         (folder := tmp_path / enabled).mkdir()
         fact = make(spark, folder)
-        with setting(spark, "spark.metaindex.enabled", enabled):
+        with SparkDriver(spark).setting("spark.metaindex.enabled", enabled):
             for text in (
                 WRITES if make is iceberg else [text for text in WRITES if text[:6] not in ("DELETE", "UPDATE")]
             ):
@@ -433,14 +436,14 @@ def test_a_plain_side_that_is_written_again_between_two_runs(
         spark.sql(f"SELECT k FROM plain WHERE w IN ({keys})").coalesce(1).write.parquet(str(tmp_path / name))
     (first,), (second,) = (list((tmp_path / name).glob("*.parquet")) for name in ("one", "two"))
     side = spark.read.parquet(str(tmp_path / "one"))
-    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", threshold):
+    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", threshold):
         frames = [side.join(spark.table("t"), "k", how).select("k", "id") for how in ("inner", "left")]
         before = [sorted(map(repr, frame.collect())) for frame in frames]
         first.write_bytes(second.read_bytes())
         (first.parent / f".{first.name}.crc").unlink(missing_ok=True)
         again = spark.read.parquet(str(tmp_path / "one"))
         for how, frame, was in zip(("inner", "left"), frames, before, strict=True):
-            with setting(spark, "spark.metaindex.enabled", "false"):
+            with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
                 now = sorted(map(repr, again.join(spark.table("t"), "k", how).select("k", "id").collect()))
             assert sorted(map(repr, frame.collect())) in (was, now)
             assert was != now
@@ -452,7 +455,7 @@ def test_the_sessions_setting_goes_before_pythons(narrowing: SparkSession, tmp_p
     rule.enable(spark, rule=RuleConfig(joins=False))
     text = f"SELECT t.id FROM t JOIN plain d ON t.k = d.k WHERE d.{FEW}"
     assert same(spark, text)[1] == []
-    with setting(spark, "spark.metaindex.joins.enabled", "true"):
+    with SparkDriver(spark).setting("spark.metaindex.joins.enabled", "true"):
         assert same(spark, text)[1] == [3]
 
 
@@ -489,7 +492,7 @@ def test_random_joins(
         shown = "x.id AS a" if kind.startswith(("LEFT S", "LEFT A")) else "x.id AS a, y.id AS b"
         text = f"SELECT {shown} FROM {first} x {kind} {second} y ON {equal}{more}"
         with (
-            setting(spark, "spark.sql.adaptive.enabled", pick.choice(["true", "false"])),
-            setting(spark, "spark.sql.autoBroadcastJoinThreshold", pick.choice(["10MB", "-1"])),
+            SparkDriver(spark).setting("spark.sql.adaptive.enabled", pick.choice(["true", "false"])),
+            SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", pick.choice(["10MB", "-1"])),
         ):
             same(spark, text)

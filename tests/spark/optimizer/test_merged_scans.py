@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import java_classes, jvm_of, setting
-from metaindex.core.jvm.sources import session_sources
+from metaindex.core import SparkDriver
 from metaindex.index.actions.optimize import MergePolicy
 from metaindex.spark.optimizer.placing import _strategy
 from tests.compiling import uncompiled
@@ -170,14 +169,14 @@ def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkey
 
 
 def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> None:
-    sources, name = session_sources(spark, "metaindex.spark.optimizer"), "MergeStrategy"
+    sources, name = SparkDriver(spark).sources("metaindex.spark.optimizer"), "MergeStrategy"
     broken = sources["MergeSortedExec"].replace(
         "PhysicalVersions.noRows(output()", "PhysicalVersions.noRows(1, output()"
     )
     assert broken != sources["MergeSortedExec"]
     conf = spark._jsparkSession.sessionState().conf()
     for texts, fits in ((sources, True), ({**sources, "MergeSortedExec": broken}, False)):
-        classes = java_classes(jvm_of(spark), texts)
+        classes = SparkDriver(spark).compiled(texts)
         assert (_strategy(spark, classes, name, classes.new("Limit", conf, 1.0)) is not None) == fits
 
 
@@ -198,7 +197,7 @@ def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_
 def test_a_frame_that_is_kept_and_one_that_is_written(sorting: SparkSession, tmp_path: Path) -> None:
     sides = _sides(sorting, tmp_path, KEYS["bigint"])
     text = JOINS[0].format(**sides)
-    with setting(sorting, "spark.metaindex.enabled", "false"):
+    with SparkDriver(sorting).setting("spark.metaindex.enabled", "false"):
         wanted = sorted(map(tuple, sorting.sql(text).collect()))
     kept = sorting.sql(text).cache()
     assert sorted(map(tuple, kept.collect())) == wanted

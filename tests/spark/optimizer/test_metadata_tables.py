@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.changing_lakes import make_iceberg
 
@@ -47,7 +47,7 @@ def test_nothing_is_asked_about_them(spark: SparkSession, tmp_path: Path) -> Non
             assert (after.asked, after.rewritten, after.failed) == (before.asked, before.rewritten, before.failed), (
                 asked
             )
-            with setting(spark, "spark.metaindex.enabled", "false"):
+            with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
                 assert spark.sql(query).count() == found, asked
         assert spark.sql(f"SELECT id FROM {lake.name} WHERE id = 6").count() == 1
         assert rule.counts(spark).asked > after.asked

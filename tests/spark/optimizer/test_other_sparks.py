@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import UnsupportedFeatureError, gateway_of, java_classes, jvm_of
+from metaindex.core import SparkDriver, UnsupportedFeatureError
 from metaindex.core.jvm.classes import ROOMS
-from metaindex.core.jvm.sources import session_sources
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import enabling, placing
 
@@ -28,12 +27,12 @@ RULE = "metaindex.spark.optimizer"
 @contextmanager
 def other_insides(spark: SparkSession, name: str, known: str) -> Iterator[None]:
     """In which a class does not compile any more: what it names is not there."""
-    sources = session_sources(spark, RULE)
+    sources = SparkDriver(spark).sources(RULE)
     assert known in sources[name]
     broken = {**sources, name: sources[name].replace(known, f"{known}OfAnotherSpark")}
-    rooms = ROOMS.setdefault(gateway_of(spark), {})
+    rooms = ROOMS.setdefault(SparkDriver(spark).gateway, {})
     before = rooms.get(RULE)
-    rooms[RULE] = java_classes(jvm_of(spark), broken)
+    rooms[RULE] = SparkDriver(spark).compiled(broken)
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core import ScanError, setting
+from metaindex.core import ScanError, SparkDriver
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.parquet_scans import read_as_written, types_of
 from metaindex.spark.optimizer.request import Delta, Files, Session, SparkColumns
@@ -121,9 +121,11 @@ def test_defaults_and_other_calendars_keep_their_rows(enabled: SparkSession, tmp
     delta = str(tmp_path / "delta")
     spark.range(1).write.format("delta").save(delta)
     name, old = f"parquet.`{days}`", "SELECT id FROM {} WHERE c = DATE'1500-01-01'"
-    with setting(spark, "spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"):  # not Spark 3.5's default
+    with SparkDriver(spark).setting(
+        "spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"
+    ):  # not Spark 3.5's default
         assert rewritten(old.format(name).replace("01-01'", "01-10'"), [0]) == 1
-    with setting(spark, "spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"):
+    with SparkDriver(spark).setting("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"):
         assert rewritten(old.format(name), [0]) == 0
         assert table.scan("c = DATE'1500-01-10'").to_spark(spark).count() == 1
         with pytest.raises(ScanError, match="datetimeRebaseModeInRead"):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from tests.spark.optimizer.changing_lakes import asked, covered, make_delta, rows_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def test_a_join_with_other_keys_besides_has_no_exchange_where_the_session_says_s
     for behind in ("cov: covering", "cov: covering, and files that it lacks"):
         plan = asked(spark, text, by=None)
         assert plan.count("Exchange hashpartitioning(k") == 2, plan
-        with setting(spark, "spark.sql.requireAllClusterKeysForCoPartition", "false"):
+        with SparkDriver(spark).setting("spark.sql.requireAllClusterKeysForCoPartition", "false"):
             plan = asked(spark, text, by=behind)
         assert plan.count("Exchange") == (1 if "lacks" in behind else 0), plan
         assert "Sort [k" in plan, plan

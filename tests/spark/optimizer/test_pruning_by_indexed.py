@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from tests.spark.optimizer.changing_lakes import MAKERS, Lake, asked
 from tests.spark.optimizer.lakes import location_of
 
@@ -77,11 +77,11 @@ def test_partitions_are_left_out_by_a_table_that_is_read_by_its_index(
 ) -> None:
     spark, (fact, dim) = sorting, lakes
     dim.table().create_index("cov", kind, builder="local" if kind is STATS else "spark")
-    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "10MB"):
+    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "10MB"):
         for _ in range(2):
             for text in (JOIN, NESTED):
                 for adaptive in ("true", "false"):
-                    with setting(spark, "spark.sql.adaptive.enabled", adaptive):
+                    with SparkDriver(spark).setting("spark.sql.adaptive.enabled", adaptive):
                         asked(spark, text.format(t=fact.name, d=dim.name), by="")
                         plan = _planned(spark, text.format(t=fact.name, d=dim.name))
                         assert "cov" in plan, plan
@@ -100,8 +100,8 @@ def test_a_filter_that_is_made_at_run_time_is_of_the_whole_table(
     dim.table().create_index("cov", kind, builder="local" if kind is STATS else "spark")
     text = f"SELECT f.id, d.label FROM {fact.name} f JOIN {dim.name} d ON f.id = d.n WHERE d.n IN (7, 8, 410)"
     with (
-        setting(spark, "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold", "0"),
-        setting(spark, "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly", "false"),
+        SparkDriver(spark).setting("spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold", "0"),
+        SparkDriver(spark).setting("spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly", "false"),
     ):
         for _ in range(2):
             asked(spark, text.replace("d.n IN", "d.label <> 'x' AND d.n + 0 IN"), by="")

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import MetaIndexError, arrow_of
+from metaindex.core import MetaIndexError, SparkDriver
 from metaindex.index import Kind
 from metaindex.spark import optimizer as rule
 from tests.figures import count
@@ -122,7 +122,7 @@ def ask(history: SparkHistory) -> None:
 
     def asked(condition: str, *, rewritten: bool) -> pa.Table:
         session.conf.set("spark.metaindex.enabled", str(rewritten).lower())
-        return arrow_of(history.at(version).where(condition).select(*(f"`{one}`" for one in shown)))
+        return SparkDriver.arrow_of(history.at(version).where(condition).select(*(f"`{one}`" for one in shown)))
 
     try:
         expected = asked(predicate, rewritten=False)

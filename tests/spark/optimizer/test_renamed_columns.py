@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import UnknownColumnError, setting
+from metaindex.core import SparkDriver, UnknownColumnError
 from metaindex.expressions import And, Opaque, col
 from metaindex.formats import OfSchema, Schema
 from metaindex.formats.iceberg.schema import read_schema
@@ -162,7 +162,7 @@ def test_aggregates_after_names_were_swapped(spark: SparkSession) -> None:
                 for asked in AGGREGATES:
                     grouped = f" GROUP BY {asked[0]}" if asked.startswith("x,") else ""
                     text = f"SELECT {asked} FROM {name}{at}{grouped}"
-                    with setting(spark, "spark.metaindex.enabled", "false"):
+                    with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
                         plain = sorted(spark.sql(text).collect())
                     before_ = rule.counts(spark).rewritten
                     assert sorted(spark.sql(text).collect()) == plain, (text, committed)

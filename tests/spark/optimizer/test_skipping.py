@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.query import Queries
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.lakes import location_of
@@ -290,7 +290,7 @@ def test_an_answer_that_fails_or_is_late_leaves_the_query_alone(
             assert len(spark.sql(text).collect()) == 1
         assert (rule.counts(spark).failed, rule.counts(spark).last_error) == (1, "boom")
         rule.enable(spark)
-        with monkeypatch.context() as patched, setting(spark, "spark.metaindex.timeoutSeconds", "0.2"):
+        with monkeypatch.context() as patched, SparkDriver(spark).setting("spark.metaindex.timeoutSeconds", "0.2"):
             answered = threading.Event()
             patched.setattr(Queries, "proved", lambda *_, **__: answered.wait(60))
             assert len(spark.sql(text).collect()) == 1  # while the answer is still waited for

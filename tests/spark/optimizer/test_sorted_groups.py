@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core import java_classes, jvm_of, setting
-from metaindex.core.jvm.sources import session_sources
+from metaindex.core import SparkDriver
 from metaindex.spark.optimizer.placing import SORTED_BUCKETS, _strategy
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import asked
@@ -97,7 +96,7 @@ def test_groups_are_the_same_under_every_setting(
     table = _table(sorting, tmp_path / "t", 3)
     with ExitStack() as every:
         for name, value in settings.items():
-            every.enter_context(setting(sorting, f"spark.sql.{name}", value))
+            every.enter_context(SparkDriver(sorting).setting(f"spark.sql.{name}", value))
         for text in (*GROUPED, JOINED):
             plan = asked(sorting, text.format(t=table))
             assert "SortAggregate(key=[" in plan, plan
@@ -124,7 +123,9 @@ def test_large_groups_are_hashed_but_where_a_join_would_sort_them(sorting: Spark
     assert "SortAggregate(key=[k" in asked(sorting, renamed.format(t=middle))
     made = renamed.replace("b.other", "b.made")
     assert "SortAggregate" not in asked(sorting, made.format(t=middle), by="")
-    with setting(sorting, "spark.sql.autoBroadcastJoinThreshold", "10000000"):  # the groups are sent to every task
+    with SparkDriver(sorting).setting(
+        "spark.sql.autoBroadcastJoinThreshold", "10000000"
+    ):  # the groups are sent to every task
         assert "SortAggregate" not in asked(sorting, JOINED.format(t=middle), by="")
 
 
@@ -143,7 +144,7 @@ def test_what_is_in_no_order_is_hashed(sorting: SparkSession, tmp_path: Path) ->
         ("spark.sql.sources.bucketing.enabled", "false"),
         (SORTED_BUCKETS, "false"),
     ):
-        with setting(sorting, name, value):
+        with SparkDriver(sorting).setting(name, value):
             plan = asked(sorting, count, by="")
             assert "SortAggregate(key=[k" not in plan, plan
     sorting.sql(f"INSERT INTO {table} SELECT * FROM {table} WHERE id < 100")
@@ -165,12 +166,12 @@ def test_two_keys_are_in_their_own_order(sorting: SparkSession, tmp_path: Path) 
 
 
 def test_a_spark_with_other_insides_hashes(spark: SparkSession) -> None:
-    sources = session_sources(spark, "metaindex.spark.optimizer")
+    sources = SparkDriver(spark).sources("metaindex.spark.optimizer")
     broken = sources["GroupStrategy"].replace("last.toSortAggregate()", "last.toOtherAggregate()")
     assert broken != sources["GroupStrategy"]
     state = spark._jsparkSession.sessionState()
     arguments = (state.planner().Aggregation(), SORTED_BUCKETS)
     for texts, fits in ((sources, True), ({**sources, "GroupStrategy": broken}, False)):
-        classes = java_classes(jvm_of(spark), texts)
+        classes = SparkDriver(spark).compiled(texts)
         limit = classes.new("Limit", state.conf(), 1.0)
         assert (_strategy(spark, classes, "GroupStrategy", limit, *arguments) is not None) == fits

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
@@ -244,7 +244,7 @@ def test_a_table_with_columns_of_its_own_needs_no_file_that_tells_them(sql: Spar
             (told,) = rows(sql, f"EXPLAIN INDEXES SELECT * FROM {name} WHERE id = 35")
             assert (told["used"], told["files"], told["total_files"]) == (True, 2, 4), told
         assert rule.counts(sql).failed == 0
-        with setting(sql, "spark.sql.files.ignoreCorruptFiles", "true"):
+        with SparkDriver(sql).setting("spark.sql.files.ignoreCorruptFiles", "true"):
             assert [row["id"] for row in sql.sql("SELECT * FROM damaged WHERE id = 35").collect()] == [35]
     finally:
         for name in ("damaged", "said"):

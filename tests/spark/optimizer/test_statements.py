@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import setting
+from metaindex.core import SparkDriver
 from metaindex.statements import parsed, schema_of
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
@@ -122,7 +122,7 @@ def test_what_only_java_says_is_told(sql: SparkSession, tmp_path: Path) -> None:
         with pytest.raises(PySparkException, match=r"\[NotATableError\] .*no\.such\.Class"):
             sql.sql("DROP INDEX i ON broken.a.b")
         with (
-            setting(sql, "spark.sql.ansi.enabled", "true"),
+            SparkDriver(sql).setting("spark.sql.ansi.enabled", "true"),
             pytest.raises(PySparkException, match="CAST_INVALID_INPUT"),
         ):
             sql.sql(f"EXPLAIN INDEXES SELECT * FROM {name} WHERE id = 'x'")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, dataclass, look
+from metaindex.core import Mask, TooLate, dataclass
 from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits
@@ -166,7 +166,7 @@ class BloomReader(EqualityReader):
         filters = StoredFilters(self._run, self._key.key_id) if len(hashes) else None
         size = max(1, _READ_BYTES // (8 * max(self._run.run.files, 1)))
         for start in range(0, len(hashes), size):
-            look()
+            TooLate.check()
             assert filters is not None
             self._take(filters, hashes[start : start + size], owners[start : start + size], out)
         return [None if number in unsaid else Hits(files=files) for number, files in enumerate(out)]

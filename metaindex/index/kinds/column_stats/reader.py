@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, Vector, arrow_array, dataclass, look
+from metaindex.core import Mask, TooLate, Vector, arrow_array, dataclass
 from metaindex.expressions import (
     ArrowStatistics,
     ColumnBounds,
@@ -119,7 +119,7 @@ class RunStatistics(ManyFiles):
             if name == "some_nan" and stored is not None and not column_domain_has_nan(stored.current):
                 out[places] = False
             elif stored is not None and not (stored.partition and self._units.kind == "column_stats"):
-                look()
+                TooLate.check()
                 out[places] = self._load_many(column, stored, _NEEDED[name], some)
         return out
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.core import arrow_of
+from metaindex.core import SparkDriver
 from metaindex.index.kinds.covering.layout import CoveringLayout
 from metaindex.index.kinds.covering.parts import bucket_of, stored_parts
 from metaindex.index.kinds.served import ORDINAL, ROW
@@ -38,7 +38,7 @@ def shown(rows: list[dict[str, Any]]) -> Rows:
 
 def of_frame(frame: DataFrame) -> Rows:
     """What Spark shows."""
-    return shown(arrow_of(frame).to_pylist())
+    return shown(SparkDriver.arrow_of(frame).to_pylist())
 
 
 @dataclass

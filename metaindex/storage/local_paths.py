@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import unquote, urlsplit
 
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import StorageError
 
 
 def local_path(text: str) -> str | None:

@@ -15,10 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from metaindex.core.text_table import Column as Column
-from metaindex.core.text_table import lines, rich_table
-from metaindex.core.text_table import one_line as one_line
-from metaindex.core.text_table import plain_table as plain_table
+from metaindex.core import Column, TextTable, one_line
 
 
 @dataclass(slots=True)
@@ -52,17 +49,18 @@ class Output:
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         if self.json:
             return
+        drawn = TextTable(tuple(columns), tuple(map(tuple, rows)))
         if sys.stdout.isatty():
             from rich.console import Console
 
-            Console(file=sys.stdout).print(rich_table(columns, rows))
+            Console(file=sys.stdout).print(drawn)
         else:
-            show(plain_table(columns, rows), sys.stdout)
+            show(str(drawn), sys.stdout)
 
 
 def show(text: str, stream: TextIO) -> None:
     """A line, or lines."""
-    stream.write(lines(text) + "\n")
+    stream.write("\n".join(map(one_line, text.split("\n"))) + "\n")
     stream.flush()
 
 
