@@ -23,7 +23,7 @@ LOOKED = {
     "formats/parquet/opened.py": "columns of the schema and of tables alone",
     "formats/delta/parquet_part.py": "columns of tables alone",
     "index/build/parquet_scan.py": "columns of tables alone",
-    "index/store/footer.py": "a part of an index, its footer checked by digest",
+    "index/store/cache.py": "a part of an index, its footer checked by digest",
     "index/store/reader.py": "a part of an index, its footer checked by digest",
 }
 
