@@ -7,8 +7,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+T = TypeVar("T")
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 MAX_FILES = 2**31 - 1
 """Of a run: ordinals have 32 bits."""
@@ -111,6 +112,71 @@ class Fields:
         return value
 
 
+class Member(NamedTuple):
+    """How one attribute stands in JSON: `name`, where it is another than the attribute's. One with a `default` is left
+    out where it has that value; one that is `derived` from others is written and not read."""
+
+    read: Callable[[Fields, str], Any]
+    write: Callable[[Any], Any] = lambda value: value
+    name: str = ""
+    default: Any = ...
+    derived: bool = False
+
+    def named(self, name: str) -> Member:
+        return self._replace(name=name)
+
+    def unless(self, default: object) -> Member:
+        return self._replace(default=default)
+
+
+TEXT, FLAG, WHOLE, COUNT = Member(Fields.text), Member(Fields.flag), Member(Fields.whole), Member(Fields.count)
+ID = Member(Fields.id, str)
+TEXTS, PLAIN, TEXTS_BY_NAME = Member(Fields.texts, list), Member(Fields.plain, dict), Member(Fields.texts_by_name, dict)
+
+
+class Form(Generic[T]):
+    """The JSON object of a class, by its attributes, in their order. `what` names the object in errors."""
+
+    def __init__(self, make: Callable[..., T], what: str, **members: Member) -> None:
+        self._make, self._what = make, what
+        self._members = [(attribute, member.name or attribute, member) for attribute, member in members.items()]
+
+    def to_json(self, value: T, **said: object) -> dict[str, Any]:
+        """Return the object; what is `said` of an attribute stands for it."""
+        out = {}
+        for attribute, name, member in self._members:
+            if attribute in said:
+                out[name] = said[attribute]
+            elif (own := getattr(value, attribute)) != member.default:
+                out[name] = member.write(own)
+        return out
+
+    def taken(self, fields: Fields, **known: object) -> T:
+        """Return the value, of which some attributes are `known`."""
+        for attribute, name, member in self._members:
+            if attribute not in known and not member.derived:
+                there = member.default is ... or fields.has(name)
+                known[attribute] = member.read(fields, name) if there else member.default
+        fields.done()
+        return self._make(**known)
+
+    def read(self, value: object) -> T:
+        return self.taken(Fields(value, self._what))
+
+    @property
+    def one(self) -> Member:
+        """As the value of a field."""
+        return Member(lambda fields, name: self.read(fields.value(name)), self.to_json)
+
+    @property
+    def each(self) -> Member:
+        """As the items of a field."""
+        return Member(
+            lambda fields, name: tuple(self.taken(item) for item in fields.each(name)),
+            lambda values: [self.to_json(value) for value in values],
+        )
+
+
 def _checked(value: Any, kind: type, what: str, name: str = "") -> Any:
     """The value, which is exactly of a type: a truth is no number here."""
     if type(value) is not kind:
@@ -123,7 +189,6 @@ _MISSING = object()
 _NAMES = {dict: "object", list: "array", str: "text", bool: "truth", int: "whole number", float: "fraction"}
 
 
-T = TypeVar("T")
 _HELD: Final = 32
 _LONGEST: Final = 1 << 16
 

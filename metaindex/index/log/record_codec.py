@@ -17,12 +17,36 @@ from metaindex.core import DamagedIndexError, dataclass
 from metaindex.formats import Schema, Version
 
 from .entry import FORMAT_VERSION, ObjectRef, VersionRecord
-from .fields import Fields
+from .fields import COUNT, TEXT, TEXTS, TEXTS_BY_NAME, WHOLE, Fields, Form, Member
 from .schema_codec import schema_from_json, schema_to_json
 from .sealed import MAX_BYTES, digest, from_text, one_line, to_text
 
 _T = TypeVar("_T")
 BITS = ("removed", "restored", "with_deletes", "without_deletes")
+
+_VERSION = Form(Version, "a version", table_uuid=TEXT, id=TEXT, fingerprint=TEXT, schema_id=WHOLE.unless(None))
+OBJECT = Form(
+    ObjectRef, "an object", path=TEXT, size_bytes=Member(lambda v, name: v.count(name, MAX_BYTES)), digest=TEXT
+)
+_PARENT = Member(
+    lambda v, name: None if v.is_null(name) else _VERSION.read(v.value(name)),
+    lambda parent: None if parent is None else _VERSION.to_json(parent),
+)
+RECORD = Form(
+    VersionRecord,
+    "one of 'versions'",
+    version=_VERSION.one,
+    timestamp_ms=WHOLE,
+    schema=COUNT,
+    parent=_PARENT,
+    added=TEXTS,
+    files=COUNT,
+    size_bytes=COUNT,
+    unknown=COUNT.unless(0),
+    partition_columns=TEXTS.unless(()),
+    bits=OBJECT.one.unless(None),
+    **{name: TEXTS_BY_NAME.unless({}) for name in BITS},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +59,7 @@ class Segment:
 
 def encode_segment(records: Sequence[VersionRecord], schemas: Sequence[Schema]) -> bytes:
     """The bytes of a segment; `records` name `schemas` by position."""
-    return _bytes({"schemas": [schema_to_json(s) for s in schemas], "versions": [record_to_json(r) for r in records]})
+    return _bytes({"schemas": [schema_to_json(s) for s in schemas], "versions": [RECORD.to_json(r) for r in records]})
 
 
 def decode_segment(data: bytes, ref: ObjectRef) -> Segment:
@@ -43,7 +67,7 @@ def decode_segment(data: bytes, ref: ObjectRef) -> Segment:
 
     def read(value: Fields) -> Segment:
         segment = Segment(
-            tuple(record_from_json(r) for r in value.each("versions")),
+            RECORD.each.read(value, "versions"),
             tuple(schema_from_json(s) for s in value.many("schemas")),
         )
         if any(record.schema >= len(segment.schemas) for record in segment.versions):
@@ -66,69 +90,6 @@ def decode_bits(data: bytes, ref: ObjectRef) -> Mapping[str, Mapping[str, str]]:
 def object_ref(path: str, data: bytes) -> ObjectRef:
     """Return an entry's reference to an object of these bytes."""
     return ObjectRef(path, len(data), digest(data))
-
-
-def record_to_json(r: VersionRecord) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "version": version_to_json(r.version),
-        "timestamp_ms": r.timestamp_ms,
-        "schema": r.schema,
-        "parent": version_to_json(r.parent) if r.parent else None,
-        "added": list(r.added),
-        "files": r.files,
-        "size_bytes": r.size_bytes,
-    }
-    if r.unknown:
-        out["unknown"] = r.unknown
-    if r.partition_columns:
-        out["partition_columns"] = list(r.partition_columns)
-    if r.bits is not None:
-        out["bits"] = object_to_json(r.bits)
-    return out | {name: dict(getattr(r, name)) for name in BITS if getattr(r, name)}
-
-
-def record_from_json(v: Fields) -> VersionRecord:
-    parent = v.value("parent")
-    record = VersionRecord(
-        version=version_from_json(v.value("version")),
-        timestamp_ms=v.whole("timestamp_ms"),
-        schema=v.count("schema"),
-        parent=None if parent is None else version_from_json(parent),
-        added=v.texts("added"),
-        files=v.count("files"),
-        size_bytes=v.count("size_bytes"),
-        unknown=v.count("unknown") if v.has("unknown") else 0,
-        partition_columns=v.texts("partition_columns") if v.has("partition_columns") else (),
-        bits=object_from_json(v.value("bits")) if v.has("bits") else None,
-        **{name: v.texts_by_name(name) if v.has(name) else {} for name in BITS},
-    )
-    v.done()
-    return record
-
-
-def version_to_json(v: Version) -> dict[str, Any]:
-    out: dict[str, Any] = {"table_uuid": v.table_uuid, "id": v.id, "fingerprint": v.fingerprint}
-    return out if v.schema_id is None else out | {"schema_id": v.schema_id}
-
-
-def version_from_json(value: object) -> Version:
-    v = Fields(value, "a version")
-    version = Version(
-        v.text("table_uuid"), v.text("id"), v.text("fingerprint"), v.whole("schema_id") if v.has("schema_id") else None
-    )
-    v.done()
-    return version
-
-
-def object_to_json(o: ObjectRef) -> dict[str, Any]:
-    return {"path": o.path, "size_bytes": o.size_bytes, "digest": o.digest}
-
-
-def object_from_json(value: object) -> ObjectRef:
-    v = Fields(value, "an object")
-    ref = ObjectRef(v.text("path"), v.count("size_bytes", MAX_BYTES), v.text("digest"))
-    v.done()
-    return ref
 
 
 def _bytes(value: dict[str, Any]) -> bytes:

@@ -24,7 +24,7 @@ from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.kinds.values.lists import ValueList
 from metaindex.index.kinds.values.rows import Layout
 from metaindex.index.kinds.values.spec import Values
-from metaindex.index.log.codec import _key_from_json, _key_to_json
+from metaindex.index.log.codec import _KEY, _key_from_json
 from metaindex.index.store.layout import PartInfo, manifest_path
 from metaindex.storage import LocalStorage
 from tests.contract.built_keys import Built, File, merged, on_disk, written
@@ -134,7 +134,7 @@ def regenerate() -> None:
     for kind, column in OF_INTEGERS:
         root = INTEGERS / kind / column
         built = written(root, KINDS[kind], files(column), [TYPES[column]])
-        key = _key_to_json(built.key)
+        key = _KEY.to_json(built.key)
         (root / "key.json").write_text(json.dumps({"key": key, "unkeyed": built.unkeyed}, indent=1) + "\n")
 
 
