@@ -15,16 +15,15 @@ from metaindex.expressions import ColumnRef
 from metaindex.formats import FILE_SCHEMA, Schema
 from metaindex.index.keys import FileIdentities, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
-from metaindex.index.kinds.registry import covered_columns, served_keys
+from metaindex.index.kinds.registry import covered_columns, readable, senseless, served_keys, unknown
 from metaindex.index.log.entry import IndexLogEntry, ObjectRef, RunRef
+from metaindex.index.log.history import without_runs
 from metaindex.index.log.versions import Versions
 from metaindex.index.store.cache import Footer
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.index.store.rows import FILES
 from metaindex.storage import Storage
-
-from .understood import understood
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -60,7 +59,7 @@ class OpenIndex:
     @classmethod
     def of(cls, name: str, entry: IndexLogEntry, storage: Storage, cache: StoreCache | None = None) -> OpenIndex:
         """An index as far as it can be read here. `cache`: None for one look."""
-        read, left_out = understood(entry)
+        read, left_out = _understood(entry)
         return cls(name, read, storage, cache or StoreCache(), left_out=left_out)
 
     def narrowed(self, name: str, stables: Collection[str]) -> OpenIndex:
@@ -294,3 +293,34 @@ def _neighbours(mine: npt.NDArray[np.uint64], asked: npt.NDArray[np.uint64]) -> 
 
 def _no_rows(names: list[str]) -> pa.Table:
     return pa.Table.from_batches([], schema=pa.schema([FILES.field(n) for n in names]))
+
+
+def _understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
+    """The entry for readers: without runs that need unknown features, and without keys of kinds unknown here; and the
+    reason of each. What is dropped proves nothing, and its files are kept; versions with files of such a run are not
+    recorded, for this reader."""
+    runs = entry.content.runs
+    foreign = {run.run: why for run in runs if (why := run.unknown) is not None}
+    keys = {run.run: why for run in runs if run.run not in foreign and (why := _unknown_keys(run)) is not None}
+    if not foreign and not keys:
+        return entry, ()
+    content = without_runs(entry.content, frozenset(foreign)) if foreign else entry.content
+    content = replace(content, runs=tuple(_known(run) if run.run in keys else run for run in content.runs))
+    return replace(entry, content=content), (*foreign.values(), *keys.values())
+
+
+def _known(run: RunRef) -> RunRef:
+    return replace(run, keys=tuple(key for key in run.keys if readable(key)))
+
+
+def _unknown_keys(run: RunRef) -> str | None:
+    newer = dict.fromkeys(why for key in run.keys if (why := unknown(key)) is not None)
+    if newer:
+        return (
+            f"run {run.run!r} has keys of a newer metaindex, which are not asked: one must know {', '.join(newer)};"
+            " upgrade metaindex, or install the package that brings the kind"
+        )
+    wrong = dict.fromkeys(why for key in run.keys if (why := senseless(key)) is not None)
+    if wrong:
+        return f"run {run.run!r} has keys that are not asked: {', '.join(wrong)}; recreate the index"
+    return None

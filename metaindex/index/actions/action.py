@@ -24,6 +24,7 @@ from functools import partial
 from metaindex.core import (
     TELEMETRY,
     ConcurrentWriteError,
+    ForeignIndexError,
     IndexExistsError,
     IndexNotFoundError,
     IndexStateError,
@@ -32,7 +33,6 @@ from metaindex.core import (
 )
 from metaindex.index.log.entry import IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import Heartbeat
-from metaindex.index.log.needs import check_writable
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import COMPATIBLE, LEAVES, NEEDS, ONCE, Operation, State
 from metaindex.storage import back_off
@@ -356,8 +356,9 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: 
             )
     needs = NEEDS[operation]
     writes = operation in (Operation.REFRESH, Operation.OPTIMIZE) and verb != "repair"  # which leaves such runs alone
-    if base is not None and stable is needs and writes:
-        check_writable(verb, base)
+    for run in base.content.runs if base is not None and stable is needs and writes else ():
+        if (why := run.unknown) is not None:
+            raise ForeignIndexError(f"{verb} needs runs that this metaindex can read; of index {name!r} {why}")
     if needs is None or stable is needs:
         return
     if operation is Operation.CREATE:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import MetaIndexError, Vector, counted
-from metaindex.formats import At, Base, Format, Snapshot, TableRef, Version
+from metaindex.formats import At, Base, Snapshot, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.open_index import OpenIndex
@@ -38,14 +38,12 @@ logger = logging.getLogger("metaindex")
 
 @dataclass(slots=True)
 class Backfill:
-    """Indexes the files of older versions by an index that is there. `of`: the snapshot that it was created of."""
+    """Indexes the files of older versions by an index that is there. `target`: what it was created of."""
 
     name: str
-    format: Format
-    ref: TableRef
+    target: Target
     log: OperationLog
     builder: Builder
-    of: Snapshot
     cache: StoreCache
     progress: Progress | None = None
     versions: int = 0
@@ -65,27 +63,27 @@ class Backfill:
 
     def _older(self) -> Iterator[Version]:
         """Versions with files that the next one has not, from the newest back."""
-        every = list(self.format.versions(self.ref))
-        at = next((place for place, known in enumerate(every) if known.id == self.of.version.id), len(every))
-        line = [*every[:at], self.of.version]
+        every, of = list(self.target.format.versions(self.target.ref)), self.target.snapshot().version
+        at = next((place for place, known in enumerate(every) if known.id == of.id), len(every))
+        line = [*every[:at], of]
         for version, then in list(pairwise(line))[::-1]:
             if self._lost_some(version, then):
                 yield version
 
     def _lost_some(self, version: Version, then: Version) -> bool:
         try:
-            base = Base(version, self.of.schema, self.of.partition_columns)
-            changes = self.format.changes(self.ref, [base], At.of(then))
+            base = Base(version, self.target.snapshot().schema, self.target.snapshot().partition_columns)
+            changes = self.target.format.changes(self.target.ref, [base], At.of(then))
         except MetaIndexError:
             return True
         return changes is None or len(changes.gone) > 0
 
     def _index(self, version: Version) -> None:
-        snapshot = self.format.snapshot(self.ref, At.of(version))
+        snapshot = self.target.format.snapshot(self.target.ref, At.of(version))
         fresh = self._fresh(snapshot)
         if not len(fresh):
             return
-        there = files_there(self.ref.storage, by_time=not self.format.has_log)
+        there = files_there(self.target.ref.storage, by_time=not self.target.format.has_log)
         present = there(snapshot.files.table.select(["path", "size_bytes", "modified_ms"]).take(pa.array(fresh)))
         missing = snapshot.files.paths.take(pa.array(fresh[~present])).to_pylist()
         self.gone.update(missing)
@@ -107,11 +105,10 @@ class Backfill:
         entry = self.log.latest()
         assert entry is not None
         settled = not racy(snapshot).any()
-        target = Target(self.format, self.ref, At.of(version), snapshot.version, settled, snapshot, limit)
+        target = Target(self.target.format, self.target.ref, At.of(version), snapshot.version, settled, snapshot, limit)
         sink = RunSink(self.log.storage, new_run_id())
         return Refresh(
             self.name,
-            self.ref,
             target,
             entry.kinds,
             self.builder,

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from metaindex.core import DamagedIndexError, ForeignIndexError, ObjectNotFoundError, counted, dataclass
 from metaindex.index.log.entry import Content, IndexLogEntry, ObjectRef
 from metaindex.index.log.liveness import heartbeat_path
-from metaindex.index.log.needs import unknown
 from metaindex.index.log.operation_log import EntryListing, OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.index.log.record_codec import decode_segment
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
@@ -133,7 +132,7 @@ def _strays(storage: Storage, content: Content, objects: Mapping[str, list[str]]
     """Objects in the folders of live runs that are no part of them: of a writer that had to write its run anew."""
     out = []
     for run in content.runs:
-        if unknown(run) is not None:  # of a newer metaindex, which alone knows what is part of it
+        if run.unknown is not None:  # of a newer metaindex, which alone knows what is part of it
             continue
         try:
             parts = RunReader(storage, run, StoreCache(), ReadCount()).paths()

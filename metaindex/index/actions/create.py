@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from metaindex.core import counted
-from metaindex.formats import Snapshot, TableRef
+from metaindex.formats import Snapshot
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.kinds.registry import keyed, rows_of
 from metaindex.index.kinds.renames import with_ids
-from metaindex.index.log.entry import IndexLogEntry, KindSpec, TableInfo, VersionRecord
+from metaindex.index.log.entry import IndexLogEntry, KindSpec, RunRef, TableInfo, VersionRecord
 from metaindex.index.log.states import Operation, State
 from metaindex.index.log.versions import to_text
 from metaindex.index.store.writer import RunSink
@@ -35,7 +36,6 @@ class Create(Action):
     rebases = False
 
     name: str
-    ref: TableRef
     target: Target
     kinds: Sequence[KindSpec]
     builder: Builder
@@ -68,6 +68,18 @@ class Create(Action):
     def runs(self) -> tuple[str, ...]:
         return (self.sink.run,)
 
+    def build(
+        self,
+        snapshot: Snapshot,
+        rows: npt.NDArray[np.int64],
+        builder: Builder | None,
+        without_nan: frozenset[str] = frozenset(),
+        others: Sequence[RunRef] = (),
+    ) -> BuiltRun:
+        """Build the run of these files; see `build_run`."""
+        ref, sink = self.target.ref, self.sink
+        return build_run(ref, snapshot, rows, self.kinds, builder, sink, self.progress, without_nan, others)
+
     def run(self, begun: IndexLogEntry) -> Change:
         return index_all(self, self.target.snapshot(), frozenset())
 
@@ -75,7 +87,7 @@ class Create(Action):
 def index_all(action: Create, snapshot: Snapshot, drop_runs: frozenset[str]) -> Change:
     """Build one run of all files, and record the version."""
     rows = np.flatnonzero(~racy(snapshot))
-    built = build_run(action.ref, snapshot, rows, action.kinds, action.builder, action.sink, action.progress)
+    built = action.build(snapshot, rows, action.builder)
     record = None
     if action.target.settled:
         record = record_of(built, snapshot)

@@ -50,14 +50,11 @@ class IndexActions:
         progress: Progress | None,
     ) -> Outcome:
         """Build the index of all files of a version."""
-        return execute(self.log, Create(self.name, target.ref, target, kinds, builder, self._sink(), options, progress))
+        return execute(self.log, Create(self.name, target, kinds, builder, self._sink(), options, progress))
 
     def add_past(self, outcome: Outcome, target: Target, builder: Builder, progress: Progress | None) -> Outcome:
         """Index the files of older versions, after `create`."""
-        snapshot = target.snapshot()
-        past = Backfill(
-            self.name, target.format, target.ref, self.log, builder, snapshot, self.cache, progress=progress
-        )
+        past = Backfill(self.name, target, self.log, builder, self.cache, progress)
         notes = past.index()
         merged = upkeep(self.log, self.name, self.log.latest() or outcome.entry, self.cache, builder)
         return replace(outcome, entry=self.log.latest() or outcome.entry, notes=(*outcome.notes, *notes, *merged))
@@ -92,7 +89,6 @@ class IndexActions:
         """Bring the index to a version, and merge small runs."""
         action = Refresh(
             self.name,
-            target.ref,
             target,
             base.kinds,
             builder,
@@ -227,7 +223,6 @@ class IndexActions:
         versions = frozenset(finding.version for finding in report.findings if finding.kind == "version")
         action = Repair(
             self.name,
-            at.ref,
             at,
             kinds,
             built_by,

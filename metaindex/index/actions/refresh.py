@@ -32,9 +32,8 @@ from metaindex.index.log.versions import Recorded
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.reader import StoreCache
 
-from .action import Change, NothingToDo
+from .action import Action, Change, NothingToDo
 from .create import Create, index_all, notes_of
-from .runs import build_run
 from .snapshot_delta import Seen, SnapshotDelta, UnverifiedFiles, follow
 from .target import Target, Written, racy, retains
 
@@ -56,10 +55,8 @@ class Refresh(Create):
     written: Written | None = None
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
-        if base is None:
-            return Create.first_entry(self, base)  # refused by validation: there is no such index
-        table = replace(base.table, options=self.options) if self.options else base.table
-        return replace(base.following(), table=table)
+        entry = Action.first_entry(self, base)
+        return replace(entry, table=replace(entry.table, options=self.options)) if self.options else entry
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self.mode == "full":
@@ -91,9 +88,7 @@ class Refresh(Create):
             builder = None if quick else self.builder
             told = self.written.told(seen) if self.written is not None else frozenset()
             others = index.entry.content.runs
-            built = build_run(
-                self.ref, seen.snapshot, fresh, self.kinds, builder, self.sink, self.progress, told, others
-            )
+            built = self.build(seen.snapshot, fresh, builder, told, others)
             added, order = built.ref, built.order
             notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
             notes += _new_columns(others, built.ref, seen, followed)

@@ -16,7 +16,6 @@ from metaindex.formats import Schema
 from metaindex.index.kinds.registry import kind_named, unknown
 from metaindex.index.log.entry import Content, IndexLogEntry, KindSpec, VersionRecord
 from metaindex.index.log.history import with_record, without_runs
-from metaindex.index.log.needs import unknown as newer
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation
 from metaindex.index.log.versions import rooted
@@ -25,7 +24,6 @@ from metaindex.index.open_index import OpenIndex
 from .action import Change, NothingToDo, Outcome, validate
 from .create import notes_of
 from .refresh import Refresh, seen_from
-from .runs import build_run
 from .target import racy
 
 
@@ -57,9 +55,7 @@ class Repair(Refresh):
         fresh = followed.fresh[~racy(seen.snapshot)[followed.fresh]]
         added, order, notes = None, fresh, [_told(bad, history, begun), *self.left]
         if len(fresh):
-            built = build_run(
-                self.ref, seen.snapshot, fresh, self.kinds, self.builder, self.sink, self.progress, others=kept.runs
-            )
+            built = self.build(seen.snapshot, fresh, self.builder, others=kept.runs)
             added, order = built.ref, built.order
             notes += notes_of(built, self.target.settled)
         runs = () if added is None else (added,)
@@ -124,7 +120,7 @@ def not_understood(entry: IndexLogEntry) -> Mapping[str, str]:
     lost = {}
     for run in entry.content.runs:
         lacking = [f"it has {why}, which is not known here" for key in run.keys if (why := unknown(key)) is not None]
-        if reasons := [*filter(None, [newer(run)]), *lacking]:
+        if reasons := [*filter(None, [run.unknown]), *lacking]:
             lost[run.run] = reasons[0]
     return lost
 

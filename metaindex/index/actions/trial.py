@@ -85,7 +85,7 @@ class Sandbox:
         at = At.of(snapshot.version)
         target = Target(format_named(snapshot.format), self.ref, at, snapshot.version, _snapshot=snapshot)
         builder, sink = LocalBuilder(scans=scans), self.sink(_RUN)
-        entry = Create(name, self.ref, target, specs, builder, sink, options).first_entry(None)
+        entry = Create(name, target, specs, builder, sink, options).first_entry(None)
         started = time.process_time()
         built = build_run(self.ref, snapshot, rows, entry.kinds, builder, sink, without_nan=without_nan)
         seconds = time.process_time() - started

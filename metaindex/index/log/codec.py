@@ -119,40 +119,6 @@ _MARK = Form(
 )
 _SOURCE = Form(TableInfo, "source", path=TEXT, format=TEXT, table_uuid=TEXT, options=PLAIN)
 _STATE = Member(lambda v, name: State(v.text(name)), lambda state: state.value)
-_ENTRY = Form(
-    IndexLogEntry,
-    "the entry",
-    format_version=WHOLE._replace(derived=True),
-    id=Member(lambda v, name: v.whole(name, 1, MAX_NUMBER)),
-    name=TEXT,
-    index_uuid=TEXT,
-    nonce=TEXT,
-    previous=TEXT,
-    state=_STATE._replace(derived=True),
-    stable=_STATE.named("stable_state"),
-    enabled=FLAG,
-    timestamp_ms=WHOLE,
-    written_by=TEXT,
-    table=_SOURCE.one.named("source"),
-    kinds=Form(KindSpec, "one of 'kinds'", name=TEXT, version=COUNT, properties=PLAIN).each,
-    under_way=_MARK.each,
-    content=Member(lambda v, name: _content_from_json(v.inside(name)), lambda content: _content_to_json(content)),
-    properties=TEXTS_BY_NAME,
-)
-
-
-def _to_json(e: IndexLogEntry) -> dict[str, Any]:
-    return _ENTRY.to_json(e, format_version=FORMAT_VERSION)
-
-
-def _from_json(value: object) -> IndexLogEntry:
-    v = Fields(value, "the entry")
-    v.whole("format_version")
-    state = v.text("state")
-    entry = _ENTRY.taken(v)
-    if entry.stable not in STABLE or entry.state.value != state:
-        raise ValueError(f"the entry: its state follows from what is stable and under way, and is not {state[:40]!r}")
-    return entry
 
 
 def _content_to_json(content: Content) -> dict[str, Any]:
@@ -178,6 +144,42 @@ def _content_from_json(v: Fields) -> Content:
     if any(record.schema >= len(content.schemas) for record in content.versions):
         raise ValueError("one of 'versions': it names a schema that is not there")
     return content
+
+
+_ENTRY = Form(
+    IndexLogEntry,
+    "the entry",
+    format_version=WHOLE._replace(derived=True),
+    id=Member(lambda v, name: v.whole(name, 1, MAX_NUMBER)),
+    name=TEXT,
+    index_uuid=TEXT,
+    nonce=TEXT,
+    previous=TEXT,
+    state=_STATE._replace(derived=True),
+    stable=_STATE.named("stable_state"),
+    enabled=FLAG,
+    timestamp_ms=WHOLE,
+    written_by=TEXT,
+    table=_SOURCE.one.named("source"),
+    kinds=Form(KindSpec, "one of 'kinds'", name=TEXT, version=COUNT, properties=PLAIN).each,
+    under_way=_MARK.each,
+    content=Member(lambda v, name: _content_from_json(v.inside(name)), _content_to_json),
+    properties=TEXTS_BY_NAME,
+)
+
+
+def _to_json(e: IndexLogEntry) -> dict[str, Any]:
+    return _ENTRY.to_json(e, format_version=FORMAT_VERSION)
+
+
+def _from_json(value: object) -> IndexLogEntry:
+    v = Fields(value, "the entry")
+    v.whole("format_version")
+    state = v.text("state")
+    entry = _ENTRY.taken(v)
+    if entry.stable not in STABLE or entry.state.value != state:
+        raise ValueError(f"the entry: its state follows from what is stable and under way, and is not {state[:40]!r}")
+    return entry
 
 
 def _key_from_json(value: object) -> CoveredKey:

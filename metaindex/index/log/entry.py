@@ -8,7 +8,7 @@ else the stable one.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 import pyarrow as pa
@@ -27,6 +27,25 @@ ever wrote."""
 MAX_NUMBER = 10**18 - 1
 """The greatest number that an entry may have: below what 20 digits and 64 bits hold, so that the next number can always
 be written down and told to be too much."""
+
+
+KNOWN_NEEDS: frozenset[str] = frozenset()
+"""Features that a reader must know before it may trust a byte of a run, by name: those that this metaindex reads. None
+has a name yet: all that format 3 says is taken for known.
+
+A newer metaindex that lays out a run in another way, or stores another kind in it, names what is new there in
+`reader_needs`; a reader that does not know one of the names leaves out that run, with the reason, and keeps its files.
+The names stand in the entry, so that nothing of such a run is read, and in its manifest, which says with them what the
+run is.
+"""
+
+
+def why_unknown(run: str, needs: Iterable[str]) -> str | None:
+    """Return why a run with such needs cannot be read here, or None."""
+    lacking = [need for need in needs if need not in KNOWN_NEEDS]
+    names = ", ".join(repr(need[:80]) for need in lacking[:5])
+    said = f"run {run!r} was written by a newer metaindex: to read it one must know {names}; upgrade metaindex"
+    return said if lacking else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +107,12 @@ class RunRef:
     uncovered_files: int = 0
     keys: tuple[CoveredKey, ...] = ()
     table_uuid: str = ""  # of the table that the files are of: what calls itself otherwise is another table
-    reader_needs: tuple[str, ...] = ()  # features that a reader has to know to believe a byte of it (`log.needs`)
+    reader_needs: tuple[str, ...] = ()  # features that a reader has to know to believe a byte of it
+
+    @property
+    def unknown(self) -> str | None:
+        """Return why the run is ignored, or None: who cannot read it does not merge, replace or mend it."""
+        return why_unknown(self.run, self.reader_needs)
 
     @property
     def listed_only(self) -> bool:

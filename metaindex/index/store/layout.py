@@ -9,9 +9,9 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import fields
 
-from metaindex.core import DamagedIndexError, dataclass
+from metaindex.core import DamagedIndexError, ForeignIndexError, dataclass
+from metaindex.index.log.entry import why_unknown
 from metaindex.index.log.fields import Fields
-from metaindex.index.log.needs import LAYOUT_VERSION, check_manifest
 from metaindex.index.log.sealed import from_text
 from metaindex.index.store.rows import FORMAT_VERSION
 
@@ -103,6 +103,9 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}")
 MAX_BYTES = 256 << 20
 """Of a manifest, and of the footer of a part. What is larger is not read."""
 
+LAYOUT_VERSION = 1
+"""Of what a run is laid out by: its folders, parts and their columns. A greater one is named among the needs, too."""
+
 _MAX_PART = 1 << 40
 _MAX_ROWS = 2**31 - 1
 
@@ -123,7 +126,10 @@ def parts_from_manifest(data: bytes, run: str) -> tuple[PartInfo, ...]:
     if written != FORMAT_VERSION:
         raise ValueError(f"this metaindex reads format {FORMAT_VERSION}; it has format {written}; upgrade metaindex")
     layout = value.inside("layout")
-    check_manifest(run, layout.whole("version", 1), value.texts("reader_needs"))
+    version, needs = layout.whole("version", 1), value.texts("reader_needs")
+    later = (f"layout version {version}",) if version > LAYOUT_VERSION else ()
+    if (why := why_unknown(run, needs) or why_unknown(run, later)) is not None:
+        raise ForeignIndexError(why)
     layout.done()
     parts = tuple(_part(part) for part in value.each("parts"))
     value.done()
