@@ -111,15 +111,15 @@ else:
 __version__ = "0.1.0"
 
 CLIENTS.offer(
-    clustering="metaindex.advisor.face.layout:clustering",
+    clustering="metaindex.advisor.clustering.measure:clustering",
     frame_reads="metaindex.spark.optimizer.asking:frame_reads",
-    recommend="metaindex.advisor.face.recommending:recommend",
-    report="metaindex.advisor.face.report:write_report",
-    savings="metaindex.advisor.face.spared:savings_of",
+    recommend="metaindex.advisor.selection.recommend:recommend_for",
+    report="metaindex.advisor.report.reporting:write_report",
+    savings="metaindex.advisor.savings:savings_of",
     spark_session="metaindex.spark:spark_session",
     text_reads="metaindex.spark.optimizer.asking:text_reads",
     to_spark="metaindex.spark.readers.spark:data_frame",
-    what_if="metaindex.advisor.face.weighing:weighed",
+    what_if="metaindex.advisor.hypothetical.what_if:weighed",
 )
 
 __all__ = [

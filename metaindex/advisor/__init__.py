@@ -8,51 +8,50 @@ if TYPE_CHECKING:
     from .clustering.clustering import Clustering as Clustering
     from .clustering.measure import ClusteringQuestion as ClusteringQuestion
     from .clustering.measure import measure as measure
-    from .credit.savings import Savings as Savings
-    from .credit.savings import Spared as Spared
-    from .credit.savings import computed_savings as computed_savings
-    from .face.recommend_tables import is_named as is_named
-    from .face.recommend_tables import named_below as named_below
-    from .face.recommend_tables import recommend as recommend
-    from .face.recommending import RecommendQuestion as RecommendQuestion
-    from .face.recommending import recommendation as recommendation
-    from .figures.shell import Page as Page
-    from .figures.shell import Section as Section
+    from .figures.page import Page as Page
+    from .figures.page import Section as Section
     from .hypothetical.answer import WhatIf as WhatIf
-    from .hypothetical.posterior import Estimate as Estimate
-    from .report.workload import workload_section as workload_section
+    from .hypothetical.estimates import Estimate as Estimate
+    from .report.page import workload_section as workload_section
     from .report.written import Reported as Reported
     from .report.written import check_page as check_page
     from .report.written import write_page as write_page
+    from .savings import Savings as Savings
+    from .savings import Spared as Spared
+    from .savings import computed_savings as computed_savings
     from .selection.answer import Recommendation as Recommendation
-    from .workloads.asked import TableNames as TableNames
-    from .workloads.asked import TableQuery as TableQuery
-    from .workloads.asked import of_table as of_table
-    from .workloads.plans import PlanReads as PlanReads
-    from .workloads.plans import together as together
-    from .workloads.streams import opened as opened
+    from .selection.recommend import RecommendQuestion as RecommendQuestion
+    from .selection.recommend import is_named as is_named
+    from .selection.recommend import named_below as named_below
+    from .selection.recommend import recommend as recommend
+    from .selection.recommend import recommendation as recommendation
+    from .workloads.reads import PlanReads as PlanReads
+    from .workloads.reads import together as together
+    from .workloads.table_queries import TableNames as TableNames
+    from .workloads.table_queries import TableQuery as TableQuery
+    from .workloads.table_queries import of_table as of_table
     from .workloads.taking import workload as workload
     from .workloads.template import NOT_READ as NOT_READ
     from .workloads.template import Workload as Workload
+    from .workloads.text_files import opened as opened
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
             "clustering.clustering": "Clustering",
             "clustering.measure": "ClusteringQuestion measure",
-            "credit.savings": "Savings Spared computed_savings",
-            "face.recommend_tables": "is_named named_below recommend",
-            "face.recommending": "RecommendQuestion recommendation",
-            "figures.shell": "Page Section",
+            "figures.page": "Page Section",
             "hypothetical.answer": "WhatIf",
-            "hypothetical.posterior": "Estimate",
-            "report.workload": "workload_section",
+            "hypothetical.estimates": "Estimate",
+            "report.page": "workload_section",
             "report.written": "Reported check_page write_page",
+            "savings": "Savings Spared computed_savings",
             "selection.answer": "Recommendation",
-            "workloads.asked": "TableNames TableQuery of_table",
-            "workloads.plans": "PlanReads together",
-            "workloads.streams": "opened",
+            "selection.recommend": "RecommendQuestion is_named named_below recommend recommendation",
+            "workloads.reads": "PlanReads together",
+            "workloads.table_queries": "TableNames TableQuery of_table",
             "workloads.taking": "workload",
             "workloads.template": "NOT_READ Workload",
+            "workloads.text_files": "opened",
         },
     )

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from .expression_errors import UnsupportedFeatureError as UnsupportedFeatureError
     from .expression_errors import VersionNotFoundError as VersionNotFoundError
     from .expression_errors import first_line as first_line
-    from .figures.bars import ACCENT as ACCENT
     from .figures.bars import filled as filled
     from .figures.grid import BarCell as BarCell
     from .figures.grid import GridCell as GridCell
@@ -99,7 +98,7 @@ else:
                 "ObjectNotFoundError OutsideTableError StorageError StoragePermissionError StorageUnavailableError "
                 "UnknownColumnError UnsupportedFeatureError VersionNotFoundError first_line"
             ),
-            "figures.bars": "ACCENT filled",
+            "figures.bars": "filled",
             "figures.grid": "BarCell GridCell Heading ValueCell facts grid link_to listed",
             "figures.markup": "Child Element Picture html pre tag",
             "jvm.cache": "cache_dir",

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from .nested_fields import noted as noted
     from .older_calendar import may_be_in_older_calendar as may_be_in_older_calendar
     from .parquet.errors import describe as describe
-    from .parquet.file import TAIL as TAIL
     from .parquet.file import Layouts as Layouts
     from .parquet.file import Shape as Shape
     from .parquet.file import ShapeKey as ShapeKey
@@ -116,7 +115,7 @@ else:
             "nested_fields": "inner_fields noted",
             "older_calendar": "may_be_in_older_calendar",
             "parquet.errors": "describe",
-            "parquet.file": "Layouts Shape ShapeKey TAIL askable askable_in encrypted_columns open_footer shape_of",
+            "parquet.file": "Layouts Shape ShapeKey askable askable_in encrypted_columns open_footer shape_of",
             "parquet.footers": "FooterColumn read_footers row_group_columns",
             "parquet.opened": "DOUBTS EveryRowGroup FileFooter HeldFooters OpenedFile open_file",
             "parquet.partitions": "PartitionValues",

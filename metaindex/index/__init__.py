@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .actions.target import Written as Written
     from .actions.trial import Sandbox as Sandbox
     from .actions.trial import Trial as Trial
+    from .actions.trial import TrialRows as TrialRows
     from .build.local import LocalBuilder as LocalBuilder
     from .build.protocol import Builder as Builder
     from .build.protocol import Progress as Progress
@@ -25,14 +26,12 @@ if TYPE_CHECKING:
     from .kinds.column_stats.spec import ColumnStats as ColumnStats
     from .kinds.columns import columns_of as columns_of
     from .kinds.columns import find_leaf as find_leaf
-    from .kinds.columns import named as named
     from .kinds.command import KindCommand as KindCommand
     from .kinds.covering.curve import CoveringCurve as CoveringCurve
     from .kinds.covering.spec import Covering as Covering
     from .kinds.covering.spec import CoveringRange as CoveringRange
     from .kinds.described import FactKind as FactKind
     from .kinds.described import StoredColumn as StoredColumn
-    from .kinds.described import fact_kinds as fact_kinds
     from .kinds.described import footers_tell as footers_tell
     from .kinds.described import leaves_of as leaves_of
     from .kinds.different import key_floats as key_floats
@@ -85,14 +84,9 @@ if TYPE_CHECKING:
     from .kinds.served import ROW as ROW
     from .kinds.served import RowKind as RowKind
     from .kinds.served import RowLayout as RowLayout
-    from .kinds.served import RowPlan as RowPlan
-    from .kinds.served import RowSizes as RowSizes
-    from .kinds.served import ServedRows as ServedRows
     from .kinds.served import StoredPart as StoredPart
     from .kinds.served import row_plans as row_plans
-    from .kinds.served import with_lineage as with_lineage
     from .kinds.sketches.spec import Sketches as Sketches
-    from .kinds.spark_types import TEXT_BYTES as TEXT_BYTES
     from .kinds.spark_types import is_whole as is_whole
     from .kinds.spark_types import spark_type as spark_type
     from .kinds.spark_types import stored_type as stored_type
@@ -137,7 +131,7 @@ else:
         {
             "actions.action": "Outcome",
             "actions.index_actions": "IndexActions",
-            "actions.trial": "Sandbox Trial",
+            "actions.trial": "Sandbox Trial TrialRows",
             "actions.refresh": "Staleness",
             "actions.target": "Target Written",
             "build.local": "LocalBuilder",
@@ -148,11 +142,11 @@ else:
             "kinds.bloom.spec": "Bloom",
             "kinds.canonical": "answers_for hash_values plain_type",
             "kinds.column_stats.spec": "ColumnStats",
-            "kinds.columns": "columns_of find_leaf named",
+            "kinds.columns": "columns_of find_leaf",
             "kinds.command": "KindCommand",
             "kinds.covering.curve": "CoveringCurve",
             "kinds.covering.spec": "Covering CoveringRange",
-            "kinds.described": "FactKind StoredColumn fact_kinds footers_tell leaves_of",
+            "kinds.described": "FactKind StoredColumn footers_tell leaves_of",
             "kinds.different": "key_floats keys_type may_be_cut value_keys",
             "kinds.exact_sums": "SUM_BYTES can_be_summed scale_of totals",
             "kinds.facts": "facts_of replace_rows take_bounds unknown_facts",
@@ -166,11 +160,9 @@ else:
                 "serves_rows stored_kind stranger"
             ),
             "kinds.renames": "same_kinds with_ids",
-            "kinds.served": (
-                "ORDINAL ROW RowKind RowLayout RowPlan RowSizes ServedRows StoredPart row_plans with_lineage"
-            ),
+            "kinds.served": ("ORDINAL ROW RowKind RowLayout StoredPart row_plans"),
             "kinds.sketches.spec": "Sketches",
-            "kinds.spark_types": "TEXT_BYTES is_whole spark_type stored_type stored_types width",
+            "kinds.spark_types": "is_whole spark_type stored_type stored_types width",
             "kinds.states": "StatState",
             "kinds.sums.spec": "Sums",
             "kinds.theta.hashed": "as_sketched can_be_sketched different",

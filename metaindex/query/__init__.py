@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from .dropped import check_dropped as check_dropped
     from .explanation import Credit as Credit
     from .explanation import Explanation as Explanation
-    from .explanation import describe as describe
-    from .explanation import describe_leaf as describe_leaf
     from .handle import Handle as Handle
     from .location import check_outside as check_outside
     from .lookups.answer import Answer as Answer
@@ -56,15 +54,11 @@ if TYPE_CHECKING:
     from .lookups.touching import touched as touched
     from .order import Direction as Direction
     from .order import as_shown as as_shown
-    from .pruning.over_snapshot import each_over_snapshot as each_over_snapshot
     from .pruning.pruner import Pruner as Pruner
-    from .pruning.question import NeedsSnapshot as NeedsSnapshot
-    from .pruning.question import TableQuestion as TableQuestion
     from .pruning.ranking import CORES as CORES
     from .pruning.ranking import HOT as HOT
     from .pruning.ranking import HOT_GROUP as HOT_GROUP
     from .pruning.ranking import KEY_SHARE as KEY_SHARE
-    from .pruning.ranking import MARGIN as MARGIN
     from .pruning.ranking import PAGE_ROWS as PAGE_ROWS
     from .pruning.ranking import PRUNED as PRUNED
     from .pruning.ranking import JoinOf as JoinOf
@@ -80,7 +74,6 @@ if TYPE_CHECKING:
     from .pruning.report import human_bytes as human_bytes
     from .pruning.result import PruneResult as PruneResult
     from .pruning.run_coverage import unkeyed_files as unkeyed_files
-    from .pruning.walk import LeafReport as LeafReport
     from .pruning.walk import surely as surely
     from .queries import Queries as Queries
     from .query_log.cleaning import QueriesCleaned as QueriesCleaned
@@ -132,7 +125,7 @@ else:
             "bounds": "BoundsOf ColumnFacts",
             "builders": "Builders",
             "dropped": "check_dropped",
-            "explanation": "Credit Explanation describe describe_leaf",
+            "explanation": "Credit Explanation",
             "handle": "Handle",
             "location": "check_outside",
             "lookups.answer": "Answer",
@@ -141,17 +134,15 @@ else:
             "lookups.touched": "Touched",
             "lookups.touching": "touched",
             "order": "Direction as_shown",
-            "pruning.over_snapshot": "each_over_snapshot",
             "pruning.pruner": "Pruner",
-            "pruning.question": "NeedsSnapshot TableQuestion",
             "pruning.ranking": (
-                "CORES HOT HOT_GROUP JoinOf KEY_SHARE MARGIN Offer PAGE_ROWS PRUNED Restriction buckets_left "
+                "CORES HOT HOT_GROUP JoinOf KEY_SHARE Offer PAGE_ROWS PRUNED Restriction buckets_left "
                 "choose restrictions share_read share_sent unevenness"
             ),
             "pruning.report": "IndexReport human_bytes",
             "pruning.result": "PruneResult",
             "pruning.run_coverage": "unkeyed_files",
-            "pruning.walk": "LeafReport surely",
+            "pruning.walk": "surely",
             "queries": "Queries",
             "query_log.cleaning": "QueriesCleaned",
             "query_log.noted": "helpers now_us",

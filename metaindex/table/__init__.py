@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .views.history import history_schema as history_schema
     from .views.info import IndexInfo as IndexInfo
     from .views.info import IndexList as IndexList
-    from .views.info import fresh_in_words as fresh_in_words
     from .views.info import old_remarks as old_remarks
     from .views.info import options_in_words_of as options_in_words_of
     from .views.info import sayable as sayable
@@ -56,7 +55,7 @@ else:
             "verbs": "create refresh",
             "views.history": "History history history_schema",
             "views.info": (
-                "IndexInfo IndexList fresh_in_words old_remarks options_in_words_of sayable short_version "
+                "IndexInfo IndexList old_remarks options_in_words_of sayable short_version "
                 "size_in_words state_in_words unread_in_words"
             ),
             "views.latest": "index_info",

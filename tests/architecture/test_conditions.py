@@ -25,7 +25,7 @@ CALLERS = {
     "metaindex/formats/condition.py",  # of users, and of engines that push filters down
     "metaindex/spark/optimizer/request.py",  # of plans of Spark
     "metaindex/query/queries.py",  # pyiceberg's conditions, where they choose rows
-    "metaindex/advisor/workloads/statements.py",  # of workloads, held against no table yet
+    "metaindex/advisor/workloads/reads.py",  # of workloads, held against no table yet
 }
 
 

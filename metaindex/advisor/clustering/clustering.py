@@ -27,9 +27,8 @@ from metaindex.formats import Snapshot
 from metaindex.index import StatState
 from metaindex.query import ColumnFacts, human_bytes
 
-from .advised import Advice
-from .order import numbers_of
-from .overlap import Floats, Numbers, OverlapReads, Ranges, RowPlaces, histogram
+from .advice import Advice
+from .overlap import Floats, Numbers, OverlapReads, Ranges, RowPlaces, histogram, numbers_of
 from .sample import Sampled
 
 RANGE = 0.01
@@ -114,11 +113,7 @@ class Clustering(Shown):
             f"{self.table} ({self.format}) at version {self.version}: {counted(self.files, 'file')},"
             f" {human_bytes(self.size_bytes)}"
         ]
-        if self.columns:
-            parts += ["", self.layout, "", _WORDS]
-        if self.without_bounds:
-            parts.append(f"without bounds in any file: {_listed(self.without_bounds)}")
-        parts += self.remarks
+        parts += measured_parts(self)
         for advice in self.advice:
             parts += ["", *advice.described(name)]
         if self.advice and not self.named:
@@ -159,6 +154,14 @@ class Clustering(Shown):
         names = ("table", "format", "version", "files", "size_bytes", "files_with_deletes", "columns", "without_bounds")
         advice = [advice.to_json(name) for advice in self.advice]
         return {**plain(self, *names, "notes", "sampled"), "advice": advice}
+
+
+def measured_parts(clustering: Clustering) -> list[str | Tabular]:
+    """Return what is printed of the files as they are."""
+    parts: list[str | Tabular] = ["", clustering.layout, "", _WORDS] if clustering.columns else []
+    if clustering.without_bounds:
+        parts.append(f"without bounds in any file: {_listed(clustering.without_bounds)}")
+    return [*parts, *clustering.remarks]
 
 
 @dataclass(frozen=True, slots=True)

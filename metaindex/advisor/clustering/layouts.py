@@ -22,8 +22,7 @@ from metaindex.core import Vector, arrow_array, compute, dataclass
 from metaindex.expressions import Family, family_of
 from metaindex.formats import Leaf
 
-from .order import numbers_of
-from .overlap import Floats, Ints, Numbers, OverlapReads, Ranges, RowPlaces, even_fractions
+from .overlap import Floats, Ints, Numbers, OverlapReads, Ranges, RowPlaces, even_fractions, numbers_of
 from .sample import SampleRows
 
 Words = npt.NDArray[np.uint64]

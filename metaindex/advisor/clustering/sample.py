@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, Plain, Vector, arrow_array, counted, dataclass, percent
 from metaindex.expressions import to_physical
-from metaindex.formats import FileTable, Leaf
-from metaindex.query import Scan, human_bytes
+from metaindex.formats import FileTable, Leaf, Snapshot
+from metaindex.query import Handle, Scan, human_bytes
 
 from .overlap import Floats, Ints
 
@@ -93,6 +93,13 @@ def chosen(files: FileTable, limit_bytes: int, most: int = _FILES, takes: Floats
             return np.sort(rows)
         count -= 1
     return np.zeros(0, np.int64)
+
+
+def file_scan(handle: Handle, snapshot: Snapshot, row: int, leaves: Sequence[Leaf]) -> Scan:
+    """Return the scan of some columns of one file."""
+    names = tuple(dict.fromkeys(leaf.parts[0] for leaf in leaves))
+    rows, zone = np.array([row], np.int64), handle.config.time_zone
+    return Scan(snapshot, handle.ref.storage, handle.ref, rows, columns=names, time_zone=zone)
 
 
 def read_sample(scan_of: Callable[[int], Scan], rows: Ints, leaves: Sequence[Leaf]) -> SampleRows:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 
 from metaindex.advisor.clustering.sample import Sampled
-from metaindex.advisor.workloads.asked import Stands
+from metaindex.advisor.workloads.table_queries import Stands
 from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, percent, plain
 from metaindex.query import human_bytes
 
-from .posterior import Estimate
-from .spread import Spread, most_read
+from .estimates import Estimate, Spread, in_bytes, in_numbers, in_words, less, most_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +45,7 @@ class Effect:
         before, then = now.size_bytes, self.reads.size_bytes
         if self.instead_of_bytes:
             before = Estimate.exactly(self.instead_of_bytes)
-        left_out = (before.low - then.high, before.expected - then.expected, before.high - then.low)
-        low, expected, high = (max(size, 0.0) for size in left_out)
-        return Estimate(low, expected, high)
+        return less(before, then)
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -273,13 +270,13 @@ class WhatIf(Shown):
         cpu = "-" if cost.build_cpu_seconds is None else duration(int(cost.build_cpu_seconds * 1000))
         day = ("-", "-")
         if cost.upkeep is not None:
-            day = (human_bytes(int(cost.upkeep.size_bytes)), duration(int(cost.upkeep.cpu_seconds * 1000)))
+            day = (in_bytes(cost.upkeep.size_bytes), duration(int(cost.upkeep.cpu_seconds * 1000)))
         saved: tuple[str, ...] = ()
         if self._over:
             bytes_saved = self.saved(cost.candidate)
             part = percent(bytes_saved.expected / self.read_bytes) if self.read_bytes else "-"
-            saved = (f"{_range(bytes_saved, human_bytes)}, {part}",)
-        return (cost.candidate, "-" if size is None else _range(size, human_bytes), share, cpu, *day, *saved)
+            saved = (f"{in_words(bytes_saved, in_bytes)}, {part}",)
+        return (cost.candidate, "-" if size is None else in_words(size, in_bytes), share, cpu, *day, *saved)
 
     @property
     def _read(self) -> str:
@@ -302,15 +299,5 @@ class WhatIf(Shown):
 
 
 def _cells(reads: Reads) -> tuple[str, str, str]:
-    groups = "-" if reads.row_groups is None else _range(reads.row_groups, _whole)
-    return _range(reads.files, _whole), groups, _range(reads.size_bytes, human_bytes)
-
-
-def _whole(number: int) -> str:
-    return f"{number:,}"
-
-
-def _range(estimate: Estimate, shown: Callable[[int], str]) -> str:
-    """Format a number, with its bounds if it is an estimate."""
-    low, expected, high = (shown(round(bound)) for bound in (estimate.low, estimate.expected, estimate.high))
-    return expected if low == high else f"{expected} [{low} to {high}]"
+    groups = "-" if reads.row_groups is None else in_words(reads.row_groups, in_numbers)
+    return in_words(reads.files, in_numbers), groups, in_words(reads.size_bytes, in_bytes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,10 +12,9 @@ from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import Snapshot
 from metaindex.index import OpenIndex
-from metaindex.query import NeedsSnapshot, Pruner, PruneResult, TableQuestion, each_over_snapshot
+from metaindex.query import Pruner, PruneResult
 
 Rows = npt.NDArray[np.int64]
-logger = logging.getLogger("metaindex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +29,12 @@ class Baseline:
 
     def answer(self, tree: Predicate) -> PruneResult:
         """Prune by a bound predicate, as `Table.prune` does."""
-        snapshot = self.snapshot
-        pruner = Pruner(self.indexes)
-        question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, tree)
-        answer = pruner.by_record(question)
-        return pruner.by_snapshot(question, snapshot) if isinstance(answer, NeedsSnapshot) else answer
+        return Pruner(self.indexes).over(self.snapshot, tree)
 
     def kept_each(self, trees: Sequence[Predicate]) -> list[Mask]:
         """Return for each bound predicate a mask of the files that may match, by the table and all indexes."""
-        try:
-            return each_over_snapshot(trees, self.indexes, self.snapshot)
-        except Exception as error:  # noqa: BLE001 - an index that fails is taken out where one is asked
-            logger.warning("predicates are asked one by one: %s", error)
-            return [self.kept(self.answer(tree)) for tree in trees]
+        masks = Pruner(self.indexes).each_over(self.snapshot, trees)
+        return [self.kept(self.answer(tree)) for tree in trees] if masks is None else masks
 
     def kept(self, result: PruneResult) -> Mask:
         """Return a mask of the snapshot's files that an answer keeps."""

@@ -10,22 +10,20 @@ from dataclasses import field, replace
 import numpy as np
 
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
-from metaindex.expressions import Predicate, column_sql, columns
-from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, Sandbox, Trial, fact_kinds, footers_tell
+from metaindex.expressions import Predicate, columns
+from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, Sandbox, Trial, footers_tell
 
 from .answer import Cost, Rate, Reads, Upkeep
 from .baseline import Rows
 from .candidates import Candidate
 from .copy import Copy, copied
-from .cost import Weighed, Weight, build_seconds, size_as_grown, size_of, upkeep_of
+from .cost import Weighed, Weight, build_seconds, size_of, upkeep_of
 from .effect import Now, idle, with_candidate
-from .posterior import Estimate
-from .sample_context import SampleContext, is_float
+from .estimates import Estimate, sum_of
+from .sampling import SampleContext, is_float
 
 logger = logging.getLogger("metaindex")
 
-_MOST_FACTS = 200_000
-"""Columns of files that are asked for a size."""
 _MOST_FOOTERS = 10_000
 """Beside the sample, of files that queries read now; of more the sample speaks for statistics, too."""
 
@@ -75,9 +73,7 @@ def build(
         notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
         every = Weight.of(bench.snapshot)
         size = size_of(weighed, every)
-        if exact and len(candidate.facts) == len(candidate.kinds):
-            size = _size_by_footers(bench, rows, candidate, trials[0], wanted) or size
-        else:
+        if not exact or len(candidate.facts) < len(candidate.kinds):
             out.sampled = [trials[0]]
         out.cost = _cost(candidate, size, build_seconds(weighed, every), rate, every, notes)
         return out
@@ -111,32 +107,10 @@ def _copied(bench: Sandbox, sight: SampleContext, candidate: Candidate, portions
 
 
 def _portions(bench: Sandbox, sample: Rows) -> list[Rows]:
-    """Return the sample; if it is not the table, also a half and a quarter of it, and of two or three files one. The
-    smallest is built first: what the first build loads counts for nothing then."""
+    """Return the sample; if it is not the table, also half of it. The smaller is built first: what the first build
+    loads counts for nothing then."""
     ordered = bench.in_order(sample)
-    if len(ordered) == len(bench.snapshot.files):
-        return [ordered]
-    if len(ordered) in (2, 3):
-        return [ordered, ordered[:1]]
-    return [ordered, *(ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step)]
-
-
-def _size_by_footers(bench: Sandbox, rows: Rows, candidate: Candidate, sample: Trial, wanted: Rows) -> Estimate | None:
-    """Estimate the size of a candidate that keeps statistics alone, from the footers of all files that queries read;
-    None if that is too much to read, or footers hold nothing."""
-    kinds: list[Kind] = []
-    asked = 0
-    for kind in fact_kinds(candidate.kinds):
-        told = [column_sql(leaf.parts) for leaf in kind.leaves(bench.snapshot.schema) if footers_tell(leaf)]
-        asked += len(told)
-        kinds += [kind.narrowed(told)] if told else []
-    if not kinds or asked * len(wanted) > _MOST_FACTS:
-        return None
-    many = bench.tried("sizes", kinds, wanted, scans=False)
-    few = bench.tried("sizes of the sample", kinds, rows, scans=False)
-    if many.unread_files or few.unread_files:
-        return None
-    return size_as_grown(sample, few, many, len(bench.snapshot.files) / len(wanted))
+    return [ordered, ordered[::2]] if 1 < len(ordered) < len(bench.snapshot.files) else [ordered]
 
 
 def _exact(bench: Sandbox, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
@@ -144,7 +118,7 @@ def _exact(bench: Sandbox, candidate: Candidate, trees: Sequence[Predicate], wan
     then no sample is needed for these."""
     refs = {ref.parts: ref.name for tree in trees for ref in columns(tree)}
     kinds: list[Kind] = []
-    for kind in fact_kinds(candidate.kinds):
+    for kind in candidate.facts:
         names = [refs[leaf.parts] for leaf in kind.leaves(bench.snapshot.schema) if leaf.parts in refs]
         if names:
             kinds.append(kind.narrowed(names))
@@ -198,7 +172,7 @@ def narrowed(built: Built, name: str, stables: AbstractSet[str], share: float) -
         replace(
             cost,
             candidate=name,
-            size_bytes=None if size is None else Estimate(size.low * share, size.expected * share, size.high * share),
+            size_bytes=None if size is None else sum_of([size], [share]),
             build_cpu_seconds=None if seconds is None else seconds * share,
             upkeep=None if upkeep is None else Upkeep(upkeep.size_bytes * share, upkeep.cpu_seconds * share),
         ),

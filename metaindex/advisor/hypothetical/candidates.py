@@ -1,12 +1,16 @@
-"""Candidates, by names that a person reads; and those that follow from queries where none is given."""
+"""Candidates for a workload, by names that a person reads: those that are given, or what the kinds, also those of other
+packages, suggest for its columns one by one, for its queries, and for those that ask for the same column."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import field, replace
+from functools import partial
 from typing import Final
 
-from metaindex.core import ArgumentError, dataclass
+from metaindex.advisor.workloads.table_queries import Stands
+from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.expressions import (
     ColumnRef,
     Comparison,
@@ -15,12 +19,13 @@ from metaindex.expressions import (
     Predicate,
     StartsWith,
     columns,
+    conjuncts,
     gathered_form,
     leaves,
     physical_type,
 )
 from metaindex.formats import Leaf, Schema
-from metaindex.index import KINDS, AskedColumns, FactKind, Kind, RowKind, check_kinds
+from metaindex.index import KINDS, AskedColumns, FactKind, Kind, RowKind, asked, check_kinds, others
 
 A_PART: Final = "*"
 """Behind a column among what a query needs: Spark reads a part of it, as a type of its own, which no copy of rows has.
@@ -33,6 +38,22 @@ def in_part(needs: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedQuery:
+    """A condition in whatever words, and how it is called. `seen`: how often it is asked; `needs`: the columns that the
+    query reads, by their paths (`candidates.A_PART`), none where its condition alone is known; `joined`, `grouped`,
+    `ordered`: by which, by name; `stands`: for others with other literals, None where `seen` is how often it came."""
+
+    condition: object
+    text: str
+    seen: int = 1
+    needs: frozenset[tuple[str, ...]] = frozenset()
+    joined: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
+    stands: Stands | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """An index that might be created, of one kind or several."""
 
@@ -40,7 +61,7 @@ class Candidate:
     kinds: tuple[Kind, ...]
 
     @property
-    def facts(self) -> tuple[Kind, ...]:
+    def facts(self) -> tuple[FactKind, ...]:
         """Kinds that keep facts of columns."""
         return tuple(kind for kind in self.kinds if isinstance(kind, FactKind))
 
@@ -95,3 +116,140 @@ def asked_columns(trees: Iterable[Predicate], schema: Schema) -> AskedColumns:
 
 def _in_files(leaf: Leaf | None) -> bool:
     return leaf is not None and not any(one.partition for one in leaf.path)
+
+
+MOST_COLUMNS: Final = 12
+"""That candidates are for, of each table: those by which most bytes are asked."""
+MOST_TOGETHER: Final = 6
+MOST_COPIES: Final = 4
+"""Of a kind."""
+_WIDEST: Final = 3
+"""Columns of a key of several."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAsked:
+    """A query of a table. `weight`: bytes that it reads now, as often as it is asked."""
+
+    asked: AskedQuery
+    tree: Predicate
+    weight: float
+
+
+@dataclass(slots=True)
+class Suggestions:
+    """`kinds`: each once, the most wanted first; `notes`: what is not among them."""
+
+    kinds: dict[Kind, None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, kind: type[Kind], columns: AskedColumns, most: int | None = None) -> int:
+        """Add what a kind suggests for such queries; return how many are new. Another package's may raise anything."""
+        try:
+            suggestions = asked(kind.name, partial(kind.suggested, columns))
+        except MetaIndexError as error:
+            self.notes.append(f"{kind.name} suggests nothing: {error}")
+            return 0
+        more = [new for new in suggestions if isinstance(new, kind) and new not in self.kinds][:most]
+        self.kinds |= dict.fromkeys(more)
+        return len(more)
+
+
+def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) -> Suggestions:
+    """Facts of all columns that are named, keys of each column and of those that are compared together, copies for each
+    query and for the queries that begin with the same column. `copies`: also kinds that keep rows of the table, for
+    queries that Spark could read from such rows."""
+    ordered = sorted(queries, key=lambda query: -query.weight)
+    of_query = [of_queries([query], schema) for query in ordered]
+    copied = [told for query, told in zip(ordered, of_query, strict=True) if not in_part(query.asked.needs)]
+    whole = _merged(of_query)
+    out = Suggestions()
+    columns = [name for name in whole.named if name in {*whole.compared, *whole.ranged}]
+    if len(columns) > MOST_COLUMNS:
+        left = ", ".join(columns[MOST_COLUMNS:])
+        out.notes.append(f"candidates are for the {MOST_COLUMNS} columns by which most is asked; not for {left}")
+    for kind in [*KINDS, *others().values()]:
+        if issubclass(kind, FactKind):
+            out.add(kind, replace(whole, together=()))
+        elif issubclass(kind, RowKind):
+            if copies:
+                _copies(out, kind, copied, columns)
+        else:
+            for name in columns[:MOST_COLUMNS]:
+                out.add(kind, _alone(whole, name))
+            for names in whole.together[:MOST_TOGETHER]:
+                out.add(kind, AskedColumns(named=names, together=(names,)))
+    return out
+
+
+def of_queries(queries: Sequence[QueryAsked], schema: Schema) -> AskedColumns:
+    """Return the columns of queries by use; those joined, grouped, sorted and needed, too."""
+    columns = asked_columns([query.tree for query in queries], schema)
+    ordered = {
+        leaf.parts: ColumnRef(leaf.parts).name for leaf in schema.leaves() if physical_type(leaf.type) is not None
+    }
+    by_name = {name.lower(): name for name in ordered.values()}
+
+    def known(names: Iterable[str]) -> tuple[str, ...]:
+        own = (by_name.get(name.replace("`", "").lower()) for name in names)
+        return tuple(dict.fromkeys(name for name in own if name is not None))
+
+    needed = dict.fromkeys(ColumnRef(parts).name for query in queries for parts in sorted(query.asked.needs))
+    together = [names for query in queries if (names := _together(query.tree, columns.compared))]
+    return replace(
+        columns,
+        together=tuple(dict.fromkeys(together)),
+        joined=known(name for query in queries for name in query.asked.joined),
+        grouped=known(name for query in queries for name in query.asked.grouped),
+        ordered=known(name for query in queries for name in query.asked.ordered),
+        needed=tuple(needed),
+    )
+
+
+def _together(tree: Predicate, compared: Sequence[str]) -> tuple[str, ...]:
+    """Columns that must all be equal to something, if there are a few of them."""
+    names: dict[str, None] = {}
+    for part in conjuncts(gathered_form(tree)):
+        match part:
+            case Comparison(op=Op.EQ, column=column) | In(column=column) if column.name in compared:
+                names[column.name] = None
+            case _:
+                pass
+    return tuple(names) if 2 <= len(names) <= _WIDEST else ()
+
+
+def _merged(several: Sequence[AskedColumns]) -> AskedColumns:
+    merged = {
+        name: tuple(dict.fromkeys(value for query in several for value in getattr(query, name)))
+        for name in AskedColumns.__dataclass_fields__
+    }
+    return AskedColumns(**merged)
+
+
+def _alone(whole: AskedColumns, name: str) -> AskedColumns:
+    """Return the questions about this column only."""
+
+    def of(names: Sequence[str]) -> tuple[str, ...]:
+        return (name,) if name in names else ()
+
+    return AskedColumns((name,), of(whole.compared), of(whole.ranged))
+
+
+def _copies(out: Suggestions, kind: type[Kind], of_query: Sequence[AskedColumns], columns: Sequence[str]) -> None:
+    """Suggest copies for single queries, and for all that ask for a column, as one that begins with it."""
+    left = MOST_COPIES
+    for columns_asked in of_query:
+        left -= out.add(kind, columns_asked, left)
+    for name in columns[:MOST_COLUMNS]:
+        several = [query for query in of_query if name in (*query.compared, *query.ranged)]
+        if len(several) > 1:
+            left -= out.add(kind, _beginning(_merged(several), name), left)
+
+
+def _beginning(asked_for: AskedColumns, name: str) -> AskedColumns:
+    def first(names: Sequence[str]) -> tuple[str, ...]:
+        return (name,) if name in names else ()
+
+    return replace(
+        asked_for, compared=first(asked_for.compared), ranged=first(asked_for.ranged), joined=(), grouped=(), ordered=()
+    )

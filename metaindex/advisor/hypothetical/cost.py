@@ -1,8 +1,7 @@
-"""The cost of a candidate: from what it took over the sample, over half of it, and over a quarter.
+"""The cost of a candidate: from what it took over the sample, and over half of it.
 
-bytes      of each metadata partition in three ways: a row adds as much as those of the sample did; or bytes are a
-           power of the rows (what is one of many values adds less and less); or what a row adds falls with each
-           doubling of them as it did from the quarter to the whole sample. Expected is the middle of the three
+bytes      of each metadata partition in two ways: a row adds as much as those of the sample did; or bytes are a
+           power of the rows (what is one of many values adds less and less). Expected is the middle of the two
 CPU        with the bytes of data files, beside what every build takes
 upkeep     what a day adds, at the table's own rate of commits
 """
@@ -19,14 +18,12 @@ from metaindex.index import Trial
 
 from .answer import Rate, Upkeep
 from .baseline import Rows
-from .posterior import Estimate, Floats
+from .estimates import Estimate, Floats
 
 _LOOSE = 0.05
 """How far what the sample tells may be off."""
-_LOOSE_FACTS = 0.2
-"""The same where columns grow as others do."""
 _LOOSER = 0.5
-"""The same where it was built twice alone, of a file and of two or three: nothing tells then how growth slows down."""
+"""The same of the least: nothing tells how growth slows down once nearly all values are there."""
 _LEAST_SHARE = 0.4
 """Of the processor time of the sample's files, what others take at least."""
 
@@ -64,7 +61,7 @@ class Weighed:
 
 
 def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
-    """Estimate the size of the whole index. `trials`: the sample, a half, a quarter, as far as there are."""
+    """Estimate the size of the whole index. `trials`: the sample, and half of it."""
     last = trials[0]
     times = every.rows / last.weight.rows
     footers = float(last.footer_bytes)
@@ -81,20 +78,9 @@ def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
     return Estimate(low, expected, high + footers * min(times - 1, 4.0))
 
 
-def size_as_grown(sample: Trial, few: Trial, many: Trial, times: float) -> Estimate:
-    """Estimate the whole index if footers hold some of its columns for all files that queries read: its size over the
-    `sample` grows as these columns do from the same files (`few`) to all of those (`many`), and `times` that."""
-    size = float(many.footer_bytes + sample.footer_bytes - few.footer_bytes)
-    for name, of_sample in sample.part_bytes.items():
-        least = few.part_bytes.get(name, 0)
-        size += of_sample * (many.part_bytes.get(name, 0) / least if least else times)
-    loose = 0.0 if times == 1.0 and sample.part_bytes == few.part_bytes else _LOOSE_FACTS
-    return Estimate(size * times * (1 - loose), size * times, size * times * (1 + loose))
-
-
 def _grown(sizes: Floats, rows: Floats, every: float) -> tuple[list[float], float]:
-    """Bytes of so many rows, each way that they may grow, and the least that they may be: where what a row adds falls,
-    it may fall faster once nearly all values are there. `sizes` of `rows`: the largest first."""
+    """Bytes of so many rows, each way that they may grow, and the least that they may be. `sizes` of `rows`: the
+    largest first."""
     size, least = float(sizes[0]), float(sizes[-1])
     if len(sizes) < 2 or not least or rows[-1] >= rows[0]:
         even = size * every / float(rows[0])
@@ -102,26 +88,7 @@ def _grown(sizes: Floats, rows: Floats, every: float) -> tuple[list[float], floa
     slope = max(size - least, 0.0) / float(rows[0] - rows[-1])
     power = float(np.clip(np.log(size / least) / np.log(rows[0] / rows[-1]), 0.0, 1.1))
     ways = [size + slope * (every - float(rows[0])), size * float(every / rows[0]) ** power]
-    if len(sizes) < 3:
-        return ways, max(min(ways) * (1 - _LOOSER), size)
-    slopes = np.maximum(sizes[:-1] - sizes[1:], 0.0) / np.maximum(rows[:-1] - rows[1:], 1.0)
-    if slopes[1] <= 0:
-        return ways, min(ways)
-    middles = (rows[:-1] + rows[1:]) / 2
-    doublings = float(np.log2(middles[0] / middles[1])) or 1.0
-    falls = float(np.clip((slopes[0] / slopes[1]) ** (1 / doublings), 0.5, 1.0))
-    slowing, slowest = (
-        size + _added(float(slopes[0]), float(middles[0]), float(rows[0]), every, each) for each in (falls, falls**2)
-    )
-    return [*ways, slowing], min(*ways, slowest)
-
-
-def _added(slope: float, middle: float, start: float, end: float, falls: float) -> float:
-    """Bytes from one number of rows to another, where a row adds `slope` at `middle`, and `falls` times as much with
-    each doubling."""
-    places = np.geomspace(start, end, 64)
-    added = slope * falls ** np.log2(np.sqrt(places[1:] * places[:-1]) / middle)
-    return float((added * np.diff(places)).sum())
+    return ways, max(min(ways) * (1 - _LOOSER), size)
 
 
 def build_seconds(trials: Sequence[Weighed], every: Weight) -> float:

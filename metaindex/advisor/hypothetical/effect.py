@@ -1,5 +1,6 @@
 """The reads of one query: now, and with a candidate. Existing indexes decide which files are read now, over all files;
-the candidate is tried on those of them that are in the sample."""
+the candidate is tried on those of them that are in the sample. Row groups are counted in sampled files, and estimated
+for others."""
 
 from __future__ import annotations
 
@@ -14,17 +15,69 @@ from metaindex.query import PruneResult
 
 from .answer import Reads
 from .baseline import Baseline, Rows
-from .posterior import (
-    Estimate,
-    Floats,
-    TrialCount,
-    kept_by_chance,
-    together,
-    with_nan,
-)
-from .redraws import PredicateShape, Redrawn
-from .row_groups import groups_of, home_groups, mask_of, of_rest, row_groups
-from .sample_context import SampleContext
+from .estimates import Estimate, Floats, TrialCount, kept_by_chance, with_nan
+from .redraws import Redrawn
+from .sampling import SampleContext
+
+_GROUPS = 4
+"""Of a file that has any, where none that was looked at has."""
+_LOOKED_AT = 8
+"""Draws of which the row groups are looked at, where the sample keeps no file of the query itself."""
+
+
+def groups_of(sight: SampleContext, result: PruneResult, rows: Rows) -> dict[int, int]:
+    return {row: sight.groups_of(result, row) for row in rows.tolist()} if sight.grouped else {}
+
+
+def of_rest(sight: SampleContext, groups: dict[int, int], kept: Mask) -> Estimate | None:
+    """Estimate the row groups of exactly these files."""
+    left = np.flatnonzero(kept & ~mask_of(sight.sample, len(kept)))
+    return row_groups(sight, groups, np.array([len(left)], np.float64), left, [])
+
+
+def row_groups(
+    sight: SampleContext, groups: dict[int, int], others: Floats, left: Rows, alike: Sequence[int]
+) -> Estimate | None:
+    """Estimate the row groups of the kept files: those that were looked at, and as many others, of the files in the
+    rows `left`. Larger files have more, as far as those looked at show. `alike`: row groups of similar files, if none
+    was looked at. None if the files have none, or nobody knows."""
+    if not sight.grouped:
+        return None
+    known = float(sum(groups.values()))
+    if not others.any():
+        return Estimate.exactly(known)
+    seen = np.array([*groups.values()] or list(alike), np.float64)
+    if not len(seen):
+        return None
+    count = len(seen)
+    larger = float(sight.sizes[left].mean() / sight.sizes[list(groups)].mean()) if groups else 1.0
+    mean = float(seen.mean()) * larger
+    rest = float(seen.std(ddof=1)) * larger if count > 1 else mean
+    off = rest / np.sqrt(count) * (1 + 2 / count)
+    rng = np.random.default_rng(1)
+    if len(others) == 1:
+        others = np.repeat(others, 2_000)
+    means = np.maximum(mean + rng.standard_normal(len(others)) * off, 0.0)
+    if not seen.any():  # what was in none of them may be in others
+        means = rng.gamma(0.5, _GROUPS / len(seen), len(others))
+    within = rng.standard_normal(len(others)) * np.sqrt(others) * rest
+    return Estimate.of(np.maximum(known + np.round(others * means + within), known))
+
+
+def home_groups(sight: SampleContext, more: Baseline, asked: Redrawn | None) -> list[int]:
+    """The row groups that are read of files which values that were drawn are of."""
+    groups: list[int] = []
+    for tree, homes in asked.homes(_LOOKED_AT) if asked is not None else ():
+        result = more.answer(tree)
+        groups += [sight.groups_of(result, row) for row in homes]
+    return groups
+
+
+def mask_of(rows: Rows, count: int) -> Mask:
+    """Return a mask of these rows."""
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    return mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +127,7 @@ def _with_candidate(
         return now.reads, result
     rows = over[kept[over]]
     still = rows[trial.more.kept(result)[rows]]
-    others_kept = trial.each(now.tree, kept) or trial.alone(now.tree, kept)
+    others_kept = trial.alone(now.tree, kept)
     alike = (
         home_groups(sight, trial.more, others_kept.asked)
         if sight.grouped and not len(still) and others_kept.files.any()
@@ -100,10 +153,6 @@ class _NotTried:
     unknown: bool = False  # nothing was tried: they are expected to be read
 
 
-_MOST_VALUES = 16
-"""Of a list that is asked value by value."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Trial:
     """A candidate over the files `over`: asked are what stands and what is known exactly of it (`standing`), and that
@@ -114,29 +163,6 @@ class _Trial:
     more: Baseline
     sampled: Sequence[OpenIndex]
     over: Rows
-
-    def each(self, tree: Predicate, kept: Mask) -> _NotTried | None:
-        """Try each of a list of values by itself: one may be in most files and another in none, which draws for all of
-        them together would not show. None if there is no such list."""
-        schema = self.sight.snapshot.schema
-        shape = PredicateShape.of(tree, schema)
-        if shape is None or not 1 < shape.values <= _MOST_VALUES:
-            return None
-        several = [self._once(each, kept) for each in shape.each(schema)]
-        left = several[0].left
-        for other in several[1:]:
-            left = np.union1d(left, other.left)
-        files = together([others_kept.files for others_kept in several], len(left))
-        sizes = self.sight.sizes
-        tried = self.over[kept[self.over]]
-        still = tried[self.more.kept(self.more.answer(tree))[tried]]
-        size_bytes = _bytes(files, sizes[left], sizes[tried], sizes[still]) if len(left) else np.zeros(len(files))
-        return _NotTried(files, size_bytes, left)
-
-    def _once(self, tree: Predicate, kept: Mask) -> _NotTried:
-        key = ("each", tree, kept.tobytes(), *(index.entry.index_uuid for index in self.more.indexes))
-        standing = self.standing
-        return self.sight.once(key, lambda: self.alone(tree, kept & standing.kept(standing.answer(tree))))
 
     def alone(self, tree: Predicate, kept: Mask) -> _NotTried:
         """Try the files `kept`, which are read as things stand."""

@@ -3,7 +3,6 @@ the existing indexes and of each candidate."""
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
@@ -18,7 +17,7 @@ from metaindex.formats import Leaf, Schema, Snapshot, bound
 from metaindex.query import Scan
 
 from .baseline import Baseline, Rows
-from .posterior import DrawResult
+from .estimates import DrawResult
 
 Form = tuple[object, ...]
 
@@ -66,16 +65,6 @@ class PredicateShape:
         by_name = {leaf.parts: leaf for leaf in schema.leaves()}
         return [by_name[column.parts] for column in self.columns]
 
-    def each(self, schema: Schema) -> Iterator[Predicate]:
-        """Yield the predicate for each value of the list."""
-        (place,) = self.places
-        part = self.parts[place]
-        values = part.values if isinstance(part, In) else ()
-        for value in dict.fromkeys(values):
-            parts = [*self.parts]
-            parts[place] = Comparison(self.columns[0], Op.EQ, value)
-            yield bound(And(tuple(parts)) if len(parts) > 1 else parts[0], schema)
-
     def filled(self, rows: Sequence[Sequence[object]], schema: Schema) -> Predicate:
         """Return the predicate with the values of these rows, a value a column. Raises what `literal` raises."""
         parts = list(self.parts)
@@ -120,35 +109,6 @@ def draws(
     return drawn[:many]
 
 
-def strange(shape: PredicateShape, schema: Schema, many: int) -> list[Draw]:
-    """Draw values that hardly any row has, so that a file kept for one is kept by chance; none if the columns' types
-    have too few values for that."""
-    rng = np.random.default_rng(29)
-    makers = [_maker(leaf.type) for leaf in shape.leaves(schema)]
-    drawn: list[Draw] = []
-    for _ in range(many):
-        row = [None if maker is None else maker(rng) for maker in makers]
-        if None in row:
-            return []
-        try:
-            drawn.append(Draw(shape.filled([row], schema), frozenset()))
-        except (MetaIndexError, TypeError, ValueError):
-            return []
-    return drawn
-
-
-def _maker(kind: pa.DataType) -> Callable[[np.random.Generator], object] | None:
-    if pa.types.is_int64(kind):
-        return lambda rng: int(rng.integers(-(2**62), 2**62))
-    if pa.types.is_int32(kind):
-        return lambda rng: int(rng.integers(-(2**31), 2**31 - 1))
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return lambda rng: rng.bytes(16).hex()
-    if pa.types.is_date32(kind):
-        return lambda rng: dt.date(int(rng.integers(3000, 9000)), 1 + int(rng.integers(12)), 1 + int(rng.integers(28)))
-    return None
-
-
 def values_of(table: pa.Table, leaves: Sequence[Leaf], many: int) -> list[list[object]]:
     """Draw from a file's rows without NULL and NaN: half evenly over rows, so that a value comes as often as rows have
     it, and half evenly over distinct values, so that rare ones come as often as others."""
@@ -175,8 +135,6 @@ _MOST_DRAWS = 400
 _TRIALS = 12_000
 """Draws times files that are asked of each: of few files more draws are asked, up to the most."""
 _LEAST_DRAWS = 16
-_STRANGE = 48
-"""Queries for values that no row has."""
 _ANSWERS = 2_000_000
 """Of draws over files that are in memory at a time; of more files fewer draws are asked."""
 
@@ -186,8 +144,7 @@ _Key = tuple[Form, bytes]
 @dataclass(frozen=True, slots=True)
 class Redrawn:
     """Draws of a query, and which of the sampled files `rows` are read for each: as things stand, of these where a row
-    may be by its bounds, and with the candidate. `strange`: with the candidate, of queries for values that no row
-    has."""
+    may be by its bounds, and with the candidate."""
 
     draws: Sequence[Draw]
     rows: Rows
@@ -199,12 +156,7 @@ class Redrawn:
 
     @property
     def by_chance(self) -> DrawResult | None:
-        """Return how many of the files without such a value the candidate keeps all the same: by values that no row
-        has, or else by draws, in files where bounds exclude them."""
-        if self.strange is not None:
-            return DrawResult(
-                tuple(np.count_nonzero(self.strange, axis=1).tolist()), (len(self.rows),) * len(self.strange)
-            )
+        """Return how many of the files in which bounds exclude the drawn values the candidate keeps all the same."""
         without = self.before & ~self.stands
         trials = np.count_nonzero(without, axis=1)
         kept = np.count_nonzero(self.kept & without, axis=1)
@@ -237,7 +189,6 @@ class Redraws:
     scan: Callable[[int, Sequence[Leaf]], Scan]
     _values: dict[tuple[object, ...], list[list[object]]] = field(default_factory=dict)
     _draws: dict[_Key, list[Draw]] = field(default_factory=dict)
-    _made: dict[Form, list[Draw]] = field(default_factory=dict)
     _kept: dict[tuple[_Key, tuple[str, ...]], Mask] = field(default_factory=dict)
 
     def asked(
@@ -253,14 +204,7 @@ class Redraws:
             self._draws[key] = self._drawn(shape, rows)
         drawn = self._draws[key]
         before, stands, kept = (self._asked_of(each, key, drawn, rows) for each in (standing, places, more))
-        made = self._strange(shape)
-        chance = self._asked_of(more, ((shape.form, b"strange" + rows.tobytes())), made, rows) if made else None
-        return Redrawn(drawn, rows, shape.values, before, stands, kept, chance)
-
-    def _strange(self, shape: PredicateShape) -> list[Draw]:
-        if shape.form not in self._made:
-            self._made[shape.form] = strange(shape, self.snapshot.schema, _STRANGE)
-        return self._made[shape.form]
+        return Redrawn(drawn, rows, shape.values, before, stands, kept)
 
     def _drawn(self, shape: PredicateShape, rows: Rows) -> list[Draw]:
         wanted = np.clip(_TRIALS // (len(rows) - 1), _DRAWS, _MOST_DRAWS)

@@ -6,21 +6,25 @@ some of the files alone. (What facts leave out is told by the footers of all fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import field
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from metaindex.advisor.clustering.sample import chosen
 from metaindex.core import Mask, MetaIndexError, Vector, arrow_array, dataclass
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import FileTable, Leaf, Schema, Snapshot
-from metaindex.index import FactKind, KeyKind, Kind, RowKind, columns_of, footers_tell
-from metaindex.query import FooterGroups
+from metaindex.index import FactKind, KeyKind, Kind, OpenIndex, RowKind, columns_of, covered_columns, footers_tell
+from metaindex.query import FooterGroups, PruneResult, Scan
 
-from .baseline import Rows
+from .baseline import Baseline, Rows
 from .candidates import Candidate
-from .redraws import PredicateShape
+from .estimates import Floats
+from .redraws import PredicateShape, Redraws
 
 MOST_FILES = 64
 SMALL_FILES = 2_000
@@ -90,7 +94,7 @@ def needs_of(
     for candidate in candidates:
         for kind in candidate.kinds:
             try:
-                leaves = _read_by(kind, schema)
+                leaves = read_by(kind, schema)
             except MetaIndexError:
                 continue  # it cannot be built, which is told
             if leaves is None:
@@ -108,7 +112,7 @@ def needs_of(
     return SampleNeeds(frozenset(narrow), frozenset(narrow | wide), any(candidate.copies for candidate in candidates))
 
 
-def _read_by(kind: Kind, schema: Schema) -> list[Leaf] | None:
+def read_by(kind: Kind, schema: Schema) -> list[Leaf] | None:
     """The columns whose data a build reads of Parquet files; None for all, where a kind does not say."""
     match kind:
         case KeyKind():
@@ -130,7 +134,7 @@ def _is_wide(kind: Kind, schema: Schema) -> bool:
     if isinstance(kind, RowKind):
         return True
     try:
-        return isinstance(kind, FactKind) and bool(_read_by(kind, schema))
+        return isinstance(kind, FactKind) and bool(read_by(kind, schema))
     except MetaIndexError:
         return False
 
@@ -220,3 +224,90 @@ class _Costs:
             return whole
         beginnings = tuple(f"{'.'.join(source)}." for source in needed)
         return sum(size for name, size in chunks.items() if f"{name}.".startswith(beginnings))
+
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class SampleContext:
+    """The context in which candidates are weighed: the table, the rows of its sampled files, and readers of both."""
+
+    standing: Baseline
+    sampling: FileSample
+    groups: FooterGroups
+    scan: Callable[[int, Sequence[Leaf]], Scan]
+    redraws: Redraws
+    bounds: OpenIndex | None = None  # of the queries' columns in the files that they read now, where footers tell
+    _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, key: Hashable, work: Callable[[], T]) -> T:
+        """Return the result of `work`, which is called once for a key."""
+        if key not in self._known:
+            self._known[key] = work()
+        known: T = self._known[key]
+        return known
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.standing.snapshot
+
+    @property
+    def sample(self) -> Rows:
+        """The files of which something is read."""
+        return self.sampling.rows
+
+    @property
+    def sizes(self) -> Floats:
+        return Vector(self.snapshot.files.table.column("size_bytes")).numbers.astype(np.float64)
+
+    @property
+    def grouped(self) -> bool:
+        """True if the files have row groups."""
+        return self.snapshot.details.read_options().get("file_format", "parquet") == "parquet"
+
+    def places(self, standing: Baseline, candidate: Sequence[OpenIndex]) -> Baseline:
+        """Add the footers' bounds of the columns that the candidate knows: they exclude files in which no row has an
+        asked value."""
+        if self.bounds is None:
+            return standing
+        runs = [run for index in candidate for run in index.entry.content.runs]
+        known = frozenset(stable for run in runs for stable in covered_columns(run))
+        bounds = self.bounds
+        return standing.with_more(self.once(known, lambda: bounds.narrowed("bounds in footers", known)))
+
+    def facts_tell(self, tree: Predicate, candidate: Sequence[OpenIndex]) -> bool:
+        """Return whether the bounds of all files tell as much about the query as the candidate would: it then keeps
+        only bounds, of columns that footers tell."""
+        runs = [run for index in candidate for run in index.entry.content.runs]
+        if self.bounds is None or any(run.keys for run in runs):
+            return False
+        by_name = {leaf.parts: leaf for leaf in self.snapshot.schema.leaves()}
+        asked = {by_name[ref.parts].stable for ref in columns(tree) if ref.parts in by_name}
+        known = {column.stable for run in self.bounds.entry.content.runs for column in run.columns}
+        return asked & {column.stable for run in runs for column in run.columns} <= known
+
+    def share_of(self, sources: Iterable[tuple[str, ...]]) -> float:
+        """Estimate the share of the files' bytes that these columns take, by footers of sampled files; 1 for files
+        whose columns do not lie apart."""
+        beginnings = tuple(sorted(f"{'.'.join(source)}." for source in sources))
+        return self.once(("share of", beginnings), lambda: self._share_of(beginnings)) if self.grouped else 1.0
+
+    def _share_of(self, beginnings: tuple[str, ...]) -> float:
+        shares = []
+        for row in self.sample.tolist():
+            if chunks := self.groups.chunk_bytes(self.snapshot.files.paths[row].as_py()):
+                inside = sum(size for name, size in chunks.items() if f"{name}.".startswith(beginnings))
+                shares.append(inside / max(float(self.sizes[row]), 1.0))
+        return float(np.mean(shares)) if shares else 1.0
+
+    def groups_of(self, result: PruneResult, row: int) -> int:
+        """The row groups of a kept file that may match."""
+        path = self.snapshot.files.paths[row].as_py()
+        (found,) = self.groups.of(result, path, [result.walked])
+        return int(np.count_nonzero(found.kept))
+
+
+def is_float(leaf: Leaf) -> bool:
+    """A column of which footers tell all but NaN."""
+    return len(leaf.parts) == 1 and pa.types.is_floating(leaf.type) and not leaf.field.partition

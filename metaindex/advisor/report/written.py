@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from metaindex.advisor.figures.shell import GENERATOR
+from metaindex.advisor.figures.page import GENERATOR
 from metaindex.core import ArgumentError, Plain, Shown, StorageError, dataclass
 from metaindex.formats import check_folder, new_draft
 from metaindex.storage import is_path

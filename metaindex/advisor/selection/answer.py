@@ -1,19 +1,305 @@
-"""The answer: indexes to create, those that nothing uses, layouts that help where no index does; and why nothing more.
-
-Bytes are those of the workload: of each query as often as it is asked."""
+"""An index that is recommended, as a line of Python that creates it, and a name that no other index has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
+from typing import Final
 
-from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, percent, plain
-from metaindex.expressions import text_python
+from metaindex.advisor.clustering.advice import Advice
+from metaindex.advisor.clustering.sample import Sampled
+from metaindex.advisor.hypothetical.answer import Rate, Upkeep
+from metaindex.advisor.hypothetical.estimates import Estimate, in_bytes, in_numbers, in_words, sum_of
+from metaindex.core import (
+    Column,
+    MetaIndexError,
+    Plain,
+    Shown,
+    Tabular,
+    TextTable,
+    counted,
+    dataclass,
+    duration,
+    percent,
+    plain,
+)
+from metaindex.expressions import column_sql, parse_path, quoted, text_python
+from metaindex.index import KINDS, FactKind, KeyKind, Kind, RowKind, create_text
 from metaindex.query import human_bytes
 
 from .choosing import Budget
-from .pieces import RecommendedIndex, TableAdvice, UnusedIndex
+
+_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST: Final = 48
+
+
+def name_of(kinds: Sequence[Kind], taken: Collection[str]) -> str:
+    """Name an index by its kinds and columns: `values_tailnum`; a number follows if it is taken. Names that differ in
+    capitals alone are one on some disks."""
+    words = "_".join([*dict.fromkeys(kind.name for kind in kinds), *_columns(kinds)])
+    name = _NO_NAME.sub("_", words.lower())[:_LONGEST].strip("_") or "recommended"
+    others = {other.lower() for other in taken}
+    number = 1
+    while (free := name if number == 1 else f"{name}_{number}") in others:
+        number += 1
+    return free
+
+
+def _columns(kinds: Sequence[Kind]) -> list[str]:
+    names: dict[str, None] = {}
+    for kind in kinds:
+        match kind:
+            case KeyKind():
+                names |= {name: None for key in kind.keys for name in key}
+            case RowKind():
+                names |= dict.fromkeys(kind.indexed)
+            case _:
+                names |= dict.fromkeys(_names(_properties(kind).get("columns")))
+    return list(names)
+
+
+def title_of(kinds: Sequence[Kind]) -> str:
+    return " + ".join(kind.title for kind in kinds)
+
+
+def create_python(name: str, kinds: Sequence[Kind]) -> str:
+    """A line that creates the index; `table` is the table."""
+    return f"table.create_index({', '.join([text_python(name), *map(kind_python, kinds)])})"
+
+
+def kind_python(kind: Kind) -> str:
+    """Write a kind in Python: `mi.Values("tailnum")`; a kind of another package by its class."""
+    positional, named = _arguments(kind)
+    called = f"mi.{type(kind).__name__}" if type(kind) in KINDS else type(kind).__name__
+    words = [*map(_python, positional), *(f"{name}={_python(value)}" for name, value in named.items())]
+    return f"{called}({', '.join(words)})"
+
+
+def _arguments(kind: Kind) -> tuple[list[object], dict[str, object]]:
+    """Return a kind's arguments: keys, and columns of statistics, are positional; defaults are left out."""
+    named = _properties(kind)
+    positional: list[object] = []
+    if isinstance(kind, KeyKind):
+        del named["keys"]
+        positional = [key[0] if len(key) == 1 else key for key in kind.keys]
+    elif isinstance(kind, FactKind):
+        positional = [*_names(named.pop("columns", []))]
+    for name in list(named):
+        fewer = {other: value for other, value in named.items() if other != name}
+        if _made(kind, positional, fewer) == kind:
+            named = fewer
+    return positional, named
+
+
+def _made(kind: Kind, positional: Sequence[object], named: Mapping[str, object]) -> Kind | None:
+    try:
+        return type(kind)(*positional, **named)
+    except (TypeError, ValueError, MetaIndexError):
+        return None
+
+
+def _properties(kind: Kind) -> dict[str, object]:
+    return dict(kind.spec().properties)
+
+
+def _names(value: object) -> Sequence[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list | tuple) else ()
+
+
+def _python(value: object) -> str:
+    match value:
+        case str():
+            return text_python(value)
+        case tuple():
+            return f"({', '.join(map(_python, value))},)" if len(value) == 1 else f"({', '.join(map(_python, value))})"
+        case list():
+            return f"[{', '.join(map(_python, value))}]"
+        case _:
+            return repr(value)
+
+
+def table_sql(format_: str, path: str, name: str) -> str:
+    """Write a table in Spark's SQL: by its name in a catalog, else by its path."""
+    return column_sql(parse_path(name)) if name else f"{format_}.{quoted(path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """The point at which an index has spared as many bytes as its build reads and writes: after so many runs of the
+    workload, and in days if its time span is known. None: never, as its upkeep takes more than it spares. `soonest`,
+    `latest`: the bounds of the runs, with 90%, if what it spares is an `estimate`."""
+
+    runs: float | None
+    days: float | None = None
+    soonest: float | None = None
+    latest: float | None = None
+    estimate: bool = False
+
+    def __str__(self) -> str:
+        expected = self._said(self.runs)
+        soonest, latest = self._said(self.soonest), self._said(self.latest)
+        return f"{expected} [{soonest} to {latest}]" if self.estimate and soonest != latest else expected
+
+    def _said(self, runs: float | None) -> str:
+        if runs is None:
+            return "never"
+        if self.days is not None and self.runs:
+            return duration(round(self.days * runs / self.runs * 86_400_000))
+        return "1 run" if runs <= 1 else f"{math.ceil(runs):,} runs"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        ends = (self.soonest, self.latest) if self.estimate else (self.runs, self.runs)
+        return {"runs": self.runs, "days": self.days, "runs_bounds": {"low": ends[0], "high": ends[1]}}
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendedIndex:
+    """An index to create. `adds_bytes`, `adds_files`: what the workload would not read any more beside the indexes that
+    there are and those recommended before, and `saved` as a share of what it reads; `helps_queries`: how many of its
+    queries that are; `left_out`: of the bytes of the table, the share that these queries do not read once all are
+    there. All are estimates where queries stand for others with other literals. `options`: of readers, with which the
+    table is open."""
+
+    table: str
+    name: str
+    kinds: tuple[Kind, ...]
+    sql_name: str  # of the table
+    adds_bytes: Estimate
+    adds_files: Estimate
+    saved: Estimate
+    reads_bytes: Estimate  # by the workload, of the table, as things are
+    queries: int  # of the workload, of the table
+    helps_queries: Estimate
+    left_out: Estimate
+    size_bytes: Estimate
+    build_cpu_seconds: float | None
+    upkeep: Upkeep | None
+    break_even: BreakEven
+    notes: tuple[str, ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its kinds, as in `values(tailnum)`."""
+        return title_of(self.kinds)
+
+    @property
+    def python(self) -> str:
+        """A line that creates it, where `table` is the table."""
+        return create_python(self.name, self.kinds)
+
+    @property
+    def sql(self) -> str:
+        """The statement that creates it, as `mi.sql` and Spark take it."""
+        return create_text(self.name, self.sql_name, self.kinds)
+
+    @property
+    def saved_share(self) -> float:
+        """Return the expected share of what the workload reads of the table now."""
+        return self.saved.expected
+
+    @property
+    def read_bytes(self) -> float:
+        """Return the bytes that the workload is expected to read of the table, as things are."""
+        return self.reads_bytes.expected
+
+    @property
+    def helps(self) -> int:
+        """Return how many queries of the workload it is expected to help."""
+        return round(self.helps_queries.expected)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        specs = [kind.spec() for kind in self.kinds]
+        adds = ("title", "adds_bytes", "adds_files", "saved_share", "saved", "read_bytes", "reads_bytes", "queries")
+        helps = ("helps", "helps_queries", "left_out", "size_bytes", "build_cpu_seconds")
+        return {
+            **plain(self, "table", "name"),
+            "kinds": [plain(spec, "name", "version", "properties") for spec in specs],
+            **plain(self, *adds, *helps),
+            "upkeep_a_day": plain(self.upkeep),
+            **plain(self, "break_even", "notes", "python", "sql"),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A candidate that is not recommended, and why."""
+
+    candidate: str
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        """Plain data for machines."""
+        return {"candidate": self.candidate, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedIndex:
+    """An existing index without which no query of the workload would read more. `helped`: how many of the queries in
+    the table's query log it helped, None if there is no log."""
+
+    index: str
+    size_bytes: int
+    helped: int | None = None
+
+    @property
+    def said(self) -> str:
+        logged = "" if self.helped is None else f"; it helped {self.helped:,} of the queries in the query log"
+        return f"{self.index} ({human_bytes(self.size_bytes)}){logged}"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {"index": self.index, "size_bytes": self.size_bytes, "helped_in_query_log": self.helped}
+
+
+@dataclass(frozen=True, slots=True)
+class TableAdvice:
+    """The advice for one table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is
+    recommended; `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their
+    reasons; `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no
+    index helps."""
+
+    table: str
+    format: str
+    version: str
+    files: int
+    size_bytes: int
+    queries: int
+    reads_bytes: Estimate
+    then_bytes: Estimate
+    saved: Estimate
+    refused: tuple[tuple[str, str], ...] = ()
+    passed: tuple[PassedOver, ...] = ()
+    unused: tuple[UnusedIndex, ...] = ()
+    layouts: tuple[Advice, ...] = ()
+    sampled: Sampled = field(default_factory=Sampled)
+    rate: Rate = field(default_factory=Rate)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def read_bytes(self) -> float:
+        """Return the bytes that its queries are expected to read now."""
+        return self.reads_bytes.expected
+
+    @property
+    def saved_share(self) -> float:
+        """Return the expected share of what is read now."""
+        return self.saved.expected
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        names = ("table", "format", "version", "files", "size_bytes", "queries", "read_bytes", "reads_bytes")
+        return {
+            **plain(self, *names, "then_bytes", "saved_share", "saved"),
+            "refused": [{"query": query, "problem": problem} for query, problem in self.refused],
+            "not_recommended": plain(self.passed),
+            **plain(self, "unused", "layouts", "sampled", "rate", "notes"),
+        }
+
 
 _LARGE = 0.5
 """Of the bytes of the tables: indexes that take more are told to."""
@@ -79,9 +365,7 @@ class Recommendation(Shown):
     @property
     def size_bytes(self) -> Estimate:
         """Return the size of all recommended indexes together; the bounds are the sums of theirs."""
-        sizes = [index.size_bytes for index in self.indexes]
-        low, expected, high = (sum(getattr(size, end) for size in sizes) for end in ("low", "expected", "high"))
-        return Estimate(float(low), float(expected), float(high))
+        return sum_of([index.size_bytes for index in self.indexes])
 
     @property
     def read_bytes(self) -> float:
@@ -152,24 +436,26 @@ class Recommendation(Shown):
         asked = "query" if self.queries == 1 else "queries"
         queries = f"{self.queries:,} {asked} of {counted(self.templates, 'template')}"
         many = counted(len(self.indexes), "index") if self.indexes else "no index"
-        size = f" of {human_bytes(round(self.size_bytes.expected))}" if self.indexes else ""
+        size = f" of {in_bytes(self.size_bytes.expected)}" if self.indexes else ""
         return f"{queries}{period}: {many}{size} recommended"
 
     @property
     def _budgeted(self) -> str:
         limits = []
         if self.budget_bytes is not None:
-            limits.append(human_bytes(round(self.budget_bytes)))
+            limits.append(in_bytes(self.budget_bytes))
         if self.budget_cpu_seconds is not None:
             limits.append(f"{duration(round(self.budget_cpu_seconds * 1000))} of processor time")
         return f" within {' and '.join(limits)}" if limits else ""
 
     def _of_table(self, table: TableAdvice) -> list[str | Tabular]:
         indexes = [index for index in self.indexes if index.table == table.table]
-        then = f", then {with_bounds(table.then_bytes)} ({share_with_bounds(table.saved)} less)" if indexes else ""
+        then = (
+            f", then {in_words(table.then_bytes, in_bytes)} ({in_words(table.saved, percent)} less)" if indexes else ""
+        )
         parts: list[str | Tabular] = [
             f"{table.table} ({table.format}) at version {table.version}: {counted(table.files, 'file')},"
-            f" {human_bytes(table.size_bytes)}; the workload reads {with_bounds(table.reads_bytes)} of it{then}"
+            f" {human_bytes(table.size_bytes)}; the workload reads {in_words(table.reads_bytes, in_bytes)} of it{then}"
         ]
         if indexes:
             parts.append(_table_of(indexes))
@@ -211,35 +497,24 @@ def budget_of(size_bytes: float | None, cpu_seconds: float | None) -> Budget:
 def _table_of(indexes: Sequence[RecommendedIndex]) -> TextTable:
     titles = ("queries", "it leaves out", "of the reads", "size", "CPU to build", "upkeep a day", "pays after")
     columns = (Column("index"), Column("of"), *(Column(title, right=True) for title in titles))
-    return TextTable(columns, tuple(map(_row, indexes)))
+    shares = tuple(index.saved_share for index in indexes)
+    return TextTable(columns, tuple(map(_row, indexes)), bars=((3, shares),), pale=True)
 
 
 def _row(index: RecommendedIndex) -> tuple[str, ...]:
     cpu = "-" if index.build_cpu_seconds is None else duration(round(index.build_cpu_seconds * 1000))
-    upkeep = "-" if index.upkeep is None else human_bytes(round(index.upkeep.size_bytes))
+    upkeep = "-" if index.upkeep is None else in_bytes(index.upkeep.size_bytes)
     return (
         index.name,
         index.title,
-        with_bounds(index.helps_queries, "{:,}".format),
-        with_bounds(index.adds_bytes),
-        share_with_bounds(index.saved),
-        with_bounds(index.size_bytes),
+        in_words(index.helps_queries, in_numbers),
+        in_words(index.adds_bytes, in_bytes),
+        in_words(index.saved, percent),
+        in_words(index.size_bytes, in_bytes),
         cpu,
         upkeep,
         str(index.break_even),
     )
-
-
-def with_bounds(estimate: Estimate, shown: Callable[[int], str] = human_bytes) -> str:
-    """Format a number, with its bounds if it is an estimate."""
-    low, expected, high = (shown(round(end)) for end in (estimate.low, estimate.expected, estimate.high))
-    return expected if low == high else f"{expected} [{low} to {high}]"
-
-
-def share_with_bounds(share: Estimate) -> str:
-    """Format a share like `with_bounds`."""
-    low, expected, high = (percent(end) for end in (share.low, share.expected, share.high))
-    return expected if low == high else f"{expected} [{low} to {high}]"
 
 
 def _lines(said: Sequence[str], title: str, few: bool) -> list[str]:

@@ -6,29 +6,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import TypeVar
 
-import numpy as np
-
 from metaindex.advisor.hypothetical.answer import Reads
 from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.advisor.hypothetical.built import Built, asks, narrowed, reads_with
-from metaindex.advisor.hypothetical.candidates import Candidate, named
-from metaindex.advisor.hypothetical.copy import CopyRead, read_of
+from metaindex.advisor.hypothetical.candidates import Candidate, QueryAsked, Suggestions, named, suggested
+from metaindex.advisor.hypothetical.copy import CopyRead, pays, read_of
 from metaindex.advisor.hypothetical.effect import Now
-from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.advisor.hypothetical.spread import Spread, most_read
-from metaindex.advisor.hypothetical.weigh import Weighing
+from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, Spread, less, most_read, share_of, sum_of
+from metaindex.advisor.hypothetical.sampling import read_by
+from metaindex.advisor.hypothetical.what_if import Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass
 from metaindex.expressions import ColumnRef, Or, columns, conjuncts
 from metaindex.formats import Leaf
-from metaindex.index import FactKind, KeyKind, Kind, RowKind
-from metaindex.query import MARGIN
+from metaindex.index import FactKind, Kind
 
 from .choosing import NONE, Some
-from .suggesting import QueryAsked, Suggestions, suggested
 
 _MOST_OPTIONS = 16
-_FOOTERS = 8
-NOTHING = Estimate.exactly(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +35,8 @@ class QuerySpared:
 
 @dataclass(slots=True)
 class TableEvaluation:
-    """`queries`: those that can be answered and read something now; `spread`: of them, and behind them of those that
-    read nothing. `given`: the candidates of the caller, none for those that follow from the queries. `unindexed_bytes`:
-    what the workload would read of the table without any index."""
+    """`queries`: those that can be answered. `unindexed_bytes`: what the workload would read of the table without any
+    index."""
 
     weighing: Weighing
     queries: tuple[QueryAsked, ...]
@@ -58,29 +51,21 @@ class TableEvaluation:
     _known: dict[tuple[int, Some], QuerySpared] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        weighing: Weighing,
-        given: Sequence[Candidate],
-        folder: str,
-        progress: Callable[[int, int], None],
-        *,
-        copies: bool,
-    ) -> TableEvaluation:
-        """Build the candidates in a folder of its own. Raises nothing of a candidate or a query. `copies`: may
-        candidates that follow from the queries keep rows of the table?"""
-        answered = list(_queries(weighing))
-        queries = tuple(query for query in answered if query.weight)
-        ordered = [*queries, *(query for query in answered if not query.weight)]
-        spread = Spread.of([query.asked.seen for query in ordered], [query.asked.stands for query in ordered])
-        follows = Suggestions() if given else suggested(queries, weighing.snapshot.schema, copies=copies)
+    def of(cls, weighing: Weighing, folder: str, progress: Callable[[int, int], None]) -> TableEvaluation:
+        """Build the given candidates, or else those that follow from the queries, in a folder of its own. Raises
+        nothing of a candidate or a query."""
+        given, copies = weighing.workload.candidates, weighing.workload.copies
+        queries = tuple(_queries(weighing))
+        spread = Spread.of([query.asked.seen for query in queries], [query.asked.stands for query in queries])
+        reading = [query for query in queries if query.weight]
+        follows = Suggestions() if given else suggested(reading, weighing.snapshot.schema, copies=copies)
         candidates = tuple(given) or tuple(named(list(follows.kinds)))
         built = []
         for number, candidate in enumerate(candidates):
             progress(number, len(candidates))
             built.append(weighing.built(candidate, folder))
         case = cls(weighing, queries, candidates, tuple(built), tuple(follows.notes), spread)
-        case.unindexed_bytes = _without_indexes(weighing, answered)
+        case.unindexed_bytes = _without_indexes(weighing, queries)
         if not given:
             case._narrow()
         case.touched = tuple(case._touching(number) for number in range(len(queries)))
@@ -133,24 +118,13 @@ class TableEvaluation:
     def total(self, each: Sequence[Estimate], most: Sequence[float] | None = None) -> Estimate:
         """Sum over the workload, each query as often as it is asked. `most`: that one may have, None for what it reads
         now."""
-        return self.spread.total([*each, *[NOTHING] * self._idle], self._most(each, most))
+        if most is None:
+            most = [max(now.expected, of.expected) for now, of in zip(self._nows, each, strict=True)]
+        return self.spread.total(each, most)
 
     def share(self, each: Sequence[Estimate]) -> Estimate:
         """Return the share of what the workload reads."""
-        total = added(each, [float(query.asked.seen) for query in self.queries])
-        reads = max(self.read_bytes, 1.0)
-        some = Estimate(total.low / reads, total.expected / reads, total.high / reads)
-        nows = [now.expected for now in self._nows]
-        return self.share_by(some, [estimate.expected for estimate in each], nows)
-
-    def share_by(self, some: Estimate, parts: Sequence[float], every: Sequence[float]) -> Estimate:
-        """A share of two sums over the workload, with how far the queries may lie apart."""
-        idle = [0.0] * self._idle
-        return self.spread.share(some, [*parts, *idle], [*every, *idle])
-
-    @property
-    def _idle(self) -> int:
-        return len(self.spread.seen) - len(self.queries)
+        return share_of(self.total(each), self.read_bytes)
 
     @property
     def _nows(self) -> list[Estimate]:
@@ -160,11 +134,6 @@ class TableEvaluation:
     def _most_read(self) -> list[float]:
         files = self.weighing.snapshot.files
         return [most_read(now.expected, files.size_bytes, len(files)) for now in self._nows]
-
-    def _most(self, each: Sequence[Estimate], most: Sequence[float] | None) -> list[float]:
-        if most is None:
-            most = [max(now.expected, of.expected) for now, of in zip(self._nows, each, strict=True)]
-        return [*most, *[0.0] * self._idle]
 
     def now(self, query: int) -> Now:
         return self.weighing.nows[self.queries[query].tree]
@@ -191,31 +160,10 @@ class TableEvaluation:
 
     def needed_bytes(self, kinds: Iterable[Kind]) -> float:
         """Estimate what a build reads of the table: the columns, by footers of sampled files; for text files all."""
-        names = {leaf.source for kind in kinds for leaf in self._read_by(kind)}
-        total = float(self.weighing.snapshot.files.size_bytes)
-        sight = self.weighing.sight
-        if not names or not sight.grouped:
-            return total if names or not sight.grouped else 0.0
-        beginnings = tuple(f"{'.'.join(source)}." for source in names)
-        shares = []
-        for row in sight.sample[:_FOOTERS].tolist():
-            chunks = sight.groups.chunk_bytes(sight.snapshot.files.paths[row].as_py())
-            inside = sum(size for name, size in chunks.items() if f"{name}.".startswith(beginnings))
-            if chunks:
-                shares.append(inside / max(sum(chunks.values()), 1))
-        return total * float(np.mean(shares)) if shares else total
-
-    def _read_by(self, kind: Kind) -> list[Leaf]:
         schema = self.weighing.snapshot.schema
-        match kind:
-            case KeyKind():
-                return [leaf for leaves in kind.planned(schema) for leaf in leaves]
-            case RowKind():
-                return list(kind.planned(schema, 0).columns)
-            case FactKind() if self.weighing.sight.grouped:
-                return []  # footers
-            case _:
-                return list(schema.leaves())
+        known = [read_by(kind, schema) for kind in kinds]
+        read = [leaf for leaves in known for leaf in (schema.leaves() if leaves is None else leaves)]
+        return self.weighing.snapshot.files.size_bytes * self.weighing.sight.share_of(leaf.source for leaf in read)
 
     def _may_be_chosen(self, number: int) -> bool:
         cost = self.built[number].cost
@@ -223,6 +171,8 @@ class TableEvaluation:
 
     def _touching(self, query: int) -> Some:
         now = self.now(query)
+        if not self.queries[query].weight:
+            return NONE
         return frozenset(
             number
             for number, built in enumerate(self.built)
@@ -267,7 +217,7 @@ class TableEvaluation:
 def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float:
     """Measured by the files that the table's own statistics leave; no less than what is read now."""
     now = sum(query.weight for query in queries)
-    standing = weighing.hand.standing
+    standing = weighing.workload.baseline
     if not standing.indexes:
         return now
     sizes = Vector(standing.snapshot.files.table.column("size_bytes")).numbers
@@ -291,30 +241,14 @@ def _with_copy(spared: QuerySpared, reads: Reads, copy: CopyRead, share: float) 
     """The copy in place of the files that other indexes leave, a `share` of those that are read now: if Spark took
     it."""
     source = copy.instead_of * share
-    if copy.reads is None or copy.reads.size_bytes.expected >= source * MARGIN:
+    if copy.reads is None or not pays(source, copy.reads.size_bytes.expected):
         return spared
     more = less(Estimate.exactly(source), copy.reads.size_bytes)
-    return QuerySpared(added([spared.size_bytes, more]), added([spared.files, less(reads.files, copy.reads.files)]))
-
-
-def less(before: Estimate, then: Estimate) -> Estimate:
-    """Return the difference, never less than nothing."""
-    bounds = (before.low - then.high, before.expected - then.expected, before.high - then.low)
-    low, expected, high = (max(bound, 0.0) for bound in bounds)
-    return Estimate(low, expected, high)
-
-
-def added(several: Sequence[Estimate], times: Sequence[float] | None = None) -> Estimate:
-    """Their sum, each so many times; its bounds are the sums of theirs."""
-    weights = times if times is not None else [1.0] * len(several)
-    low, expected, high = (
-        float(sum(weight * getattr(size, name) for weight, size in zip(weights, several, strict=True)))
-        for name in ("low", "expected", "high")
-    )
-    return Estimate(low, expected, high)
+    files = sum_of([spared.files, less(reads.files, copy.reads.files)])
+    return QuerySpared(sum_of([spared.size_bytes, more]), files)
 
 
 def _queries(weighing: Weighing) -> Iterable[QueryAsked]:
-    for query, tree in zip(weighing.asked.queries, weighing.trees, strict=True):
+    for query, tree in zip(weighing.workload.queries, weighing.trees, strict=True):
         if not isinstance(tree, str):
             yield QueryAsked(query, tree, query.seen * weighing.nows[tree].reads.size_bytes.expected)

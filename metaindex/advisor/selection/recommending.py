@@ -3,26 +3,372 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from metaindex.advisor.hypothetical.answer import Cost
-from metaindex.advisor.hypothetical.candidates import Candidate
-from metaindex.advisor.hypothetical.weigh import Weighing
-from metaindex.index import Kind
+import numpy as np
+import pyarrow.compute as pc
 
-from .asked import LEAST, Picked, TableAsked
-from .choosing import Budget, Choosable, Choosing, Some, Step, chosen
-from .describing import described
-from .evaluation import TableEvaluation
-from .passed import advice_of
-from .pieces import RecommendedIndex, TableAdvice
-from .texts import title_of
+from metaindex.advisor.clustering.advice import Advice
+from metaindex.advisor.clustering.measure import catalog_name, clustering
+from metaindex.advisor.clustering.sample import SHARE, SMALL_BYTES, Sampled
+from metaindex.advisor.hypothetical.answer import Cost, Upkeep
+from metaindex.advisor.hypothetical.baseline import Baseline
+from metaindex.advisor.hypothetical.candidates import Candidate, asked_columns
+from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, less, share_of, sum_of
+from metaindex.advisor.hypothetical.what_if import TableWorkload, Weighing
+from metaindex.core import MetaIndexError, Vector, dataclass, percent
+from metaindex.expressions import Predicate, columns
+from metaindex.index import Kind, OpenIndex, Value, served_keys, with_text
+from metaindex.query import Handle, human_bytes, logged, place_of
+
+from .answer import BreakEven, PassedOver, RecommendedIndex, TableAdvice, UnusedIndex, name_of, table_sql, title_of
+from .choosing import NONE, Budget, Choosable, Choosing, Some, Step, chosen
+from .evaluation import QuerySpared, TableEvaluation
+
+_OF_LAYOUT: Final = 0.25
+"""Of what may be read, what is kept for advice on the layout."""
+LEAST: Final = 0.002
+"""Of what a workload reads of a table without any index, what an index has to leave out. A share of what it reads now
+would be less with each index that is created, and what was refused beside them would be recommended then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A chosen index: numbers of candidates of its table, and their kinds."""
+
+    case: int
+    some: Some
+    kinds: tuple[Kind, ...]
+
+
+def adds_of(case: TableEvaluation, some: Some, before: Some) -> QuerySpared:
+    """Return what they add over the workload, beside those before."""
+    each = each_adds(case, some, before)
+    files = [case.now(number).reads.files.expected for number in range(len(each))]
+    return QuerySpared(case.total([of.size_bytes for of in each]), case.total([of.files for of in each], files))
+
+
+def each_adds(case: TableEvaluation, some: Some, before: Some) -> list[QuerySpared]:
+    """Return what they add to one run of each query."""
+    adds = []
+    for number in range(len(case.queries)):
+        if some & case.touched[number]:
+            was, then = case.spared(number, before), case.spared(number, before | some)
+            adds.append(QuerySpared(less(then.size_bytes, was.size_bytes), less(then.files, was.files)))
+        else:
+            adds.append(QuerySpared())
+    return adds
+
+
+def all_of(picked: Sequence[Picked], case: int) -> Some:
+    """Return all candidates picked for a table."""
+    return frozenset(number for index in picked if index.case == case for number in index.some)
+
+
+_HELPED: Final = 0.5
+"""A query that is spared this share of its bytes is helped."""
+_WORTH: Final = 0.1
+"""Of the workload's bytes, what the others have to read to be spoken of."""
+_MOST: Final = 2
+
+
+def columns_left(case: TableEvaluation) -> list[str]:
+    """Return the columns by which most is read in spite of all candidates together; none if that is little, or no other
+    layout is possible."""
+    snapshot = case.weighing.snapshot
+    if len(snapshot.files) < 2:
+        return []
+    left: dict[str, float] = {}
+    unhelped = 0.0
+    helped = _helped_already(case)
+    for number, query in enumerate(case.queries):
+        rest = query.weight - case.spared_bytes(number, case.touched[number])
+        if rest < (1 - _HELPED) * query.weight or helped[number]:
+            continue
+        asked = asked_columns([query.tree], snapshot.schema)
+        names = dict.fromkeys((*asked.ranged, *asked.compared))
+        unhelped += rest if names else 0.0
+        for name in names:
+            left[name] = left.get(name, 0.0) + rest
+    if unhelped < _WORTH * case.read_bytes:
+        return []
+    return sorted(left, key=lambda name: (-left[name], name))[:_MOST]
+
+
+def _helped_already(case: TableEvaluation) -> list[bool]:
+    """Return for each query whether existing indexes spare it that much of what it would read without them."""
+    standing = case.weighing.workload.baseline
+    if not standing.indexes:
+        return [False] * len(case.queries)
+    sizes = Vector(standing.snapshot.files.table.column("size_bytes")).numbers
+    alone = Baseline(standing.snapshot).kept_each([query.tree for query in case.queries])
+    nows = (case.now(number).reads.size_bytes.expected for number in range(len(case.queries)))
+    return [now <= (1 - _HELPED) * float(sizes[mask].sum()) for now, mask in zip(nows, alone, strict=True)]
+
+
+def unused_of(case: TableEvaluation) -> tuple[UnusedIndex, ...]:
+    """Return the unused indexes, by the files that each query keeps, exactly; the largest index first, each without
+    those before. One whose rows are read in the table's place is unused if no query asks, joins or groups by its first
+    column. One that helped a query of the query log is in use."""
+    standing = case.weighing.workload.baseline
+    trees = list(case.weighing.nows)
+    asked = _asked(case)
+    handle = case.weighing.workload.handle
+    helped = _helped(handle)
+    sizes = {entry.name: sum(run.size_bytes for run in entry.content.runs) for entry in handle.entries()}
+    unused = []
+    for index in sorted(standing.indexes, key=lambda index: (-sizes.get(index.name, 0), index.name)) if trees else ():
+        if (helped and helped.get(index.name)) or not _firsts(index).isdisjoint(asked):
+            continue
+        without = Baseline(standing.snapshot, tuple(other for other in standing.indexes if other is not index))
+        if all(_same(tree, standing, without) for tree in trees):
+            standing = without
+            told = None if helped is None else helped.get(index.name, 0)
+            unused.append(UnusedIndex(index.name, sizes.get(index.name, 0), told))
+    return tuple(unused)
+
+
+def _firsts(index: OpenIndex) -> set[str]:
+    """The first columns of what it has to be read in the table's place."""
+    return {key.columns[0].name.lower() for run in index.entry.content.runs for key in served_keys(run)}
+
+
+def _asked(case: TableEvaluation) -> set[str]:
+    """Columns that queries restrict, join and group by."""
+    queries = case.weighing.workload.queries
+    keys = {name.lower() for query in queries for name in (*query.joined, *query.grouped, *query.ordered)}
+    return keys | {ref.name.lower() for tree in case.weighing.nows for ref in columns(tree)}
+
+
+def _same(tree: Predicate, standing: Baseline, without: Baseline) -> bool:
+    return np.array_equal(standing.kept(standing.answer(tree)), without.kept(without.answer(tree)))
+
+
+def described(
+    tables: Sequence[TableWorkload],
+    cases: Sequence[TableEvaluation],
+    picked: Sequence[Picked],
+    costs: Sequence[Sequence[Cost]],
+    days: float | None,
+) -> tuple[RecommendedIndex, ...]:
+    """Describe the picked indexes in their order, each with what it adds beside those before it."""
+    taken = [set(table.handle.indexes().names()) for table in tables]
+    before = [NONE for _ in tables]
+    every = [all_of(picked, at) for at in range(len(tables))]
+    indexes = []
+    for index, of_index in zip(picked, costs, strict=True):
+        name = name_of(index.kinds, taken[index.case])
+        taken[index.case].add(name)
+        table, case = tables[index.case], cases[index.case]
+        indexes.append(_index(table, case, index, of_index, name, before[index.case], every[index.case], days))
+        before[index.case] |= index.some
+    return tuple(indexes)
+
+
+def _index(
+    table: TableWorkload,
+    case: TableEvaluation,
+    picked: Picked,
+    costs: Sequence[Cost],
+    name: str,
+    before: Some,
+    every: Some,
+    days: float | None,
+) -> RecommendedIndex:
+    adds = adds_of(case, picked.some, before)
+    shares = case.share([of.size_bytes for of in each_adds(case, picked.some, before)])
+    sizes = sum_of([cost.size_bytes for cost in costs if cost.size_bytes is not None])
+    cpu = [cost.build_cpu_seconds for cost in costs if cost.build_cpu_seconds is not None]
+    kept_up = [cost.upkeep for cost in costs if cost.upkeep is not None]
+    upkeep = None
+    if kept_up:
+        upkeep = Upkeep(sum(cost.size_bytes for cost in kept_up), sum(cost.cpu_seconds for cost in kept_up))
+    helped = [at for at in range(len(case.queries)) if case.spared(at, picked.some).size_bytes.expected > 0]
+    numbers = range(len(case.queries))
+    helps = case.total([Estimate.exactly(float(at in helped)) for at in numbers], [1.0] * len(numbers))
+    build = case.needed_bytes(picked.kinds) + sizes.expected
+    return RecommendedIndex(
+        table=table.handle.path,
+        name=name,
+        kinds=picked.kinds,
+        sql_name=_sql_name(table),
+        adds_bytes=adds.size_bytes,
+        adds_files=adds.files,
+        saved=shares,
+        reads_bytes=case.reads_bytes,
+        queries=case.seen,
+        helps_queries=helps,
+        left_out=_left_out(case, helped, every),
+        size_bytes=sizes,
+        build_cpu_seconds=sum(cpu) if cpu else None,
+        upkeep=upkeep,
+        break_even=_break_even(adds.size_bytes, build, upkeep, days),
+        notes=tuple(dict.fromkeys(note for cost in costs for note in cost.notes)),
+        options=_options(table.handle),
+    )
+
+
+def _left_out(case: TableEvaluation, helped: Sequence[int], every: Some) -> Estimate:
+    """Estimate the share of the table's bytes that these queries do not read, on average over how often they are
+    asked."""
+    whole = float(case.weighing.snapshot.files.size_bytes)
+    runs = sum(case.queries[at].asked.seen for at in helped)
+    each = [NOTHING] * len(case.queries)
+    for at in helped:
+        out = Estimate.exactly(whole - case.now(at).reads.size_bytes.expected)
+        each[at] = sum_of([out, case.spared(at, every).size_bytes])
+    return share_of(case.total(each, [whole] * len(each)), runs * whole)
+
+
+def _break_even(spared: Estimate, build: float, upkeep: Upkeep | None, days: float | None) -> BreakEven:
+    """`spared`, and `build`: bytes of a run of the workload, and of the build."""
+    soonest, expected, latest = (_runs(end, build, upkeep, days) for end in (spared.high, spared.expected, spared.low))
+    of_days = None if expected is None or not days else expected * days
+    return BreakEven(expected, of_days, soonest, latest, soonest != latest)
+
+
+def _runs(spared: float, build: float, upkeep: Upkeep | None, days: float | None) -> float | None:
+    if days is None or not days:
+        return build / spared if spared > 0 else None
+    a_day = spared / days - (upkeep.size_bytes if upkeep is not None else 0.0)
+    return build / a_day / days if a_day > 0 else None
+
+
+def advice_of(
+    table: TableWorkload, case: TableEvaluation, some: Some, left: Budget, sample: float | None
+) -> TableAdvice:
+    """`left`: of the budget; `sample`: that was asked for."""
+    weighing = case.weighing
+    snapshot = weighing.snapshot
+    numbers = range(len(case.queries))
+    spared = [case.spared(number, some).size_bytes for number in numbers]
+    nows = [case.now(number).reads.size_bytes for number in numbers]
+    then = [less(now, saved) for now, saved in zip(nows, spared, strict=True)]
+    layouts: tuple[Advice, ...] = ()
+    notes = [*weighing.notes(case.built), *case.notes, *_why_nothing(case, some)]
+    if columns := columns_left(case):
+        layouts, read = _layout(table, columns, sample)
+        notes += [read.said] if read.said else []
+    trees = zip(table.queries, weighing.trees, strict=True)
+    return TableAdvice(
+        table=table.handle.path,
+        format=snapshot.format,
+        version=str(snapshot.version),
+        files=len(snapshot.files),
+        size_bytes=snapshot.files.size_bytes,
+        queries=sum(query.seen for query in table.queries),
+        reads_bytes=case.reads_bytes,
+        then_bytes=case.total(then),
+        saved=case.share(spared),
+        refused=tuple((query.text, tree) for query, tree in trees if isinstance(tree, str)),
+        passed=tuple(_passed(case, some, left)),
+        unused=unused_of(case),
+        layouts=layouts,
+        sampled=weighing.sampled if case.candidates else Sampled(),
+        rate=weighing.rate,
+        notes=tuple(notes),
+    )
+
+
+def _why_nothing(case: TableEvaluation, some: Some) -> list[str]:
+    """Return why there is nothing to choose from."""
+    if some or case.candidates:
+        return []
+    if not len(case.weighing.snapshot.files):
+        return ["nothing is recommended: the table has no files"]
+    if not case.weighing.workload.queries:
+        return ["nothing is recommended: the workload asks nothing of it"]
+    if not case.read_bytes:
+        return ["nothing is recommended: no query of the workload reads any file of it now"]
+    return ["nothing is recommended: its queries have no condition that an index could answer"]
+
+
+def _passed(case: TableEvaluation, some: Some, left: Budget) -> list[PassedOver]:
+    return [
+        PassedOver(candidate.name, _why_not(case, number, some, left))
+        for number, candidate in enumerate(case.candidates)
+        if number not in some
+    ]
+
+
+def _why_not(case: TableEvaluation, number: int, some: Some, left: Budget) -> str:
+    cost = case.built[number].cost
+    if cost.problem:
+        return f"it cannot be built: {cost.problem}"
+    if cost.size_bytes is None:
+        return "not tried: no file was read"
+    if not any(number in touching for touching in case.touched):
+        return "no query of the workload can use it"
+    alone = frozenset([number])
+    adds = adds_of(case, alone, some).size_bytes.expected
+    if adds >= LEAST * case.unindexed_bytes:
+        if cost.size_bytes.expected > left.size_bytes or (cost.build_cpu_seconds or 0.0) > left.cpu_seconds:
+            return f"no budget is left for it: {human_bytes(round(cost.size_bytes.expected))}"
+        return f"its upkeep takes more than the {human_bytes(round(adds))} that it leaves out"
+    beside = "beside those" if some else "of the workload's reads"
+    share = percent(adds / case.read_bytes) if case.read_bytes else "nothing"
+    return f"it leaves out {human_bytes(round(adds))} {beside} ({share})"
+
+
+def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
+    """Return the reader options with which the table is open, without a schema that has no text."""
+    if not handle.table_format.reader_options:
+        return ()
+    return tuple(handle.read.in_text.items())
+
+
+def _sql_name(workload: TableWorkload) -> str:
+    """The table as statements name it, so that its files are read as they are here."""
+    handle = workload.handle
+    file_format = str(workload.snapshot.details.read_options().get("file_format", "parquet"))
+    name = table_sql(handle.table_format.called(file_format), handle.path, catalog_name(handle))
+    options = _options(handle)
+    if file_format == "csv" and not any(key.lower() == "header" for key, _ in options):
+        options = (("header", True), *options)  # to Spark a header has to be said
+    return f"{name} {with_text(options)}" if options else name
+
+
+def _helped(handle: Handle) -> Mapping[str, int] | None:
+    """Count by index the queries of the query log that it helped; None if no query log can be read."""
+    try:
+        rows = logged(place_of(handle).storage(), 0).rows
+    except MetaIndexError:
+        return None
+    if not rows.num_rows:
+        return None
+    counts = pc.value_counts(pc.list_flatten(rows.column("indexes")).combine_chunks())
+    return {count["values"]: count["counts"] for count in counts.to_pylist() if count["values"] is not None}
+
+
+def of_indexes(sample: float | None, size_bytes: int) -> float | None:
+    """Return the share of a table to read for indexes; advice on its layout takes the rest."""
+    large = size_bytes > SMALL_BYTES or sample is not None
+    return (SHARE if sample is None else sample) * (1 - _OF_LAYOUT) if large else None
+
+
+def _layout(
+    workload: TableWorkload, columns: Sequence[str], sample: float | None
+) -> tuple[tuple[Advice, ...], Sampled]:
+    """Advise on the layout for queries on some columns; return what was read for it, too."""
+    share = of_indexes(sample, workload.snapshot.files.size_bytes)
+    share = None if share is None else share * _OF_LAYOUT / (1 - _OF_LAYOUT)
+    try:
+        layout = clustering(workload.handle, columns, version=None, timestamp=None, sample=share, indexes=None)
+    except MetaIndexError as error:  # what no column can be laid out by is advised of nothing
+        return (), Sampled(reason=str(error))
+    return layout.advice[:1], layout.sampled
+
 
 Progress = Callable[[str, int, int], None]
 
 
 def recommended(
-    tables: Sequence[TableAsked], budget: Budget, days: float | None, progress: Progress | None
+    tables: Sequence[TableWorkload],
+    sample: float | None,
+    budget: Budget,
+    days: float | None,
+    progress: Progress | None,
 ) -> tuple[tuple[RecommendedIndex, ...], tuple[TableAdvice, ...]]:
     """The indexes in their order, and what there is to say of each table. Raises what reading a table's list of files
     raises."""
@@ -36,18 +382,18 @@ def recommended(
         ]
         left = _left(cases, chosen_of, budget)
         advice = [
-            advice_of(table, case, some, left) for table, case, some in zip(tables, cases, chosen_of, strict=True)
+            advice_of(table, case, some, left, sample)
+            for table, case, some in zip(tables, cases, chosen_of, strict=True)
         ]
     return indexes, tuple(advice)
 
 
-def _case(table: TableAsked, folder: str, progress: Progress | None) -> TableEvaluation:
+def _case(table: TableWorkload, folder: str, progress: Progress | None) -> TableEvaluation:
     def told(done: int, total: int) -> None:
         if progress is not None:
-            progress(f"weighing indexes of {table.asked.path}", done, total)
+            progress(f"weighing indexes of {table.handle.path}", done, total)
 
-    weighing = Weighing.of(table.asked, table.hand)
-    return TableEvaluation.of(weighing, table.asked.candidates, folder, told, copies=table.copies)
+    return TableEvaluation.of(Weighing.of(table), folder, told)
 
 
 def _steps(cases: Sequence[TableEvaluation], budget: Budget, days: float | None) -> list[tuple[int, Step]]:

@@ -1,10 +1,15 @@
-"""Queries as they come, gathered into templates: a text is read by a parser once for its shape, and some more for
-examples; what cannot be read is counted."""
+"""Queries that are alike but for their literals: some of them drawn, each as likely as any other, however many come.
+
+Each query has a number by chance, and those with the smallest ones are kept: so many as are to be kept are drawn from
+all, none twice. As long as few different ones came, it is known how often each did. The numbers follow from a fixed
+seed: equal workloads have equal draws."""
 
 from __future__ import annotations
 
+import heapq
+import math
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import field, replace
 from random import Random
 from typing import Final
@@ -13,10 +18,73 @@ from metaindex.core import MetaIndexError, dataclass, one_line
 from metaindex.expressions import StatementReads
 from metaindex.storage import without_user
 
-from .draws import LEAST_LITERALS, MOST_LITERALS, Draws, room
 from .shape import shape_of_reads, shape_of_text
-from .splitting import MOST_CHARACTERS
 from .template import QueryTemplate, Unread, Workload
+from .text_files import MOST_CHARACTERS
+
+MOST_LITERALS: Final = 24
+"""Queries of a template that are kept, and asked: of more different ones they stand for the others."""
+LEAST_LITERALS: Final = 3
+_ALL_LITERALS: Final = 48
+"""Of all templates together, as far as each may have the least: what asking takes is bounded."""
+
+
+def room(templates: int) -> int:
+    """Return how many queries are kept of each of so many templates."""
+    return min(max(_ALL_LITERALS // max(templates, 1), LEAST_LITERALS), MOST_LITERALS)
+
+
+@dataclass(slots=True)
+class Draws:
+    """`counts`: how often each came; None if there are too many to count."""
+
+    counts: dict[Hashable, int] | None = field(default_factory=dict)
+    _kept: list[tuple[float, int, Hashable]] = field(default_factory=list)  # the largest number first
+    _added: int = 0
+    _known_to: float = math.inf  # numbers behind it are not known of all
+
+    def add(self, query: Hashable, seen: int, most: int, random: Random) -> None:
+        """A query that came so many times. `most`: that are kept, never more than before."""
+        if self.counts is not None:
+            self.counts[query] = self.counts.get(query, 0) + seen
+            self._forget(most)
+        self._keep(zip(_smallest(seen, random), [query] * min(seen, most), strict=False), most)
+
+    def add_drawn(self, queries: Sequence[Hashable], seen: int, most: int, random: Random) -> None:
+        """Add those that were drawn from so many that came."""
+        self.counts = None
+        numbered = list(zip(_smallest(seen, random), queries, strict=False))
+        if numbered and len(queries) < seen:
+            self._known_to = min(self._known_to, numbered[-1][0])
+        self._keep(iter(numbered), most)
+
+    def drawn(self, most: int) -> list[Hashable]:
+        """Return at most so many, in the order of their numbers: a prefix is a random draw, too."""
+        ordered = sorted((-number, -place, query) for number, place, query in self._kept)
+        return [query for number, _, query in ordered if number <= self._known_to][:most]
+
+    def _forget(self, most: int) -> None:
+        if self.counts is not None and len(self.counts) > most:
+            self.counts = None
+
+    def _keep(self, numbered: Iterator[tuple[float, Hashable]], most: int) -> None:
+        for number, query in numbered:
+            if len(self._kept) >= most and number >= -self._kept[0][0]:
+                break
+            self._added += 1
+            heapq.heappush(self._kept, (-number, -self._added, query))
+            while len(self._kept) > most:
+                heapq.heappop(self._kept)
+
+
+def _smallest(many: int, random: Random) -> Iterator[float]:
+    """The numbers of so many queries, the smallest first: each lies behind the last one by what the smallest of the
+    others does (they are spread exponentially)."""
+    number = 0.0
+    for left in range(many, 0, -1):
+        number -= math.log(1.0 - random.random()) / left
+        yield number
+
 
 MOST_TEMPLATES: Final = 10_000
 _TOO_MANY: Final = f"a workload has {MOST_TEMPLATES:,} templates at most; it has more; split it"
@@ -25,12 +93,11 @@ MOST_REASONS: Final = 100
 _MOST_SHAPES: Final = 20_000
 _EXAMPLES: Final = 3
 """That are read at once; of the others those that are drawn, at the end."""
-_LATER: Final = 1.6
-"""Another text is read at once each time that so many times as many were met: a literal may be why one cannot be."""
 _SEED: Final = 17
+_LATER: Final = 1.6
+"""Another text is read each time that so many times as many were met: a literal may be why one cannot be."""
 _TRIES: Final = 8
-"""Texts of a shape that are read in vain before the next one waits; from then on one is read as often as an example is
-replaced."""
+"""Texts of a shape that are read in vain before the next one waits."""
 _SHORT: Final = 120
 _TEXT: Final = 2_000
 _CHARACTERS: Final = 100_000
@@ -57,8 +124,6 @@ class _Met:
     seen: int = 0
     seconds: float | None = None
     texts: int = 0  # that were read for it
-    times: int = 0  # that it was met
-    next_at: int = 2 * _EXAMPLES
     most: int = MOST_LITERALS  # of its queries that are kept
 
     def room_beside(self, templates: int, text: str = "") -> int:
@@ -70,11 +135,9 @@ class _Met:
     @property
     def is_full(self) -> bool:
         """Return whether the next one need not be read at once."""
-        enough = len(self.different) == _EXAMPLES or self.texts >= 4 * _EXAMPLES
-        return enough and self.times + 1 < self.next_at
+        return len(self.different) == _EXAMPLES or self.texts >= 4 * _EXAMPLES
 
     def add(self, seen: int, seconds: float | None) -> None:
-        self.times += 1
         self.seen += seen
         if seconds is not None:
             self.seconds = (self.seconds or 0.0) + seconds
@@ -82,8 +145,6 @@ class _Met:
     def read(self, reads: StatementReads) -> None:
         """Count a query that was read."""
         self.texts += 1
-        if self.times >= self.next_at:
-            self.next_at = int(self.next_at * _LATER) + 1
         if len(self.different) < _EXAMPLES:
             self.different.add(reads)
 

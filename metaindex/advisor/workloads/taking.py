@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.advisor.workloads.eventlog.files import is_event_log
 from metaindex.core import (
     CLIENTS,
     ArgumentError,
@@ -25,14 +26,11 @@ from metaindex.core import (
 from metaindex.expressions import JoinKey, Predicate, StatementReads, TableRead, columns, normalize
 from metaindex.storage import clean
 
-from .eventlog.files import is_event_log
 from .gathering import Gathering, too_long
-from .pieces import lines, pieces
-from .plans import PlanReads, is_frame
+from .reads import PlanReads, bare, condition, is_frame, reads_of
 from .shape import shown_reads
-from .splitting import statements
-from .statements import bare, condition, reads_of
 from .template import Workload
+from .text_files import lines, pieces, statements
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -169,7 +167,9 @@ class _Taker:
             raise ObjectNotFoundError(f"a workload is read from a file that is there; {path} is not; mend the path")
         try:
             if is_event_log(path):
-                from .eventlog.reading import read_event_logs  # its texts may be SQL, which a parser reads
+                from metaindex.advisor.workloads.eventlog.events import (
+                    read_event_logs,  # its texts may be SQL, which a parser reads
+                )
 
                 read_event_logs(path, self.gathering, self.time_zone)
             elif path.is_dir():

@@ -19,12 +19,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metaindex.core import TELEMETRY, MetaIndexError, counted, first_line
-from metaindex.expressions import Opaque, leaves
+from metaindex.core import TELEMETRY, Mask, MetaIndexError, counted, first_line
+from metaindex.expressions import Opaque, Predicate, leaves
 from metaindex.formats import Snapshot, Version
 from metaindex.index import OpenIndex
 
-from .over_snapshot import over_snapshot
+from .over_snapshot import each_over_snapshot, over_snapshot
 from .question import NeedsSnapshot, TableQuestion
 from .recorded import over_recorded, recorded_at
 from .result import IndexReport, PruneResult
@@ -81,6 +81,21 @@ class Pruner:
                 self._without_the_damaged(error)
             else:
                 return self._result(question, version, answer, started)
+
+    def over(self, snapshot: Snapshot, predicate: Predicate) -> PruneResult:
+        """Prune a snapshot by a predicate that is bound to its schema."""
+        question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, predicate)
+        answer = self.by_record(question)
+        return self.by_snapshot(question, snapshot) if isinstance(answer, NeedsSnapshot) else answer
+
+    def each_over(self, snapshot: Snapshot, predicates: Sequence[Predicate]) -> list[Mask] | None:
+        """Return for each bound predicate a mask of the snapshot's files that may match, all of them asked together;
+        None if an index fails, which `over` takes out."""
+        try:
+            return each_over_snapshot(predicates, self._indexes, snapshot)
+        except Exception as error:  # noqa: BLE001 - as above
+            logger.warning("predicates are asked one by one: %s", error)
+            return None
 
     def _without_the_damaged(self, error: Exception) -> None:
         """Take out the index that failed, or all of them if that is unclear. Raises the error if the question, or the

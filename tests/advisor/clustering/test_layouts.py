@@ -15,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.advisor.clustering.advised import Advice
+from metaindex.advisor.clustering.advice import Advice, Rewrite
 from metaindex.advisor.clustering.layouts import SampleColumns, SamplePartitions, files_then
 from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces
 from metaindex.advisor.clustering.sample import SampleRows, chosen, limit_of
-from metaindex.advisor.clustering.statements import Rewrite
 from metaindex.formats import FILE_SCHEMA, FileTable
 from tests.tables import settle
 

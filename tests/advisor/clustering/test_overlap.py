@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.advisor.clustering.order import numbers_of
-from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces, even_fractions, histogram
+from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces, even_fractions, histogram, numbers_of
 
 _INTEGERS = st.one_of(st.integers(-6, 6), st.sampled_from([-(2**63), 2**63 - 1, 2**53 + 1]))
 _DOUBLES = st.one_of(

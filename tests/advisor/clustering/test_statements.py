@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.advisor.clustering.statements import Rewrite
+from metaindex.advisor.clustering.advice import Rewrite
 from metaindex.expressions import text_python
 from metaindex.formats import escape
 

@@ -13,7 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.advisor.clustering.advised import Advice
+from metaindex.advisor.clustering.advice import Advice
 from tests.tables import settle
 
 if TYPE_CHECKING:

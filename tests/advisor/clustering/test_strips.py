@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from metaindex.advisor.clustering.clustering import FilesOf, Measured
 from metaindex.advisor.clustering.strips import strip_of
-from metaindex.advisor.figures.strip import LEVELS, Strip, strip_figure
+from metaindex.advisor.figures.charts import Strip, strip_figure
 from metaindex.core.figures.markup import html
 from metaindex.expressions import ColumnBounds, to_physical
 from metaindex.formats import Field, Leaf, Trust
@@ -52,27 +52,23 @@ PAIR = st.tuples(st.integers(-50, 50), st.integers(-50, 50))
 @given(pairs=st.lists(PAIR, min_size=1, max_size=48))
 def test_the_full_part_is_what_a_value_reads(pairs: list[tuple[int, int]]) -> None:
     drawn, measured, files = strip(*integers(pairs))
-    assert drawn.lines == len(pairs) == len(drawn.marks)
-    full = sum(mark.end - mark.start for mark in drawn.marks) / len(pairs)
+    assert len(pairs) == len(drawn.marks)
+    full = sum(end - start for start, end in drawn.marks) / len(pairs)
     assert full == pytest.approx(measured.told(files).value_share)
     assert np.mean(drawn.reads) == pytest.approx(measured.told(files).value_files)
-    starts = [mark.start for mark in drawn.marks]
+    starts = [start for start, _ in drawn.marks]
     assert starts == sorted(starts)
 
 
 @given(pairs=st.lists(PAIR, min_size=49, max_size=300), unknown=st.integers(0, 5))
-def test_lines_of_several_files_are_as_full_as_the_files(pairs: list[tuple[int, int]], unknown: int) -> None:
+def test_of_many_files_some_are_drawn_and_all_are_counted(pairs: list[tuple[int, int]], unknown: int) -> None:
     lower, upper = integers(pairs)
     known = np.arange(len(pairs)) >= unknown
     drawn, measured, files = strip(lower, upper, known)
     assert np.mean(drawn.reads) == pytest.approx(measured.told(files).value_files)
-    lines = min(len(pairs) - unknown, 48)
-    assert drawn.lines == lines
-    assert all(0 <= mark.start < mark.end <= 1 and 0 <= mark.level < len(LEVELS) for mark in drawn.marks)
-    # Each mark is what the files of its line reach over, on average.
-    reach = [(mark.line, mark.start, mark.end) for mark in drawn.marks]
-    assert len(set(reach)) == len(reach)
-    assert {mark.line for mark in drawn.marks} == set(range(lines))
+    assert 24 < len(drawn.marks) <= 48
+    assert all(0 <= start < end <= 1 for start, end in drawn.marks)
+    assert drawn.marks == sorted(drawn.marks)
 
 
 VALUES = {
@@ -100,9 +96,9 @@ def test_every_type_has_its_values_below_the_lines(kind: str) -> None:
 
 def test_one_file_and_files_of_one_value() -> None:
     alone, _, _ = strip(*integers([(3, 3)]))
-    assert [(mark.start, mark.end) for mark in alone.marks] == [(0.0, 1.0)]
+    assert alone.marks == [(0.0, 1.0)]
     same, _, _ = strip(*integers([(3, 3)] * 4))
-    assert [(mark.start, mark.end) for mark in same.marks] == [(0.0, 1.0)] * 4
+    assert same.marks == [(0.0, 1.0)] * 4
     assert [tick.value for tick in same.ticks] == ["3"]
 
 

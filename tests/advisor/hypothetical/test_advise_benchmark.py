@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.advise import PARTS, measure
 from benchmarks.advise.truth import Pairs
-from metaindex.advisor.hypothetical.posterior import Estimate
+from metaindex.advisor.hypothetical.estimates import Estimate
 
 
 @pytest.mark.slow

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.advisor.face.weighing import asked_query
-from metaindex.advisor.hypothetical.weigh import _tree
-from metaindex.advisor.selection.suggesting import QueryAsked, suggested
-from metaindex.advisor.workloads.asked import TableNames, of_table
+from metaindex.advisor.hypothetical.candidates import QueryAsked, suggested
+from metaindex.advisor.hypothetical.what_if import _tree, asked_query
+from metaindex.advisor.workloads.table_queries import TableNames, of_table
 from metaindex.expressions import ColumnRef, conjuncts, parse
 from metaindex.formats import At
 from metaindex.index.kinds.covering.parts import stored_parts
@@ -152,7 +151,7 @@ def test_rows_along_a_curve_are_asked_by_each_column(tmp_path: Path, monkeypatch
 def test_rows_that_are_too_many_to_be_held_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of dictionaries holds far more than its size."""
     table = filled(tmp_path, "parquet")
-    monkeypatch.setattr("metaindex.advisor.hypothetical.copy._MOST_BYTES", 1000)
+    monkeypatch.setattr("metaindex.index.actions.trial.MOST_BYTES", 1000)
     (cost,) = table.what_if("id = 77", mi.Covering("id")).candidates
     assert "give a smaller sample" in cost.problem
 

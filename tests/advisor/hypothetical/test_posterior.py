@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metaindex.advisor.hypothetical.posterior import DrawResult, Estimate, TrialCount
+from metaindex.advisor.hypothetical.estimates import DrawResult, Estimate, TrialCount
 
 
 def estimate(tried: TrialCount) -> Estimate:

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.advisor.hypothetical.spread import Spread
-from metaindex.advisor.workloads.asked import Stands
+from metaindex.advisor.hypothetical.estimates import Estimate, Spread
+from metaindex.advisor.workloads.table_queries import Stands
 
 MOST = 1_000.0
 

@@ -145,28 +145,6 @@ def skewed(folder: Path, seed: int, files: int = 60) -> mi.Table:
     return mi.open_table(str(lake))
 
 
-@pytest.mark.parametrize("floats", [False, True])
-@pytest.mark.slow
-def test_the_size_of_statistics_is_what_footers_of_all_files_make_of_it(tmp_path: Path, floats: bool) -> None:
-    rng = np.random.default_rng(3)
-    for number in range(100):
-        columns = {f"k{place}": rng.integers(0, 10 ** (place + 2), 300) for place in range(6)}
-        columns["near"] = rng.integers(number * 50, number * 50 + 90, 300)
-        columns |= {"share": rng.random(300)} if floats else {}
-        pq.write_table(pa.table(columns), tmp_path / f"f{number:03d}.parquet")
-    settle(tmp_path)
-    table = mi.open_table(str(tmp_path))
-    size = table.what_if(["near = 7"], mi.ColumnStats(), sample=0.03).candidates[0].size_bytes
-    assert size is not None
-    table.create_index("all", mi.ColumnStats(), builder="local")
-    built = table.indexes()["all"].size_bytes
-    if floats:  # a column of eight is known of three files alone
-        assert size.low <= built <= size.high
-        assert size.high == pytest.approx(1.5 * size.low)
-    else:
-        assert size.low == size.expected == size.high == pytest.approx(built, rel=0.01)
-
-
 def asked_of(table: mi.Table, seed: int) -> list[str]:
     """Values that rows have, values that none has, ranges and NULL."""
     rng = np.random.default_rng(seed)

@@ -17,10 +17,8 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.advisor.selection.answer import Recommendation
-from metaindex.advisor.selection.pieces import BreakEven
-from metaindex.advisor.selection.texts import kind_python, name_of
+from metaindex.advisor.hypothetical.estimates import Estimate
+from metaindex.advisor.selection.answer import BreakEven, Recommendation, kind_python, name_of
 from metaindex.advisor.workloads.taking import from_query_log
 from metaindex.cli.main import main
 from metaindex.index import Kind, create_text

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.advisor.workloads.asked import TableNames, of_table
-from metaindex.advisor.workloads.draws import LEAST_LITERALS, MOST_LITERALS
+from metaindex.advisor.workloads.gathering import LEAST_LITERALS, MOST_LITERALS
 from metaindex.advisor.workloads.shape import shown_predicate
+from metaindex.advisor.workloads.table_queries import TableNames, of_table
 
 
 def flights(folder: Path) -> mi.Table:

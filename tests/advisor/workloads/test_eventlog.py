@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.advisor.workloads.eventlog import executions
-from metaindex.advisor.workloads.eventlog.reading import MOST_BYTES
-from metaindex.advisor.workloads.pieces import read_pieces
+from metaindex.advisor.workloads.eventlog import events
+from metaindex.advisor.workloads.eventlog.events import MOST_BYTES
 from metaindex.advisor.workloads.shape import shown_predicate
+from metaindex.advisor.workloads.text_files import read_pieces
 from metaindex.cli.main import main
 from metaindex.expressions import TableRead
 from tests.advisor.workloads.packing import lz4, snappy
@@ -462,7 +462,7 @@ def test_many_events_are_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Whose ends never come, too."""
     import tracemalloc
 
-    monkeypatch.setattr(executions, "MOST_HELD", 1_000_000)
+    monkeypatch.setattr(events, "MOST_HELD", 1_000_000)
     task = json.dumps({"Event": "SparkListenerTaskEnd", "Task Metrics": {"x": "y" * 300}})
     with (tmp_path / "log").open("w") as file:
         file.write(task + "\n")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot.tokens import TokenType
 
-from metaindex.advisor.workloads.splitting import statements
+from metaindex.advisor.workloads.text_files import statements
 
 WORDS = st.sampled_from(
     [

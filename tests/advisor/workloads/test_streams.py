@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.advisor.workloads import streams
+from metaindex.advisor.workloads import text_files
 from metaindex.cli import progress
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
@@ -35,7 +35,7 @@ class WhenSaid(logging.Handler):
 
 
 def test_a_pipe_is_read_and_what_is_waited_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(text_files, "PATIENCE_SECONDS", 0.01)
     os.mkfifo(pipe := tmp_path / "p\x1b[31mipe")
     writing = WhenSaid(pipe, "select * from t where a = 1\nselect * from t where a = 2\n")
     logging.getLogger("metaindex").addHandler(writing)

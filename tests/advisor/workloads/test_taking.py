@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import metaindex as mi
 import metaindex.advisor.workloads.gathering as gathering_module
 from metaindex.advisor.workloads.gathering import MOST_REASONS, Gathering
+from metaindex.advisor.workloads.reads import reads_of
 from metaindex.advisor.workloads.shape import shape_of_text, shown_predicate
-from metaindex.advisor.workloads.splitting import MOST_CHARACTERS
-from metaindex.advisor.workloads.statements import reads_of
 from metaindex.advisor.workloads.taking import from_query_log
+from metaindex.advisor.workloads.text_files import MOST_CHARACTERS
 from metaindex.core import ExpressionError
 from metaindex.expressions import StatementReads
 
@@ -237,7 +237,7 @@ def test_any_literals_are_one_template(pairs: list[tuple[str, str]]) -> None:
 
 @given(st.lists(st.text(max_size=40), max_size=5))
 def test_any_text_is_a_template_or_told(texts: list[str]) -> None:
-    from metaindex.advisor.workloads.splitting import statements
+    from metaindex.advisor.workloads.text_files import statements
 
     found = mi.workload(["a = 1", *(f" {text}" for text in texts)])
     asked = sum(1 for text in texts for _ in statements([text]))

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.advisor import Page, Section
-from metaindex.advisor.figures.columns import ColumnChart, columns_figure
-from metaindex.advisor.figures.strip import Mark, Strip, Tick, strip_figure
+from metaindex.advisor.figures.charts import ColumnChart, Strip, Tick, columns_figure, strip_figure
 from metaindex.core.figures.grid import MOST_ROWS, BarCell, Heading, facts, grid, listed
 from metaindex.core.figures.markup import LONGEST, Picture, html, pre, said, tag
 from metaindex.core.shown import one_line
@@ -51,7 +50,7 @@ def page(text: str) -> Page:
     columns = ColumnChart(
         text, [text, f"{text}2"], [1.0, 2.0], [0.5, 0.0], lambda value: text, (text, text, text), text
     )
-    strip = Strip(text, text, 1, [Mark(0, 0.1, 0.9, 4)], [1.0], 1, [Tick(0.0, text, 1, drawn=True)])
+    strip = Strip(text, text, [(0.1, 0.9)], [1.0], 1, [Tick(0.0, text, 1, drawn=True)])
     parts = (
         table,
         facts([(text, text or "x")]),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.advisor import Spared
-from metaindex.advisor.figures.style import STYLE
+from metaindex.advisor.figures.page import STYLE
 from metaindex.core import link_to
 from metaindex.core.figures.markup import said
 from metaindex.ops.lake.answer import Lake

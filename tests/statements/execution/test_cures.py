@@ -135,7 +135,7 @@ def test_no_error_that_can_be_read_in_the_source_names_what_another_face_takes(f
 def _raised_of_tables() -> Iterator[tuple[str, str]]:
     """What verbs of tables note, beside errors: parts of answers that statements show."""
     for name in (
-        "advisor/face/recommending.py",
+        "advisor/selection/recommend.py",
         "index/verification/report.py",
         "advisor/selection/answer.py",
         "statements/execution/run.py",

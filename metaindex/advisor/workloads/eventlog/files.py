@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from metaindex.advisor.workloads.pieces import is_lzf, read_pieces
+from metaindex.advisor.workloads.text_files import is_lzf, read_pieces
 from metaindex.core import dataclass
 
 _ROLLED: Final = re.compile(r"eventlog_v2_.")

@@ -1,22 +1,24 @@
-"""Queries of an event log: from their starts, the plans that they change to while they run, and their ends."""
+"""Reads event logs line by line, and only the head of a line unless it is of a query: from the starts of queries, the
+plans that they change to while they run, and their ends."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import field
+from pathlib import Path
 from typing import Any, Final
 
 from metaindex.advisor.workloads.gathering import Gathering
-from metaindex.advisor.workloads.plans import PlanReads, together
-from metaindex.advisor.workloads.splitting import MOST_CHARACTERS
-from metaindex.advisor.workloads.statements import reads_of
-from metaindex.core import MetaIndexError, dataclass
+from metaindex.advisor.workloads.reads import PlanReads, reads_of, together
+from metaindex.advisor.workloads.text_files import MOST_CHARACTERS, byte_lines
+from metaindex.core import MetaIndexError, StorageError, dataclass
 from metaindex.expressions import StatementReads, is_statement
 
-from .plan_nodes import plan_of
-from .plan_reads import plan_reads
+from .files import EventLog, event_logs
+from .plans import plan_of, plan_reads
 
 MOST_OPEN: Final = 10_000
 MOST_HELD: Final = 128 << 20
@@ -156,3 +158,75 @@ def _seconds(started_ms: int | None, ended_ms: int | None) -> float | None:
     if started_ms is None or ended_ms is None or ended_ms < started_ms:
         return None
     return (ended_ms - started_ms) / 1000
+
+
+MOST_BYTES: Final = 16 << 20
+"""Of an event: that of a large plan has some megabytes."""
+_HEAD: Final = re.compile(rb'\s*\{\s*"Event"\s*:\s*"((?:[^"\\]|\\.){1,300})"')
+_SQL: Final = b"org.apache.spark.sql.execution.ui.SparkListenerSQL"
+_START: Final = _SQL + b"ExecutionStart"
+_UPDATE: Final = _SQL + b"AdaptiveExecutionUpdate"
+_END: Final = _SQL + b"ExecutionEnd"
+_ENVIRONMENT: Final = b"SparkListenerEnvironmentUpdate"
+_WANTED: Final = frozenset({_START, _UPDATE, _END, _ENVIRONMENT})
+_NO_EVENT: Final = "a line of an event log is an event in JSON; one is none, or is cut; it is left out"
+_TOO_LONG: Final = f"an event has {MOST_BYTES:,} bytes at most; one has more; it is left out"
+_NO_QUERY: Final = "an event log tells of SQL queries and DataFrames; this one has none; give another"
+
+
+def read_event_logs(path: Path, gathering: Gathering, time_zone: str) -> None:
+    """Read the queries of the logs at a path. Unreadable ones are reported; a log that is cut counts up to the cut."""
+    for log in event_logs(path):
+        _read(log, gathering, time_zone)
+
+
+def _read(log: EventLog, gathering: Gathering, time_zone: str) -> None:
+    executions = Executions(gathering, time_zone)
+    for note in log.notes:
+        gathering.problem(note, str(log.path))
+    for file in log.files:
+        try:
+            _read_file(file, executions, gathering)
+        except StorageError as error:
+            gathering.problem(f"an event log is read to where it is cut or damaged: {error}", str(file))
+        except OSError as error:
+            gathering.problem(f"an event log is read from files; one cannot be read: {error.strerror}", str(file))
+    executions.finish()
+    if not executions.seen:
+        gathering.problem(_NO_QUERY, str(log.path))
+
+
+def _read_file(file: Path, executions: Executions, gathering: Gathering) -> None:
+    for line in byte_lines(file, MOST_BYTES):
+        if line is None:
+            gathering.problem(_TOO_LONG, str(file))
+            continue
+        head = _HEAD.match(line, 0, 400)
+        if head is None:
+            if line.strip():
+                gathering.problem(_NO_EVENT, str(file))
+        elif head[1] in _WANTED:
+            event = _event(line)
+            if event is None:
+                gathering.problem(_NO_EVENT, str(file))
+            else:
+                _take(head[1], event, len(line), executions)
+
+
+def _event(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def _take(name: bytes, event: Mapping[str, Any], size: int, executions: Executions) -> None:
+    if name == _START:
+        executions.start(event, size)
+    elif name == _UPDATE:
+        executions.update(event, size)
+    elif name == _END:
+        executions.end(event)
+    else:
+        executions.environment(event)

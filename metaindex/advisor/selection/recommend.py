@@ -1,45 +1,37 @@
-"""Indexes for a workload, asked of tables and their indexes."""
+"""Recommendations for tables by their paths, or as they are open, or for a whole lake."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
-from metaindex.advisor.clustering.advised import Advice
-from metaindex.advisor.clustering.sample import SMALL_BYTES, Sampled, check_share
-from metaindex.advisor.hypothetical.baseline import Baseline
+from metaindex.advisor.clustering.sample import check_share
 from metaindex.advisor.hypothetical.candidates import named
-from metaindex.advisor.hypothetical.weigh import Asked
-from metaindex.advisor.selection.answer import CreatedIndex, Recommendation, budget_of
-from metaindex.advisor.selection.asked import TableAsked
-from metaindex.advisor.selection.pieces import RecommendedIndex
-from metaindex.advisor.selection.recommending import recommended
-from metaindex.advisor.selection.texts import table_sql
-from metaindex.advisor.workloads.asked import OfTable, TableNames, of_table
+from metaindex.advisor.hypothetical.what_if import TableWorkload, check_workplace, unread
+from metaindex.advisor.workloads.table_queries import TableNames
 from metaindex.advisor.workloads.taking import from_query_log, workload
 from metaindex.advisor.workloads.template import Workload
-from metaindex.core import ArgumentError, MetaIndexError, dataclass
+from metaindex.core import ArgumentError, MetaIndexError, dataclass, watched
 from metaindex.formats import At
-from metaindex.index import Kind, Value, with_text
-from metaindex.query import Handle, logged, logged_queries, paths_of, place_of
-from metaindex.table import create
+from metaindex.index import Kind
+from metaindex.query import Handle, logged_queries, paths_of
+from metaindex.table import Table, create, handle_of, open_table, tables_below
 
-from .layout import catalog_name, clustering
-from .weighing import asked_query, at_hand, check_workplace, unread
+from .answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
+from .recommending import of_indexes, recommended
 
 if TYPE_CHECKING:
     from metaindex.index import Progress
 
+    from .answer import Recommendation
+
 _MOST_NAMES = 5
 _MOST = 1e18
 """Bytes, seconds or days that a question may say."""
-_OF_LAYOUT = 0.25
-"""Of what may be read, what is kept for advice on the layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +63,7 @@ class RecommendQuestion:
             raise ArgumentError("days= is the time that the workload is of; got 0; leave it out where nobody knows")
 
 
-def recommend(handles: Sequence[Handle], *asked: Any) -> Recommendation:
+def recommend_for(handles: Sequence[Handle], *asked: Any) -> Recommendation:
     """Implement `Table.recommend`, whose arguments follow in the order of `RecommendQuestion`."""
     return recommendation(handles, RecommendQuestion(*asked))
 
@@ -89,14 +81,15 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
     noted = [_Noted.of(handle) for handle in handles] if several is None else []
     workloads = [log.workload for log in noted] if several is None else [several] * len(handles)
     copies = [question.copies and (several is not None or noted[at].by_spark) for at in range(len(handles))]
-    asked = []
-    for handle, queries, rows_too in zip(handles, workloads, copies, strict=True):
-        asked.append(_table(handle, queries, replace(question, copies=rows_too), given))
+    asked = [
+        _table(handle, queries, question, given, rows_too)
+        for handle, queries, rows_too in zip(handles, workloads, copies, strict=True)
+    ]
     days = question.days
     if days is None:
         days = max((queries.days for queries in workloads if queries.days is not None), default=None)
     budget = budget_of(question.budget_bytes, question.budget_cpu)
-    indexes, tables = recommended([table for table, _ in asked], budget, days, question.progress)
+    indexes, tables = recommended(asked, question.sample, budget, days, question.progress)
     by_path = {handle.path: handle for handle in handles}
     distinct = [several] if several is not None else workloads
     return Recommendation(
@@ -137,81 +130,16 @@ class _Noted:
         return cls(from_query_log(rows), bool(pc.any(pc.equal(rows.column("engine"), "spark")).as_py()))
 
 
-def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
-    """Return the reader options with which the table is open, without a schema that has no text."""
-    if not handle.table_format.reader_options:
-        return ()
-    return tuple(handle.read.in_text.items())
-
-
-def _sql_name(handle: Handle, file_format: str) -> str:
-    """The table as statements name it, so that its files are read as they are here."""
-    name = table_sql(handle.table_format.called(file_format), handle.path, catalog_name(handle))
-    options = _options(handle)
-    if file_format == "csv" and not any(key.lower() == "header" for key, _ in options):
-        options = (("header", True), *options)  # to Spark a header has to be said
-    return f"{name} {with_text(options)}" if options else name
-
-
 def _table(
-    handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any]
-) -> tuple[TableAsked, OfTable]:
+    handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any], copies: bool
+) -> TableWorkload:
     snapshot = handle.snapshot(At())
-    chosen = of_table(queries, _names(handle.path, question), [field.name for field in snapshot.schema.fields])
-    opened, refused = handle.open_indexes(None)
-    notes = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
-    hand = at_hand(handle, Baseline(snapshot, tuple(opened)), notes)
-    entries = handle.entries()
-    large = snapshot.files.size_bytes > SMALL_BYTES or question.sample is not None
-    share = 0.01 if question.sample is None else question.sample
-    asked = Asked(
-        tuple(asked_query(query, snapshot.schema, handle.config.time_zone) for query in chosen.queries),
-        tuple(given),
-        share * (1 - _OF_LAYOUT) if large else None,
-        handle.config.time_zone,
-        handle.path,
-        question.copies,
-    )
-    file_format = str(snapshot.details.read_options().get("file_format", "parquet"))
-    table = TableAsked(
-        asked=asked,
-        hand=hand,
-        sql_name=_sql_name(handle, file_format),
-        options=_options(handle),
-        taken=frozenset(handle.indexes().names()),
-        sizes={entry.name: sum(run.size_bytes for run in entry.content.runs) for entry in entries},
-        helped=_helped(handle),
-        layout=_layout(handle, share * _OF_LAYOUT if large else None),
-        copies=question.copies,
-    )
-    return table, chosen
+    share = of_indexes(question.sample, snapshot.files.size_bytes)
+    return TableWorkload.of(handle, snapshot, queries, tuple(given), share, tables=question.tables, copies=copies)
 
 
 def _names(path: str, question: RecommendQuestion) -> TableNames:
     return TableNames(path, paths_of(question.tables))
-
-
-def _helped(handle: Handle) -> Mapping[str, int] | None:
-    """Count by index the queries of the query log that it helped; None if no query log can be read."""
-    try:
-        rows = logged(place_of(handle).storage(), 0).rows
-    except MetaIndexError:
-        return None
-    if not rows.num_rows:
-        return None
-    counts = pc.value_counts(pc.list_flatten(rows.column("indexes")).combine_chunks())
-    return {count["values"]: count["counts"] for count in counts.to_pylist() if count["values"] is not None}
-
-
-def _layout(handle: Handle, sample: float | None) -> Callable[[Sequence[str]], tuple[tuple[Advice, ...], Sampled]]:
-    def advised(columns: Sequence[str]) -> tuple[tuple[Advice, ...], Sampled]:
-        try:
-            layout = clustering(handle, columns, version=None, timestamp=None, sample=sample, indexes=None)
-        except MetaIndexError as error:  # what no column can be laid out by is advised of nothing
-            return (), Sampled(reason=str(error))
-        return layout.advice[:1], layout.sampled
-
-    return advised
 
 
 def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: Sequence[Handle]) -> Iterator[str]:
@@ -256,3 +184,68 @@ def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: An
     except MetaIndexError as error:
         return CreatedIndex(index.table, index.name, str(error))
     return CreatedIndex(index.table, index.name, notes=made.notes)
+
+
+_PATTERN: Final = frozenset("*?[{")
+
+
+@watched
+def recommend(
+    queries: object,
+    *places: Table | str | os.PathLike[str],
+    candidates: Sequence[Kind | Sequence[Kind]] = (),
+    budget_bytes: float | None = None,
+    budget_cpu: float | None = None,
+    days: float | None = None,
+    sample: float | None = None,
+    copies: bool = True,
+    tables: Mapping[str, str | os.PathLike[str]] | None = None,
+    progress: Progress | None = None,
+) -> Recommendation:
+    """Recommend indexes for a workload: `mi.recommend("log.sql", "lake/flights", budget_bytes=1e8)`.
+
+    `queries`: as `Table.recommend` takes them. `places`: tables as `open_table` gives them, or paths of tables, or of
+    folders with tables below them, of which those are taken that the workload names; without any, those of `tables`.
+    All tables share the budget. The rest is that of `Table.recommend`, and so is what is raised.
+    """
+    if queries is not None and not isinstance(queries, Workload):
+        queries = workload(queries)
+    mapped = paths_of(tables)
+    wanted = places or tuple(dict.fromkeys(mapped.values()))
+    if not wanted:
+        raise ArgumentError(
+            "recommend looks at tables; none was given; name them by path, as in recommend('log.sql', 'lake/flights'),"
+            " or a folder that holds them"
+        )
+    opened = [table for place in wanted for table in _opened(place, queries, mapped)]
+    question = RecommendQuestion(queries, candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress)
+    return recommendation([handle_of(table) for table in opened], question)
+
+
+def _opened(place: Table | str | os.PathLike[str], queries: object, mapped: Mapping[str, str]) -> list[Table]:
+    if isinstance(place, Table):
+        return [place]
+    paths = named_below(place, queries, mapped) if isinstance(place, str | os.PathLike) else [place]
+    return [open_table(path) for path in paths]
+
+
+def named_below(
+    place: str | os.PathLike[str],
+    queries: object,
+    mapped: Mapping[str, str],
+    storage_options: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Return the path if it is a table, or no table lies below it; else the tables below it that a workload names."""
+    path = os.fspath(place)
+    below = list(tables_below(path, storage_options)) if path and not _PATTERN.intersection(path) else []
+    if below in ([], [""]):
+        return [path]
+    paths = [f"{path.rstrip('/')}/{folder}" for folder in below]
+    return [table for table in paths if is_named(table, queries, mapped)]
+
+
+def is_named(path: str, queries: object, mapped: Mapping[str, str]) -> bool:
+    if not isinstance(queries, Workload):
+        return True
+    names = TableNames(path, mapped)
+    return any(names.has(read.table) for template in queries.templates for read in template.tables)

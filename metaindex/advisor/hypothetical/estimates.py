@@ -12,17 +12,19 @@ others it keeps follows by Bayes:
                              drawn
 
 The answer is the median and the range that 90% of the particles are in: numbers of a generator with a fixed seed, so
-that equal questions have equal answers. Where all files were tried the number stands as it is.
-"""
+that equal questions have equal answers. Where all files were tried the number stands as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from metaindex.advisor.workloads.table_queries import Stands
 from metaindex.core import dataclass
+from metaindex.query import human_bytes
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,6 +66,43 @@ class Estimate:
     def to_json(self) -> dict[str, float]:
         """Plain data for machines."""
         return {"low": self.low, "expected": self.expected, "high": self.high}
+
+
+NOTHING = Estimate.exactly(0.0)
+
+
+def sum_of(several: Sequence[Estimate], times: Iterable[float] | None = None) -> Estimate:
+    """Sum estimates, each so many times; the bounds are the sums of theirs."""
+    weights = list(times) if times is not None else [1.0] * len(several)
+    ends = ((each.low, each.expected, each.high) for each in several)
+    weighted = [[weight * end for end in three] for weight, three in zip(weights, ends, strict=True)]
+    return Estimate(*(float(sum(column)) for column in zip(*weighted, strict=True))) if weighted else NOTHING
+
+
+def less(before: Estimate, then: Estimate) -> Estimate:
+    """Return the difference, never less than nothing."""
+    ends = (before.low - then.high, before.expected - then.expected, before.high - then.low)
+    return Estimate(*(max(end, 0.0) for end in ends))
+
+
+def share_of(part: Estimate, whole: float) -> Estimate:
+    """Return the share that a part has of its whole."""
+    low, expected, high = (end / max(whole, 1.0) for end in (part.low, part.expected, part.high))
+    return Estimate(low, expected, max(min(high, 1.0), expected))
+
+
+def in_words(estimate: Estimate, form: Callable[[float], str]) -> str:
+    """Format the number, with its bounds if it is an estimate."""
+    low, expected, high = map(form, (estimate.low, estimate.expected, estimate.high))
+    return expected if low == high else f"{expected} [{low} to {high}]"
+
+
+def in_bytes(size: float) -> str:
+    return human_bytes(round(size))
+
+
+def in_numbers(number: float) -> str:
+    return f"{round(number):,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +175,6 @@ def with_nan(files: int, tried: int) -> Floats:
     return rng.binomial(files, shares).astype(np.float64)
 
 
-def together(several: Sequence[Floats], files: int) -> Floats:
-    """Particles of how many of so many files any of several values keeps, as each of them keeps its own by itself."""
-    rng = np.random.default_rng(_SEED + 5)
-    union = np.zeros(PARTICLES, np.int64)
-    for own in several:
-        drawn = np.minimum(own[rng.integers(len(own), size=PARTICLES)], files).astype(np.int64)
-        union += drawn - rng.hypergeometric(union, files - union, drawn)
-    return union.astype(np.float64)
-
-
 def shares_of(rng: np.random.Generator, drawn: DrawResult) -> Floats:
     """Particles of the share of files that are kept for a value: that of one of those drawn, as far as the files that
     it was asked of tell, and as many more that are as those of all values, as these are alike."""
@@ -181,3 +210,62 @@ def _ways(asked: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> Floats:
     logged = logs[asked] - logs[kept] - logs[asked - kept]
     out: Floats = np.exp(logged - logged.max(initial=0.0))
     return out
+
+
+_UNLIKE: Final = 0.5
+"""Queries that are like none of those drawn: as if so many of them had been."""
+_Z: Final = 1.645
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The weights of queries, in their order. `seen`: how often each came, or its share."""
+
+    seen: Floats
+    stands: tuple[Stands | None, ...]
+
+    @classmethod
+    def of(cls, seen: Sequence[int], stands: Sequence[Stands | None]) -> Spread:
+        return cls(np.array(seen, np.float64), tuple(stands))
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether some query stands for others."""
+        return any(stand is not None for stand in self.stands)
+
+    def total(self, each: Sequence[Estimate], most: Sequence[float]) -> Estimate:
+        """Sum over the queries, each as often as it came. `most`: that a query may have. The bounds are the sums of
+        theirs, wider by what the queries they stand for may have."""
+        total = sum_of(each, self.seen.tolist())
+        values = np.array([estimate.expected for estimate in each], np.float64)
+        below, above = self._off(values, 0.0 * values), self._off(values, np.array(most, np.float64))
+        return Estimate(max(total.low - max(below[0], 0.0), 0.0), total.expected, total.high + max(above[1], 0.0))
+
+    def _off(self, values: Floats, ends: Floats) -> tuple[float, float]:
+        """Return how far below and above the expected a sum may be, if the unlike one of a group has the outermost of
+        `ends`; no further than if all others have the least, or the most."""
+        off = variance = least = most = 0.0
+        groups: dict[int, list[int]] = {}
+        for place, stand in enumerate(self.stands):
+            if stand is not None:
+                groups.setdefault(stand.group, []).append(place)
+        for places in groups.values():
+            drawn = np.array([stand.drawn for place in places if (stand := self.stands[place])], np.float64)
+            others = max(float(self.seen[places].sum() - drawn.sum()), 0.0)
+            end = ends[places][np.abs(ends[places]).argmax()]
+            own, weights = np.array([*values[places], end]), np.array([*drawn, _UNLIKE])
+            mean = float(np.average(own, weights=weights))
+            known = float(drawn @ values[places] - self.seen[places] @ values[places])
+            off += known + others * mean
+            least += known + others * float(own.min())
+            most += known + others * float(own.max())
+            spread = float(np.average((own - mean) ** 2, weights=weights))
+            variance += others * spread * (weights.sum() + others) / (weights.sum() + 1)
+        wide = _Z * float(np.sqrt(variance))
+        return min(wide - off, -least), min(wide + off, most)
+
+
+def most_read(now: float, size_bytes: int, files: int) -> float:
+    """Estimate the most a query may read if a similar one reads so many bytes now: the geometric mean of those and the
+    whole table. A day may have twice the rows of another one, and hardly those of all days."""
+    return float(np.sqrt(max(now, size_bytes / max(files, 1)) * size_bytes))

@@ -2,8 +2,7 @@
 
 A query is helped where an index left files out of it, or was read in the table's place. What it was spared counts once
 in the sums, and for each index that helped it: nobody knows what one would have done without the other. Bytes are of
-whole files, as planned; of a covering index those of the needed columns, as expected.
-"""
+whole files, as planned; of a covering index those of the needed columns, as expected."""
 
 from __future__ import annotations
 
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, dataclass, duration, percent, plain
-from metaindex.query import SUMMED, LoggedQueries, human_bytes
-from metaindex.table import History, IndexInfo
+from metaindex.core import Column, MetaIndexError, Plain, Shown, Tabular, TextTable, dataclass, duration, percent, plain
+from metaindex.query import SUMMED, Handle, LoggedQueries, human_bytes, logged_queries
+from metaindex.table import History, IndexInfo, history, indexes
 
 if TYPE_CHECKING:
     from metaindex.core import Element
@@ -127,7 +126,7 @@ class Savings(Shown):
     @property
     def figure(self) -> Element:
         """Draw what helped queries read and were spared, day by day."""
-        from metaindex.advisor.figures.columns import ColumnChart, columns_figure
+        from metaindex.advisor.figures.charts import ColumnChart, columns_figure
 
         days = list(self.days.items())[-_DRAWN_DAYS:]
         total = self.total
@@ -257,3 +256,16 @@ def _noted_since(rows: pa.Table, ms: int) -> int:
     """Count the queries noted since then, by clocks that may differ: the reader's and the index creator's."""
     at = pa.scalar(dt.datetime.fromtimestamp(ms / 1000, dt.UTC), rows.schema.field("at").type)
     return int(pc.sum(pc.greater_equal(rows.column("at"), at)).as_py() or 0)
+
+
+def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
+    """Implement `Table.savings`."""
+    queries = logged_queries(handle, since)
+    infos = indexes(handle, version=None, timestamp=None, staleness=False, vacuumed=False)
+    histories: dict[str, History] = {}
+    for info in infos:
+        try:
+            histories[info.name] = history(info.name, handle.log(info.name), None)
+        except MetaIndexError:
+            continue  # what is wrong with it `indexes` tells
+    return computed_savings(handle.path, queries, infos, histories)

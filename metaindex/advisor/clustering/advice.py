@@ -1,12 +1,13 @@
-"""A rewrite of a table as the statement that its owner runs: Delta's OPTIMIZE, Iceberg's procedure, or for plain files
-a sorted copy in a new folder. Names and texts are quoted as the engine reads them."""
+"""Advice to the owner of a table: a layout, what queries would read then, and the statement that makes it: Delta's
+OPTIMIZE, Iceberg's procedure, or for plain files a sorted copy in a new folder. Names and texts are quoted as the
+engine reads them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from metaindex.core import ArgumentError, ExpressionError, dataclass
+from metaindex.core import ArgumentError, Column, ExpressionError, Shown, Tabular, TextTable, dataclass, percent
 from metaindex.expressions import column_sql, name_sql, parse_path, quoted, text_python, text_sql, word
 from metaindex.formats import Leaf, escape, format_named
 
@@ -170,3 +171,89 @@ def as_written(*statements: str) -> tuple[str, ...]:
 def _as_a_name(path: str) -> str:
     """A pattern of DuckDB that fits this path alone."""
     return re.sub(r"[*?\[]", lambda mark: f"[{mark[0]}]", path)
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutEffect:
+    """The files that a range over 1% of the rows reads by a column, averaged over its beginnings: now, and then, of as
+    many files in all. `wanted`: the advice is for this column; for other columns it shows what they lose."""
+
+    column: str
+    wanted: bool
+    files_now: float
+    files_then: float
+
+    @property
+    def place(self) -> str:
+        """Whom the layout is for, in a word or two."""
+        return "for it" if self.wanted else "for others"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Advice(Shown):
+    """A layout that leaves out more. Estimated from a sample; the table stays as it is until its owner runs `sql`."""
+
+    columns: tuple[str, ...]
+    effects: tuple[LayoutEffect, ...]
+    files: int  # of the table, now and then
+    rewrite: Rewrite
+
+    @property
+    def how(self) -> str:
+        """Describe the layout in words."""
+        names = ", ".join(self.columns)
+        return f"sorted by {names}" if self.rewrite.curve == "sort" else f"in Z-order of {names}"
+
+    @property
+    def saving(self) -> float:
+        """The share of the files that queries read now and then would not, on average over the wanted columns."""
+        wanted = [effect for effect in self.effects if effect.wanted]
+        now = sum(effect.files_now for effect in wanted)
+        return 1 - sum(effect.files_then for effect in wanted) / now if now else 0.0
+
+    def sql(self, name: str | None = None) -> str:
+        """Return the statements to run in Spark, a line each (for plain files a line of Python). `name`: the table's in
+        its catalog, such as `lake.db.flights`; default: its path (Iceberg: as its folders are named)."""
+        return ";\n".join(self.rewrite.statements(name))
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        return self.described(None)
+
+    def described(self, name: str | None) -> Sequence[str | Tabular]:
+        """Return `shown` with the table's name in the statements."""
+        names = ("files now", "files then")
+        titles = (Column("column"), *(Column(name, right=True) for name in names), Column("the layout is"))
+        reads = [(effect.files_now, effect.files_then) for effect in self.effects]
+        rows = tuple(
+            (effect.column, f"{now:,.1f}", f"{then:,.1f}", effect.place)
+            for effect, (now, then) in zip(self.effects, reads, strict=True)
+        )
+        bars = enumerate(zip(*reads, strict=True), start=1)
+        shares = tuple((at, tuple(read / max(self.files, 1) for read in some)) for at, some in bars)
+        parts: list[str | Tabular] = [
+            (
+                f"advice: {self.how}: {percent(max(self.saving, 0.0))} fewer files; of {self.files:,} a range over 1%"
+                " of the rows reads"
+            ),
+            TextTable(titles, rows, shares),
+            *(f"  {statement}{way_of(self.rewrite.format).end}" for statement in self.rewrite.statements(name)),
+        ]
+        other = self.rewrite.otherwise(name)
+        if other:
+            parts.append(way_of(self.rewrite.format).title)
+            parts += [f"  {statement};" for statement in other]
+        return parts
+
+    def to_json(self, name: str | None = None) -> dict[str, object]:
+        """Plain data for machines."""
+        effects = [{name: getattr(effect, name) for name in effect.__dataclass_fields__} for effect in self.effects]
+        return {
+            "columns": list(self.columns),
+            "how": "sort" if self.rewrite.curve == "sort" else "zorder",
+            "files": self.files,
+            "saving": self.saving,
+            "effects": effects,
+            "statements": list(self.rewrite.statements(name)),
+            "otherwise": list(self.rewrite.otherwise(name)),
+        }

@@ -1,0 +1,359 @@
+"""What-if: the effect of candidates on queries, weighed on the snapshot and the indexes of a table."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.advisor.clustering.sample import Sampled, check_share, file_scan, limit_of
+from metaindex.advisor.workloads.reads import is_frame
+from metaindex.advisor.workloads.table_queries import TableNames, TableQuery, of_table, typed
+from metaindex.advisor.workloads.taking import path_in, workload
+from metaindex.advisor.workloads.template import NOT_READ, Workload
+from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
+from metaindex.expressions import Predicate, columns
+from metaindex.formats import Leaf, Schema, Snapshot, predicate_of
+from metaindex.index import Kind, Sandbox, columns_of
+from metaindex.query import (
+    FooterGroups,
+    Handle,
+    Scan,
+    TimestampLike,
+    VersionLike,
+    at_version,
+    check_outside,
+    names_of,
+    paths_of,
+)
+
+from .answer import Effect, QueryWeighed, Rate, Reads, WhatIf
+from .baseline import Baseline, Rows
+from .built import Built, build
+from .candidates import A_PART, AskedQuery, Candidate, following, named
+from .copy import read_of
+from .cost import rate_of
+from .effect import Now, with_candidate
+from .redraws import Redraws
+from .sampling import FileSample, SampleContext, needs_of, sampled
+
+_REMEMBERED = 64
+"""Sets of columns of which the row groups of sampled files are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableWorkload:
+    """A table as it was opened, with queries and candidates to weigh. `candidates`: none for those that follow from the
+    queries, of which `copies` may keep rows; `sample`: share of the table's bytes to read, None for a hundredth, of
+    small tables all; `others`: how many queries are of other tables alone."""
+
+    handle: Handle
+    baseline: Baseline
+    queries: tuple[AskedQuery, ...]
+    candidates: tuple[Candidate, ...]
+    sample: float | None
+    copies: bool = True
+    notes: tuple[str, ...] = ()
+    others: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        handle: Handle,
+        snapshot: Snapshot,
+        queries: Workload | Sequence[object],
+        candidates: tuple[Candidate, ...],
+        sample: float | None,
+        *,
+        indexes: Iterable[str] | None = None,
+        tables: Mapping[str, str | os.PathLike[str]] | None = None,
+        copies: bool = True,
+    ) -> TableWorkload:
+        """`queries`: a workload, or conditions; `indexes`: that queries may use, None for all."""
+        check_share(sample)
+        opened, refused = handle.open_indexes(indexes)
+        notes = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
+        others = 0
+        if isinstance(queries, Workload):
+            names = TableNames(handle.path, paths_of(tables))
+            chosen = of_table(queries, names, [field.name for field in snapshot.schema.fields])
+            others, zone = chosen.others, handle.config.time_zone
+            asked = tuple(asked_query(query, snapshot.schema, zone) for query in chosen.queries)
+        else:
+            asked = tuple(AskedQuery(query, " ".join(str(query).split())) for query in queries)
+        return cls(handle, Baseline(snapshot, tuple(opened)), asked, candidates, sample, copies, notes, others)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.baseline.snapshot
+
+    def scan(self, row: int, leaves: Sequence[Leaf]) -> Scan:
+        """Return the scan of some columns of one file."""
+        return file_scan(self.handle, self.snapshot, row, leaves)
+
+    @property
+    def rate(self) -> Rate:
+        if not len(self.snapshot.files):
+            return Rate(reason="it has no files")
+        return rate_of(self.handle.table_format, self.handle.ref, self.snapshot)
+
+
+@dataclass(slots=True)
+class Weighing:
+    """Queries of a table, what they read now, and a sample over which candidates are built. `trees`: of each query its
+    predicate, or why it has none; `wanted`: the files that some query reads now."""
+
+    workload: TableWorkload
+    trees: tuple[Predicate | str, ...]
+    wanted: Mask
+    limit: int
+    sight: SampleContext
+    nows: dict[Predicate, Now]
+    rate: Rate
+
+    @classmethod
+    def of(cls, workload: TableWorkload) -> Weighing:
+        """Prepare to weigh. Raises nothing of a query: its problem is reported."""
+        snapshot, baseline, handle = workload.snapshot, workload.baseline, workload.handle
+        trees = tuple(_tree(query.condition, snapshot, handle.config.time_zone) for query in workload.queries)
+        known = dict.fromkeys(tree for tree in trees if not isinstance(tree, str))
+        limit = limit_of(workload.sample, snapshot.files.size_bytes)
+        wanted = np.zeros(len(snapshot.files), np.bool_)
+        for tree in known:
+            wanted |= baseline.kept(baseline.answer(tree))
+        footers, redraws = FooterGroups(handle.ref.storage, _REMEMBERED), Redraws(snapshot, workload.scan)
+        shown = [parts for query in workload.queries for parts in query.needs] if workload.copies else []
+        needs = needs_of(list(known), workload.candidates, shown, snapshot.schema)
+        sampling = sampled(snapshot, wanted, limit, needs, footers)
+        sight = SampleContext(baseline, sampling, footers, workload.scan, redraws)
+        return cls(workload, trees, wanted, limit, sight, {tree: Now.of(tree, sight) for tree in known}, workload.rate)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.workload.snapshot
+
+    def built(self, candidate: Candidate, folder: str, *, footers: bool = True) -> Built:
+        """Build a candidate; raises nothing of it. `folder`: an own one, in which it stays as long as it is asked;
+        `footers`: may those of all files be read?"""
+        bench = Sandbox(self.workload.handle.ref, self.snapshot, folder)
+        known, wanted = list(self.nows), np.flatnonzero(self.wanted)
+        return build(bench, self.sight, candidate, known, wanted, self.rate, footers=footers and self.limit > 0)
+
+    @property
+    def sampled(self) -> Sampled:
+        """Return what was read for the answer."""
+        return _told(self.snapshot, self.sight.sampling, self.limit)
+
+    def notes(self, built: Sequence[Built]) -> tuple[str, ...]:
+        return (*self.workload.notes, *_footers_read(self.sight, built, np.flatnonzero(self.wanted)))
+
+
+def weigh(workload: TableWorkload) -> WhatIf:
+    """Weigh candidates. Raises nothing of a query or a candidate: its problem is reported, and the others go on."""
+    weighing = Weighing.of(workload)
+    snapshot = weighing.snapshot
+    candidates = workload.candidates or tuple(following(weighing.nows, snapshot.schema))
+    with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
+        built = [weighing.built(candidate, folder) for candidate in candidates]
+        queries = [
+            QueryWeighed(query.text, problem=tree, weight=query.seen, stands=query.stands)
+            if isinstance(tree, str)
+            else _weighed(weighing.sight, weighing.nows[tree], query, built)
+            for query, tree in zip(workload.queries, weighing.trees, strict=True)
+        ]
+    return WhatIf(
+        table=workload.handle.path,
+        format=snapshot.format,
+        version=str(snapshot.version),
+        files=len(snapshot.files),
+        size_bytes=snapshot.files.size_bytes,
+        queries=tuple(queries),
+        candidates=tuple(one.cost for one in built),
+        sampled=weighing.sampled,
+        rate=weighing.rate,
+        notes=weighing.notes(built),
+    )
+
+
+def _told(snapshot: Snapshot, sampling: FileSample, limit: int) -> Sampled:
+    total = snapshot.files.size_bytes
+    if not len(sampling.rows):
+        few = f"of no file the columns that are asked have as few as {limit:,} bytes, the limit"
+        reason = "the limit is 0" if not limit else few
+        return Sampled(
+            limit_bytes=limit, total_bytes=total, reason=reason if len(snapshot.files) else "it has no files"
+        )
+    some = snapshot.files.table.take(sampling.rows)
+    counts = Vector(some.column("record_count")).array
+    rows = 0 if counts.null_count else int(Vector(counts).numbers.sum())
+    return Sampled(len(sampling.rows), sampling.size_bytes, rows, limit, total)
+
+
+def _footers_read(sight: SampleContext, built: Sequence[Built], wanted: Rows) -> list[str]:
+    """Return notes on what was read beside the sample."""
+    if sight.bounds is None and not any(one.exact for one in built):
+        return []
+    exactly = ": what statistics leave out is told exactly" if any(one.exact for one in built) else ""
+    return [f"footers of {counted(len(wanted), 'file')} were read, too, beside the limit{exactly}"]
+
+
+def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:
+    """The predicate, or why it is none."""
+    try:
+        return predicate_of(query, snapshot.schema, time_zone)
+    except MetaIndexError as error:
+        return str(error)
+
+
+def _weighed(sight: SampleContext, now: Now, query: AskedQuery, built: Sequence[Built]) -> QueryWeighed:
+    effects = tuple(_effect(sight, now, query.needs, candidate) for candidate in built)
+    return QueryWeighed(query.text, now.reads, effects, weight=query.seen, stands=query.stands)
+
+
+def _effect(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], built: Built) -> Effect:
+    tried_on = int(np.count_nonzero(now.kept[built.rows]))
+    name = built.cost.candidate
+    if built.cost.problem:
+        return Effect(name, now.reads, 0, "it cannot be built")
+    if built.copies:
+        found = read_of(sight, now, needs, built.copies[0])
+        return Effect(name, found.reads or now.reads, tried_on, found.note, found.instead_of)
+    exact, sampled = built.indexes
+    if not exact and not sampled:
+        return Effect(name, now.reads, 0, "not tried: no file was read")
+    reads, result = with_candidate(sight, now, exact, sampled, built.rows)
+    names = {one.name for one in (*exact, *sampled)}
+    idle = [one.reason for one in result.indexes if one.name in names and not one.used]
+    if len(idle) == len(names):
+        return Effect(name, now.reads, tried_on, idle[0])
+    return Effect(name, reads, tried_on, idle[0] if idle else _remark(now, reads, tried_on))
+
+
+def _remark(now: Now, reads: Reads, tried_on: int) -> str:
+    if reads.files.exact or tried_on:
+        return ""
+    return f"not tried: none of the {counted(int(now.reads.files.expected), 'file')} that it reads was in the sample"
+
+
+_MOST_TOLD = 10
+"""Reasons why something of a workload could not be read."""
+
+
+def weighed(
+    handle: Handle,
+    queries: object,
+    candidates: Sequence[Kind | Sequence[Kind]],
+    *,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    sample: float | None,
+    indexes: Iterable[str] | None,
+    tables: Mapping[str, str | os.PathLike[str]] | None = None,
+) -> WhatIf:
+    """Implement `Table.what_if`."""
+    check_workplace(handle)
+    if _are_statements(queries):
+        queries = workload(queries, time_zone=handle.config.time_zone)
+    elif tables is not None and not isinstance(queries, Workload):
+        raise ArgumentError(
+            "tables= names tables as the SQL of a workload does; conditions alone name none; give statements, or leave"
+            " tables= out"
+        )
+    several = tuple(queries) if isinstance(queries, list | tuple) else (queries,)
+    if not several or queries is None:
+        raise ArgumentError("what-if weighs at least one query; none was given; name a condition, as behind WHERE")
+    snapshot = handle.snapshot(at_version(version, timestamp))
+    question = TableWorkload.of(
+        handle,
+        snapshot,
+        queries if isinstance(queries, Workload) else several,
+        tuple(named(candidates)),
+        sample,
+        indexes=names_of(indexes, "indexes"),
+        tables=tables,
+    )
+    if isinstance(queries, Workload):
+        question = replace(question, notes=(*question.notes, *_left_out(queries, question.others)))
+    return weigh(question)
+
+
+def check_workplace(handle: Handle) -> None:
+    """Raise ArgumentError if candidates would be built among the files of the table, as with a folder for temporary
+    files there: Python's is the current folder if no other can be written."""
+    check_outside(tempfile.gettempdir(), handle.path, "temporary files are written (TMPDIR says where)")
+
+
+def _are_statements(queries: object) -> bool:
+    """Return whether a file of queries, a SQL statement, or a DataFrame is among them."""
+    from metaindex.expressions import is_statement
+
+    several = queries if isinstance(queries, list | tuple) else (queries,)
+    return any(
+        path_in(query) is not None or is_frame(query) or (isinstance(query, str) and is_statement(query))
+        for query in several
+    )
+
+
+def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery:
+    """`columns` by the names of the table; one that it does not have is none."""
+    types = {tuple(part.lower() for part in leaf.parts): leaf.type for leaf in schema.leaves()}
+    keys = query.joined, query.grouped, query.ordered
+    predicate = typed(query.predicate, types, time_zone)
+    wanted = query.columns if query.columns is not None else frozenset((field.name,) for field in schema)
+    needs = _needs([*wanted, *(ref.parts for ref in columns(predicate))], schema)
+    return AskedQuery(predicate, query.text, query.seen, needs, *keys, query.stands)
+
+
+def _needs(named_columns: Iterable[tuple[str, ...]], schema: Schema) -> frozenset[tuple[str, ...]]:
+    """Return the columns that a scan of such a query needs, as the rule of Spark's optimizer counts them
+    (`Fields.java`): a field of a struct by itself, the whole column if it is named anywhere. Of what is named inside
+    lists and maps, of a struct in a struct, and of a field that is required in a struct that may be NULL, Spark reads a
+    part of the column, unless the whole is read anyway."""
+    every = {_folded(leaf.parts): leaf for leaf in columns_of(schema)}
+    needs: set[tuple[str, ...]] = set()
+    for path in map(_folded, named_columns):
+        inner = next((every[path[:end]] for end in range(len(path), 0, -1) if path[:end] in every), None)
+        if inner is None or (len(inner.parts) < len(path) and inner.field.children):
+            continue
+        behind = len(inner.parts) < len(path) and _has_struct(inner.type)
+        inside = len(inner.parts) > 1 and bool(inner.field.children)
+        required = not all(field.nullable for field in inner.path[1:])
+        needs.add((inner.parts[0], A_PART) if behind or inside or required else inner.parts)
+    parted = {parts[0] for parts in needs if parts[1:] == (A_PART,)}
+    whole = {parts[0] for parts in needs if len(parts) == 1}
+    return frozenset(
+        parts
+        for parts in needs
+        if len(parts) == 1 or (parts[0] not in whole and (parts[0] not in parted or parts[1:] == (A_PART,)))
+    )
+
+
+def _has_struct(type_: pa.DataType) -> bool:
+    """Return whether a list or map holds a struct, of which a field can be read alone."""
+    if pa.types.is_struct(type_):
+        return True
+    if pa.types.is_map(type_):
+        return _has_struct(type_.key_type) or _has_struct(type_.item_type)
+    return pa.types.is_nested(type_) and any(_has_struct(type_.field(at).type) for at in range(type_.num_fields))
+
+
+def _folded(parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)
+
+
+def _left_out(queries: Workload, others: int) -> Iterator[str]:
+    if others:
+        yield f"of the workload {others:,} of {queries.seen:,} queries are of other tables"
+    yield from unread(queries)
+
+
+def unread(queries: Workload) -> Iterator[str]:
+    """Yield what could not be read of a workload."""
+    for problem in queries.problems[:_MOST_TOLD]:
+        yield f"{NOT_READ}: {one_line(str(problem))}"
+    if len(queries.problems) > _MOST_TOLD:
+        yield f"{NOT_READ} for {len(queries.problems) - _MOST_TOLD:,} more reasons; its problems have all"

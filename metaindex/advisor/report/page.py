@@ -1,0 +1,271 @@
+"""The page of a table: its files, its indexes, how its files lie, and what its queries read. Most sections are what an
+answer prints, as HTML; ages and sizes of files are counted by columns, whatever their number."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from shlex import quote
+
+import numpy as np
+import numpy.typing as npt
+
+from metaindex.advisor.clustering.clustering import Clustering, measured_parts
+from metaindex.advisor.figures.charts import ColumnChart, Strip, columns_figure, strip_figure
+from metaindex.advisor.figures.page import Page, Section, copied
+from metaindex.advisor.savings import Savings
+from metaindex.advisor.selection.answer import Recommendation
+from metaindex.core import (
+    Child,
+    Element,
+    Picture,
+    Tabular,
+    TextTable,
+    Vector,
+    counted,
+    dataclass,
+    facts,
+    listed,
+    moment,
+    percent,
+    pre,
+    tag,
+)
+from metaindex.formats import Snapshot, format_named
+from metaindex.query import Explanation, human_bytes
+from metaindex.table import IndexList
+
+Ints = npt.NDArray[np.int64]
+
+_TITLE = 120
+"""Characters of a heading."""
+_COLUMNS = 40
+_DAY_MS = 86_400_000
+_STEPS_MS = tuple(days * _DAY_MS for days in (1, 7, 30, 365, 3650, 36500))
+_NAMES = ("day", "week", "30 days", "year", "ten years", "century")
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutFindings:
+    """`clustering`: of the columns in the order of the table, `more` of which were not measured; `strips`: the ranges
+    of some; `advised`: for the columns that the queries of the page name, or for all."""
+
+    clustering: Clustering
+    strips: tuple[Strip, ...]
+    advised: Clustering
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableFindings:
+    """A table at a version. `queries`: conditions that were asked, each as its words; `recommended`: for a workload,
+    where one was given; `savings`: None if the query log cannot be read; `notes`: what is missing, and why."""
+
+    path: str
+    snapshot: Snapshot
+    growth: str
+    indexes: IndexList
+    layout: LayoutFindings
+    queries: tuple[tuple[str, Explanation], ...]
+    recommended: Recommendation | None
+    savings: Savings | None
+    made_ms: int
+    notes: tuple[str, ...] = ()
+
+
+def page_of(findings: TableFindings) -> Page:
+    """The whole page."""
+    name = findings.path.rstrip("/").rsplit("/", 1)[-1] or findings.path
+    files = findings.snapshot.files
+    summary = f"{counted(len(files), 'file')}, {human_bytes(files.size_bytes)}, at version {findings.snapshot.version}"
+    lead = tag("p", summary, class_="lead"), tag("p", tag("code", findings.path), class_="note")
+    foot = f"Made {moment(findings.made_ms)} by metaindex. The page is one file: it loads nothing."
+    return Page(_shortened(name), lead, list(_sections(findings)), (tag("p", foot),), wide=True)
+
+
+def _sections(findings: TableFindings) -> Iterator[Section]:
+    layout = findings.layout
+    yield _files(findings)
+    yield _indexes(findings)
+    measured = [*measured_parts(layout.clustering)]
+    if layout.more:
+        measured.append(f"{counted(layout.more, 'column')} more were not measured")
+    caption = "Share of the files that queries read by minima and maxima alone, by column"
+    yield _section("layout", "How the files lie", measured, caption)
+    if layout.strips:
+        yield _strips(layout)
+    if findings.queries:
+        yield Section("queries", "What conditions keep", tuple(_queries(findings.queries)))
+    if findings.recommended is not None:
+        yield workload_section(findings.recommended)
+    yield _savings(findings.savings)
+    advised = layout.advised
+    advice = [part for advice_ in advised.advice for part in advice_.shown] or ["No other layout is advised."]
+    sampled = [advised.sampled.said] if advised.sampled.said else []
+    unnamed = ["advice is best for columns that queries filter by: name them by conditions (--where)"]
+    remarks = sampled + ([] if advised.named else unnamed)
+    yield _section("advice", "Another layout", [*advice, *remarks], "Files that a range over 1% of the rows reads")
+    if findings.notes:
+        yield Section("notes", "What is missing", (listed(findings.notes),))
+
+
+def _section(key: str, title: str, shown: Sequence[str | Tabular], caption: str) -> Section:
+    return Section(key, title, tuple(_drawn(shown, caption)))
+
+
+def _drawn(shown: Sequence[str | Tabular], caption: str) -> Iterator[Child]:
+    """Draw what an answer prints: sentences, indented lines as they are, tables and pictures."""
+    for kind, several in groupby(shown, type):
+        parts = list(several)
+        if kind is str:
+            yield from _texts("\n".join(map(str, parts)))
+        for part in parts:
+            if isinstance(part, TextTable):
+                yield part.grid(caption)
+            elif isinstance(part, Picture):
+                yield from part.elements
+
+
+def _texts(text: str) -> Iterator[Child]:
+    lines = [line for line in text.split("\n") if line.strip()]
+    for indented, several in groupby(lines, lambda line: line.startswith("  ")):
+        some = list(several)
+        if indented:
+            yield copied("\n".join(line[2:] for line in some))
+        else:
+            yield tag("p", _sentence(some[0])) if len(some) == 1 else listed(some)
+
+
+def workload_section(recommended: Recommendation) -> Section:
+    """Return the section on a recommendation."""
+    return _section("workload", "The workload", recommended.shown, "Recommended, each beside those above it")
+
+
+def _indexes(findings: TableFindings) -> Section:
+    if findings.indexes:
+        return _section("indexes", "Indexes", findings.indexes.shown, "Indexes of the table")
+    words = "The table has no index. One of column statistics is small and knows all columns:"
+    return _section("indexes", "Indexes", [words, f"  metaindex create {quote(findings.path)} stats"], "")
+
+
+def _strips(layout: LayoutFindings) -> Section:
+    words = tag(
+        "p",
+        "What minima and maxima can tell apart, and what not. Files that lie above each other are read together: a thin"
+        " diagonal is a table in the order of the column, a full field is one where only an index of values helps.",
+    )
+    types = {column.column: column.type for column in layout.clustering.columns}
+    drawn: list[Child] = []
+    for strip in layout.strips:
+        drawn += [tag("h3", strip.title, " ", tag("small", types.get(strip.title, ""))), strip_figure(strip)]
+    return Section("ranges", "Ranges of the files", (words, *drawn))
+
+
+def _queries(queries: Sequence[tuple[str, Explanation]]) -> Iterator[Child]:
+    for words, explanation in queries:
+        result = explanation.result
+        share = percent(result.kept_files / result.total_files) if result.total_files else "none"
+        yield tag("h3", tag("code", _shortened(words)))
+        yield tag(
+            "p",
+            f"Reads {result.kept_files:,} of {counted(result.total_files, 'file')} ({share}); of these"
+            f" {len(result.certain):,} hold nothing but rows that match.",
+        )
+        yield from result.grids
+        yield tag("details", tag("summary", "Explained"), pre(str(explanation)))
+
+
+def _savings(savings: Savings | None) -> Section:
+    if savings is not None and savings.total.queries:
+        return _section("savings", "Savings", savings.pictured, "What each index spared, and what it costs; by day")
+    words = "No query is noted." if savings is not None else "The query log cannot be read."
+    words += " Config(query_log=True), or METAINDEX_QUERY_LOG=kept, notes what is asked; the page then tells what each"
+    return _section("savings", "Savings", [words + " index spared, day by day."], "")
+
+
+def _files(findings: TableFindings) -> Section:
+    """Facts of the version, sizes and ages of its files."""
+    table = findings.snapshot.files.table
+    children: list[Child] = [facts(_facts(findings))]
+    if len(table):
+        sizes = Vector(table.column("size_bytes")).numbers.astype(np.int64)
+        figures = [_sizes(sizes), _ages(_known(table.column("modified_ms")))]
+        children.append(tag("div", *figures, class_="pair"))
+    else:
+        children.append(tag("p", "The table has no files at this version."))
+    return Section("files", "Files and versions", tuple(children))
+
+
+def _facts(findings: TableFindings) -> list[tuple[str, Child]]:
+    snapshot, table = findings.snapshot, findings.snapshot.files.table
+    known = _known(table.column("record_count"))
+    deletes = len(table) - table.column("deletes").null_count
+    many = f"{int(known.sum()):,}" + ("" if len(known) == len(table) else f" in the {len(known):,} files that say so")
+    names = list(snapshot.partition_columns)
+    file_format = snapshot.details.read_options().get("file_format", "parquet")
+    return [
+        ("format", snapshot.format if format_named(snapshot.format).has_log else f"plain {file_format}"),
+        ("version", str(snapshot.version)),
+        ("committed", moment(snapshot.timestamp_ms)),
+        ("files", f"{len(table):,}"),
+        ("size", human_bytes(snapshot.files.size_bytes)),
+        ("rows", many if len(known) else "not known"),
+        ("columns", f"{len(snapshot.schema.fields):,}"),
+        ("partitioned by", ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")),
+        ("files with deleted rows", f"{deletes:,} ({percent(deletes / len(table))})" if deletes else ""),
+        ("grows by", findings.growth),
+    ]
+
+
+def _sizes(sizes: Ints) -> Element:
+    """Files by size: each column up to twice the one before it."""
+    steps = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)
+    least = int(max(steps.min(), 0))
+    counts = np.bincount(steps - least)
+    names = [f"up to {human_bytes(1 << (least + at))}" for at in range(len(counts))]
+    middle, largest = human_bytes(int(np.median(sizes))), human_bytes(int(sizes.max()))
+    return _files_by("Files by size", names, counts, "file size", f"median {middle}, largest {largest}")
+
+
+def _ages(modified: Ints) -> Element | None:
+    """Files by when they were written; nothing if the table does not say."""
+    if not len(modified):
+        return None
+    first, last = int(modified.min()), int(modified.max())
+    step, name = next(
+        ((ms, name) for ms, name in zip(_STEPS_MS, _NAMES, strict=True) if (last - first) // ms < _COLUMNS),
+        ((last - first) // _COLUMNS + 1, "equal part of the time"),
+    )
+    begin = first // step * step
+    counts = np.bincount((modified - begin) // step)
+    names = [_day(begin + at * step) for at in range(len(counts))]
+    summary = f"one column a {name}; {_day(first)} to {_day(last)}"
+    return _files_by("Files by age", names, counts, "written from (UTC)", summary)
+
+
+def _files_by(title: str, names: list[str], counts: Ints, of: str, summary: str) -> Element:
+    values = counts.astype(float).tolist()
+    return columns_figure(ColumnChart(title, names, values, (), "{:,.0f}".format, (of, "files"), summary))
+
+
+def _day(ms: int) -> str:
+    try:
+        return str(dt.datetime.fromtimestamp(ms / 1000, dt.UTC).date())
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms"
+
+
+def _known(values: object) -> Ints:
+    """The values that are there."""
+    data = Vector(values)
+    known: Ints = data.numbers.astype(np.int64)
+    return known if data.valid is None else known[data.valid]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _TITLE else f"{text[:_TITLE]}..."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
