@@ -50,7 +50,7 @@ class _Instruments:
 
 
 class Telemetry:
-    """What this process records, by the thing that happened."""
+    """Records what happens in this process, by kind."""
 
     def is_listening(self) -> bool:
         """Return whether this process uses OpenTelemetry."""

@@ -59,7 +59,7 @@ class SparkDriver:
 
     @property
     def is_here(self) -> bool:
-        """Whether this process has the session's driver; with Spark Connect another one has."""
+        """Return whether this process has the session's driver; with Spark Connect another one has."""
         return hasattr(self.spark, "_jsparkSession")
 
     @property

@@ -113,7 +113,7 @@ class Fields:
 
 
 class Member(NamedTuple):
-    """How one attribute stands in JSON: `name`, where it is another than the attribute's. One with a `default` is left
+    """The JSON of one attribute: `name`, where it is another than the attribute's. One with a `default` is left
     out where it has that value; one that is `derived` from others is written and not read."""
 
     read: Callable[[Fields, str], Any]
@@ -165,12 +165,12 @@ class Form(Generic[T]):
 
     @property
     def one(self) -> Member:
-        """As the value of a field."""
+        """The member whose JSON is the value of a field."""
         return Member(lambda fields, name: self.read(fields.value(name)), self.to_json)
 
     @property
     def each(self) -> Member:
-        """As the items of a field."""
+        """The member whose JSON is the items of a field."""
         return Member(
             lambda fields, name: tuple(self.taken(item) for item in fields.each(name)),
             lambda values: [self.to_json(value) for value in values],
