@@ -34,7 +34,8 @@ from metaindex.index import FACT_ROWS, Progress, facts_of
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.kinds.facts import in_column_order
 from metaindex.index.store.writer import RunSink
-from metaindex.query import Builders, Handle
+from metaindex.query import Handle
+from metaindex.query.builders import Builders
 from metaindex.storage import LocalStorage
 from metaindex.table import Table
 

@@ -23,8 +23,7 @@ import pytest
 
 from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST
-from metaindex.spark import JarGroup
-from metaindex.spark.jars import jars_of
+from metaindex.spark.jars import JarGroup, jars_of
 from metaindex.spark.pins import PINS
 
 VARIABLE: Final = "METAINDEX_EACH_SPARK"

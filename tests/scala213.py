@@ -12,8 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from metaindex.spark import JarGroup
-from metaindex.spark.jars import Jar, jar_paths
+from metaindex.spark.jars import Jar, JarGroup, jar_paths
 
 PINS: Final = Path(__file__).with_name("scala213_jars.txt")
 OLDER: Final = re.compile(r"(_2\.12-|^scala-(library|reflect|compiler)-2\.12)")

@@ -13,9 +13,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Column, MetaIndexError, Plain, Shown, Tabular, TextTable, dataclass, duration, percent, plain
-from metaindex.query import SUMMED, Handle, LoggedQueries, human_bytes, logged_queries
-from metaindex.table import History, IndexInfo, history, indexes
+from metaindex.core import (
+    Column,
+    MetaIndexError,
+    Plain,
+    Shown,
+    Tabular,
+    TextTable,
+    dataclass,
+    duration,
+    human_bytes,
+    percent,
+    plain,
+)
+from metaindex.query import SUMMED, Handle, LoggedQueries, TableQueryLog
+from metaindex.table import History, IndexInfo, indexes
 
 if TYPE_CHECKING:
     from metaindex.core import Element
@@ -260,12 +272,12 @@ def _noted_since(rows: pa.Table, ms: int) -> int:
 
 def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
     """Implement `Table.savings`."""
-    queries = logged_queries(handle, since)
+    queries = handle.made(TableQueryLog).read(since)
     infos = indexes(handle, version=None, timestamp=None, staleness=False, vacuumed=False)
     histories: dict[str, History] = {}
     for info in infos:
         try:
-            histories[info.name] = history(info.name, handle.log(info.name), None)
+            histories[info.name] = History.of(info.name, handle.log(info.name))
         except MetaIndexError:
             continue  # what is wrong with it `indexes` tells
     return computed_savings(handle.path, queries, infos, histories)

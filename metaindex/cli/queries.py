@@ -29,7 +29,7 @@ _SHOWN = 20
 
 
 def _prune(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.query import human_bytes
+    from metaindex.core import human_bytes
 
     result = open_from(args).prune(args.predicate, **asked_at(args))
     if args.paths and not out.json:
@@ -340,7 +340,7 @@ no index can read (a function it does not know, say) keeps every file; it is app
 
 
 def _diff(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.query import human_bytes
+    from metaindex.core import human_bytes
 
     table = open_from(args)
     with busy("reading the table's log"):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output
 from metaindex.core import ArgumentError
+from metaindex.query import TableQueryLog
 from metaindex.statements import in_options
 
 from .arguments import DONE, INDEX, SINCE, TABLE, VERSION, at_least_zero, duration, flag, near, option, word
@@ -23,7 +23,7 @@ _ENTRIES = 30
 
 
 def _indexes(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.table import command, handle_of, hint
+    from metaindex.table import handle_of, hint
 
     table = open_from(args)
     with busy("comparing the indexes with the table"):
@@ -39,17 +39,17 @@ def _indexes(args: argparse.Namespace, out: Output) -> int:
         write_parts(indexes.shown, out)
         _tell_suspected(table, indexes, out)
     else:
-        cure = hint(args.table) or f"build one: {command(handle_of(table), 'create', 'NAME')}"
+        cure = hint(args.table) or f"build one: {handle_of(table).command('create', 'NAME')}"
         out.write(f"{table.path} ({table.format}) has no index; {cure}")
     return DONE
 
 
 def _tell_suspected(table: Table, indexes: Sequence[IndexInfo], out: Output) -> None:
-    from metaindex.table import command, handle_of
+    from metaindex.table import handle_of
 
     for info in indexes:
         for mark in info.suspected:
-            cancel = command(handle_of(table), "cancel", info.name)
+            cancel = handle_of(table).command("cancel", info.name)
             out.say(f"metaindex: {info.name}: {mark} seems dead: {cancel} ends it")
 
 
@@ -125,7 +125,6 @@ refreshes are not counted: the later refresh served them all. `clean` removes ol
 
 
 def _queries(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.query import clean_query_log, logged_queries, setting_of, summary
     from metaindex.table import handle_of
 
     if not args.clean and (args.keep is not None or args.keep_bytes is not None):
@@ -137,13 +136,9 @@ def _queries(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
     handle = handle_of(table)
     if not args.clean:
-        return write(summary(table.path, logged_queries(handle, args.since)), out)
-    setting = setting_of(handle)
-    if args.keep is not None:
-        setting = replace(setting, keep_days=args.keep.total_seconds() / 86400)
-    if args.keep_bytes is not None:
-        setting = replace(setting, keep_bytes=args.keep_bytes)
-    cleaned = clean_query_log(handle, setting)
+        return write(handle.made(TableQueryLog).read(args.since).summary(table.path), out)
+    days = None if args.keep is None else args.keep.total_seconds() / 86400
+    cleaned = handle.made(TableQueryLog).clean(keep_days=days, keep_bytes=args.keep_bytes)
     out.data(cleaned.to_json())
     out.write("\n".join((str(cleaned), *(f"left as it is: {left}" for left in cleaned.left))))
     return DONE

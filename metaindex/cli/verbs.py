@@ -188,7 +188,7 @@ at once. Run it after the table's own VACUUM or snapshot expiry.""",
 
 
 def _verify(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.table import handle_of, what_helps
+    from metaindex.table import UnreadFiles, handle_of
 
     table = open_from(args)
     with Progress() as progress:
@@ -200,7 +200,8 @@ def _verify(args: argparse.Namespace, out: Output) -> int:
             progress=progress,
         )
     unread = next(iter(verification.unread_why), None)
-    helps = "" if unread is None else what_helps(handle_of(table), args.name, unread)
+    step = None if unread is None else UnreadFiles(handle_of(table)).next_step(args.name, unread)
+    helps = "" if step is None else step.command
     out.data({**verification.to_json(), "commands": [helps] if helps else []})
     for line in str(verification).splitlines():
         out.write(one_line(in_options(line)))

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from .vectors import compute as compute
     from .words import counted as counted
     from .words import duration as duration
+    from .words import human_bytes as human_bytes
     from .words import moment as moment
     from .words import percent as percent
 else:
@@ -114,6 +115,6 @@ else:
             "telemetry": "TELEMETRY",
             "text_table": "Column TextTable",
             "vectors": "Mask Vector arrow_array compute",
-            "words": "counted duration moment percent",
+            "words": "counted duration human_bytes moment percent",
         },
     )

@@ -20,6 +20,16 @@ def percent(share: float) -> str:
     return f"{share * 100:.1f}%" if share < 0.0995 else f"{share * 100:.0f}%"
 
 
+def human_bytes(size: int) -> str:
+    """Format a size for people; a KB is 1,000 bytes."""
+    value = float(size)
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
 def moment(ms: int, *, exact: bool = False) -> str:
     """A time in milliseconds since 1970 as people write it, `2026-11-22 21:34:00 UTC`; 0: there is none. `exact`: with
     thousandths if there are any, and 0 is 1970. Beyond all calendars the result is the number."""

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
-    from .aggregates.aggregated import Aggregated as Aggregated
     from .aggregates.aggregating import from_metadata as from_metadata
     from .aggregates.asked import AggregateQuestion as AggregateQuestion
     from .aggregates.each_value import EachValue as EachValue
@@ -24,13 +23,10 @@ if TYPE_CHECKING:
     from .aggregates.live import with_deletes as with_deletes
     from .aggregates.measures import How as How
     from .aggregates.measures import Measure as Measure
-    from .aggregates.of_table import aggregated as aggregated
-    from .aggregates.of_table import counted_rows as counted_rows
     from .aggregates.order_by import Sorted as Sorted
     from .aggregates.partial import PartialAnswers as PartialAnswers
     from .arguments import ANEW as ANEW
     from .arguments import SAME_NAME as SAME_NAME
-    from .arguments import OrderLike as OrderLike
     from .arguments import TimestampLike as TimestampLike
     from .arguments import VersionLike as VersionLike
     from .arguments import at_version as at_version
@@ -39,19 +35,11 @@ if TYPE_CHECKING:
     from .arguments import paths_of as paths_of
     from .bounds import BoundsOf as BoundsOf
     from .bounds import ColumnFacts as ColumnFacts
-    from .builders import Builders as Builders
-    from .dropped import check_dropped as check_dropped
     from .explanation import Credit as Credit
     from .explanation import Explanation as Explanation
     from .handle import Handle as Handle
     from .location import check_outside as check_outside
     from .lookups.answer import Answer as Answer
-    from .lookups.locate import Located as Located
-    from .lookups.locate import locate as locate
-    from .lookups.search import Searched as Searched
-    from .lookups.search import search as search
-    from .lookups.touched import Touched as Touched
-    from .lookups.touching import touched as touched
     from .order import Direction as Direction
     from .order import as_shown as as_shown
     from .pruning.pruner import Pruner as Pruner
@@ -71,44 +59,26 @@ if TYPE_CHECKING:
     from .pruning.ranking import share_sent as share_sent
     from .pruning.ranking import unevenness as unevenness
     from .pruning.report import IndexReport as IndexReport
-    from .pruning.report import human_bytes as human_bytes
     from .pruning.result import PruneResult as PruneResult
     from .pruning.run_coverage import unkeyed_files as unkeyed_files
     from .pruning.walk import surely as surely
     from .queries import Queries as Queries
-    from .query_log.cleaning import QueriesCleaned as QueriesCleaned
-    from .query_log.noted import helpers as helpers
-    from .query_log.noted import now_us as now_us
-    from .query_log.noting import place_of as place_of
-    from .query_log.noting import recorder_of as recorder_of
-    from .query_log.noting import tell as tell
-    from .query_log.of_table import clean_query_log as clean_query_log
-    from .query_log.of_table import is_kept as is_kept
-    from .query_log.of_table import logged_queries as logged_queries
-    from .query_log.of_table import setting_of as setting_of
+    from .query_log.of_table import TableQueryLog as TableQueryLog
     from .query_log.reading import LoggedQueries as LoggedQueries
-    from .query_log.reading import logged as logged
     from .query_log.row import SUMMED as SUMMED
     from .query_log.row import QueryRow as QueryRow
-    from .query_log.row import bounded as bounded
-    from .query_log.summary import summary as summary
     from .query_log.texts import is_masked as is_masked
-    from .query_log.writer import WRITER as WRITER
-    from .query_log.writer import Recorder as Recorder
+    from .reader import TableReader as TableReader
     from .readers.footer_groups import FooterGroups as FooterGroups
     from .readers.plan import ScanPlan as ScanPlan
     from .readers.replaced import refuse_replaced as refuse_replaced
     from .readers.scan import Scan as Scan
-    from .semi_join.narrowed import MOST_RANGES as MOST_RANGES
-    from .semi_join.narrowed import MOST_VALUES as MOST_VALUES
     from .semi_join.narrowed import Narrowed as Narrowed
-    from .semi_join.narrowed import narrowed as narrowed
     from .semi_join.sources import Named as Named
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "aggregates.aggregated": "Aggregated",
             "aggregates.aggregating": "from_metadata",
             "aggregates.asked": "AggregateQuestion",
             "aggregates.each_value": "EachValue TooManyValues",
@@ -118,46 +88,35 @@ else:
             "aggregates.known": "KnownColumn KnownFiles",
             "aggregates.live": "KnownCounts agreed deleted_rows physical_rows with_deletes",
             "aggregates.measures": "How Measure",
-            "aggregates.of_table": "aggregated counted_rows",
             "aggregates.order_by": "Sorted",
             "aggregates.partial": "PartialAnswers",
-            "arguments": "ANEW SAME_NAME OrderLike TimestampLike VersionLike at_version check_since names_of paths_of",
+            "arguments": "ANEW SAME_NAME TimestampLike VersionLike at_version check_since names_of paths_of",
             "bounds": "BoundsOf ColumnFacts",
-            "builders": "Builders",
-            "dropped": "check_dropped",
             "explanation": "Credit Explanation",
             "handle": "Handle",
             "location": "check_outside",
             "lookups.answer": "Answer",
-            "lookups.locate": "Located locate",
-            "lookups.search": "Searched search",
-            "lookups.touched": "Touched",
-            "lookups.touching": "touched",
             "order": "Direction as_shown",
             "pruning.pruner": "Pruner",
             "pruning.ranking": (
-                "CORES HOT HOT_GROUP JoinOf KEY_SHARE Offer PAGE_ROWS PRUNED Restriction buckets_left "
-                "choose restrictions share_read share_sent unevenness"
+                "CORES HOT HOT_GROUP JoinOf KEY_SHARE Offer PAGE_ROWS PRUNED Restriction buckets_left choose "
+                "restrictions share_read share_sent unevenness"
             ),
-            "pruning.report": "IndexReport human_bytes",
+            "pruning.report": "IndexReport",
             "pruning.result": "PruneResult",
             "pruning.run_coverage": "unkeyed_files",
             "pruning.walk": "surely",
             "queries": "Queries",
-            "query_log.cleaning": "QueriesCleaned",
-            "query_log.noted": "helpers now_us",
-            "query_log.noting": "place_of recorder_of tell",
-            "query_log.of_table": "clean_query_log is_kept logged_queries setting_of",
-            "query_log.reading": "LoggedQueries logged",
-            "query_log.row": "QueryRow SUMMED bounded",
-            "query_log.summary": "summary",
+            "query_log.of_table": "TableQueryLog",
+            "query_log.reading": "LoggedQueries",
+            "query_log.row": "QueryRow SUMMED",
             "query_log.texts": "is_masked",
-            "query_log.writer": "Recorder WRITER",
+            "reader": "TableReader",
             "readers.footer_groups": "FooterGroups",
             "readers.plan": "ScanPlan",
             "readers.replaced": "refuse_replaced",
             "readers.scan": "Scan",
-            "semi_join.narrowed": "MOST_RANGES MOST_VALUES Narrowed narrowed",
+            "semi_join.narrowed": "Narrowed",
             "semi_join.sources": "Named",
         },
     )

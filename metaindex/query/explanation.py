@@ -3,21 +3,22 @@ what it proved."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
+import pyarrow.compute as pc
 
-from metaindex.core import Plain, Shown, Tabular, counted, dataclass
-from metaindex.expressions import In, Opaque, Predicate, columns, conjuncts, leaves
+from metaindex.core import Plain, Shown, Tabular, Vector, counted, dataclass
+from metaindex.expressions import Opaque, Predicate, columns, conjuncts, leaves
 from metaindex.formats import Schema, Snapshot
 from metaindex.index import FileIdentities, OpenIndex, covered_columns, why_not_read
+from metaindex.query.described import describe
 
 from .pruning.result import PruneResult
-from .pruning.walk import LeafReport
 
-_SHOWN = 1_000
-"""Values of an IN that are written out."""
+logger = logging.getLogger("metaindex")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,6 +74,11 @@ class Explanation(Shown):
     def brief(self) -> str:
         return self.result.brief
 
+    @property
+    def understood(self) -> str:
+        """Return the predicate as it was understood, as SQL."""
+        return describe(self.result.predicate)
+
     def _printed(self) -> str:
         lines = ["Predicate, as understood:"]
         for part in conjuncts(self.result.predicate):
@@ -104,7 +110,7 @@ class Explanation(Shown):
         """Return a line for each part of the predicate that some source knows."""
         lines: dict[str, list[str]] = {}
         for report in self.result.leaves:
-            told = lines.setdefault(describe_leaf(report), [])
+            told = lines.setdefault(report.part, [])
             if report.dropped_files:
                 told.append(f"{report.kind} of {report.index} {report.dropped_files:,}")
             elif not report.answered:
@@ -114,11 +120,11 @@ class Explanation(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         return {
-            "predicate": describe(self.result.predicate),
+            "predicate": self.understood,
             **self.result.to_json(),
             "answered": [
                 {
-                    "part": describe_leaf(r),
+                    "part": r.part,
                     "index": r.index,
                     "kind": r.kind,
                     "answered": r.answered,
@@ -173,26 +179,23 @@ def _by_column(index: OpenIndex, counts: dict[str, int], predicate: Predicate, s
     return out
 
 
-def describe_leaf(report: LeafReport) -> str:
-    """The part of a predicate that was answered, for people."""
-    if report.together is None:
-        return describe(report.leaf)
-    names = ", ".join(column.name for column in report.together.columns)
-    count = len(report.together.values)
-    return f"({names}) together, {count:,} combination{'' if count == 1 else 's'}"
-
-
-def describe(part: object) -> str:
-    """SQL text where the predicate has one, else its own form."""
-    from metaindex.core import ExpressionError
-    from metaindex.expressions import to_sql
-
-    if isinstance(part, Opaque):
-        return part.text
-    if isinstance(part, In) and len(part.values) > _SHOWN:
-        shown = describe(In(part.column, part.values[:3]))
-        return f"{shown} and {len(part.values) - 3:,} more values"
+def credited(result: PruneResult, ask: Callable[[list[str]], PruneResult]) -> Credit | None:
+    """Return the credit of each index. `ask`: the same question at the same version, to these indexes alone. None if
+    the table does not answer by itself: an explanation goes without."""
+    helped = [report for report in result.indexes if report.helped]
     try:
-        return to_sql(part)  # type: ignore[arg-type]
-    except ExpressionError:
-        return str(part)
+        own = ask([])
+        if own.total_files != result.total_files:
+            return None
+        if not own.dropped_files:
+            return Credit(0, {report.name: report.dropped_files for report in helped})
+        return Credit(own.dropped_files, {report.name: _more(own, ask([report.name])) for report in helped})
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with the table, its indexes are explained
+        logger.debug("what a table's own statistics leave out is not told: %s", error)
+        return None
+
+
+def _more(own: PruneResult, other: PruneResult) -> int:
+    """Files that `own` keeps and `other` does not."""
+    kept = pc.is_in(Vector(own.files.paths).array, value_set=Vector(other.files.paths).array)
+    return len(own.files) - int(pc.sum(kept).as_py() or 0)

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metaindex.core import (
     ArgumentError,
     Config,
     IndexNotFoundError,
     MetaIndexError,
+    UnsupportedFeatureError,
     VersionNotFoundError,
     dataclass,
 )
@@ -28,6 +30,7 @@ from metaindex.formats import (
     Snapshot,
     TableRef,
     Version,
+    catalog_options,
     format_named,
     open_ref,
 )
@@ -45,9 +48,13 @@ from .pruning.quarantine import QuarantinedIndexes
 from .pruning.report import IndexReport
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
+    from pyspark.sql import SparkSession
+
     from metaindex.index import IndexActions, IndexLogEntry, Target, Written
 
 logger = logging.getLogger("metaindex")
+_Made = TypeVar("_Made")
+_CATALOG_OPTIONS: Final = {"catalog", "identifier"}
 
 
 @dataclass(repr=False, eq=False)
@@ -67,6 +74,7 @@ class Handle:
     """The reader options that were said, if those of the indexes are read with instead."""
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict)
     _folder: IndexFolder | None = None
+    _made: dict[object, Any] = field(default_factory=dict)
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = None
 
     def __post_init__(self) -> None:
@@ -80,6 +88,41 @@ class Handle:
             options = self.storage_options if is_remote(folder) else None
             kept = own_folder(folder, self.indexes_folder(), self.root(None), options)
             self.ref = replace(self.ref, history=kept)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        format: str | None = None,  # noqa: A002 - the word of every reader in the field
+        catalog: object = None,
+        storage_options: Mapping[str, str] | None = None,
+        spark: SparkSession | Callable[[], SparkSession] | None = None,
+        config: Config | None = None,
+        **options: object,
+    ) -> Self:
+        """Open a table, as `open_table` does. Options may have any name: where Spark has read it already, it ignores
+        those that it does not know. Raises what `open_table` raises."""
+        if catalog is not None:
+            options["catalog"] = catalog
+            storage_options = {**catalog_options(catalog, str(path)), **(storage_options or {})}
+        config = config or Config()
+        stores = dict(storage_options or {})
+        if config.single_writer:
+            stores["single_writer"] = "true"
+        trust = str(options.pop("trust_index", False)).lower() == "true"
+        table_format, ref = open_ref(path, format=format, storage_options=stores, **options)
+        if trust and table_format.has_log:
+            raise UnsupportedFeatureError(
+                f"trust_index is for plain files; {ref.path!r} is a {table_format.name} table, whose log says at once"
+                " what is new; leave it out"
+            )
+        if not table_format.reader_options and (unknown := sorted(options.keys() - _CATALOG_OPTIONS)):
+            raise ArgumentError(
+                f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out"
+                f" {', '.join(unknown)}"
+            )
+        return cls(table_format, ref, config, Builders(config, spark), stores, trust)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Another process opens the table for itself: what is kept here of it, and a Spark session, stay here."""
@@ -201,6 +244,29 @@ class Handle:
         if not self.table_format.has_log:
             self.table_format.remember(self.ref, target.snapshot())
 
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def command(self, verb: str, *words: str, reader: bool = True) -> str:
+        """Return `metaindex VERB TABLE WORDS`, quoted for a shell. Options of a store are left out: they may be
+        secrets. `reader`: include reader options? A verb on an index knows them."""
+        return shlex.join(["metaindex", verb, self.path, *words, *self.opening_words(reader=reader)])
+
+    def opening_words(self, *, reader: bool = True) -> Iterator[str]:
+        """Yield the options of a command that open the table as it is open."""
+        options, config = self.ref.options, self.config
+        catalog = getattr(options.get("catalog"), "name", None)
+        if isinstance(catalog, str) and catalog:
+            yield from ("--catalog", catalog)
+        if reader and isinstance(named := options.get("format"), str):
+            yield from ("--format", named)
+        if reader and self.table_format.reader_options:
+            for name, value in self.read.in_text.items():
+                yield from ("--option", f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+        if config.index_location is not None:
+            yield from ("--index-location", os.fspath(config.index_location))
+        if config.namespace is not None:
+            yield from ("--namespace", config.namespace)
+
     # -- indexes ---------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -295,6 +361,14 @@ class Handle:
     def forget(self) -> None:
         """Keeps only what can never change: the next verb looks at every log anew."""
         self._folder, self.written = None, None
+
+    def made(self, of: Callable[[Handle], _Made]) -> _Made:
+        """Return what a class makes of this handle, once: `made(Queries)`, whose caches serve again, and
+        `made(TableQueryLog)`."""
+        if of not in self._made:
+            self._made[of] = of(self)
+        held: _Made = self._made[of]
+        return held
 
     # -- places ----------------------------------------------------------------------------------------------------
 

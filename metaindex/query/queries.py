@@ -12,17 +12,18 @@ import numpy as np
 from metaindex.core import ArgumentError, MetaIndexError, Vector
 from metaindex.expressions import And, Constant, Predicate
 from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version, at_moment
+from metaindex.query.query_log.of_table import TableQueryLog
 
 from .arguments import OrderLike, TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
 from .pruning.planner import PlannedAnswer, Planner
 from .pruning.result import PruneResult
-from .query_log.noting import Noting
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from metaindex.formats import HeldFooters
+    from metaindex.index import Verification
 
     from .explanation import Credit, Explanation
     from .readers.plan import Choose
@@ -37,10 +38,7 @@ class Queries:
     def __init__(self, handle: Handle, *, noted: bool = False) -> None:
         """`noted`: for the query log, where the table has one, and for who watches the process."""
         self.handle = handle
-        setting = handle.config.query_log_settings if noted else None
-        if setting is not None:
-            setting.key()  # says what is wrong with it
-        self._noting = Noting(handle, setting) if noted else None
+        self._log = handle.made(TableQueryLog) if noted else None
         self._planner = Planner(handle)
 
     def versions(self) -> Sequence[Version]:
@@ -87,8 +85,8 @@ class Queries:
     ) -> PruneResult:
         """Prune, and note the query. None: every row."""
         result = self.prune(_or_all(predicate, keys), version, timestamp, indexes=indexes, keys=keys, on=on)
-        if self._noting is not None:
-            self._noting.prune(result)
+        if self._log is not None:
+            self._log.prune(result)
         return result
 
     def proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
@@ -254,7 +252,7 @@ class Queries:
 
     def credit(self, result: PruneResult) -> Credit | None:
         """Return the gain of each index, by `credited`."""
-        from .credit import credited
+        from .explanation import credited
 
         then = At.of(result.version)
         return credited(result, lambda names: self._planner.planned(result.predicate, then, names).result)
@@ -282,8 +280,20 @@ class Queries:
             self.handle.config.time_zone,
             choose=choose,
             footers=self._footers,
-            noted=None if self._noting is None else self._noting.scan,
+            noted=None if self._log is None else self._log.scan,
         )
+
+    def check_dropped(self, predicate: object, index: str, report: Verification) -> None:
+        """Read the files that an index proves out for a predicate, for a verification: no row in them may match."""
+        scan = self.scan(predicate, indexes=[index]).whole()
+        paths = scan.snapshot.files.paths
+        dropped = np.setdiff1d(np.arange(len(paths)), scan.file_rows)
+        report.files += len(dropped)
+        report.compared.update(paths[int(row)].as_py() for row in dropped)
+        if _row_count(replace(scan, rows=dropped)):
+            for row in dropped:
+                if count := _row_count(replace(scan, rows=np.array([row]))):
+                    report.matched(paths[int(row)].as_py(), predicate, count)
 
     def suspected(self, planned: PlannedAnswer) -> bool:
         """Return whether an index contradicts the table about the answered version. Called when what it recorded
@@ -346,6 +356,12 @@ class _Anew:
         result = self._planned.result
         columns = None if self._columns is None else list(self._columns)
         return partial, (_by_table, self._queries, result.predicate, columns, result.version, self._keys)
+
+
+def _row_count(scan: Scan) -> int:
+    from .readers.recorded_scan import batches
+
+    return sum(batch.num_rows for batch in batches(scan))
 
 
 def _or_all(predicate: object, keys: object) -> object:

@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from metaindex.core import ArgumentError, CorruptTableError, MetaIndexError, UnsupportedFeatureError
-from metaindex.table import Table, open_as_read, open_table
+from metaindex.query import Handle
+from metaindex.table import Table, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,12 +112,13 @@ def _table_of_leaf(
     if kind != "parquet":
         options["schema"] = relation.schema().toDDL()
     place = roots[0] if len(roots) == 1 else roots
-    table = open_as_read(place, format=kind, spark=spark, **how, **options)
+    table = Table(Handle.open(place, format=kind, spark=spark, **how, **options))
     if kind != "parquet":
         return as_read(table, relation)
     if _tells_its_columns(table):
         return table
-    return open_as_read(place, format=kind, spark=spark, **how, **{**options, "schema": relation.schema().toDDL()})
+    options["schema"] = relation.schema().toDDL()
+    return Table(Handle.open(place, format=kind, spark=spark, **how, **options))
 
 
 def _tells_its_columns(table: Table) -> bool:

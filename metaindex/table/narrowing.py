@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError
-from metaindex.query import MOST_RANGES, MOST_VALUES, Narrowed
-from metaindex.query import narrowed as narrowed_by
+from metaindex.query import Narrowed
 
 from .face import Table, handle_of
 from .opening import open_table
@@ -23,8 +22,8 @@ def narrowed(
     table: Table | str | os.PathLike[str] | None = None,
     target: str | None = "target",
     null_safe: bool = False,
-    most_values: int = MOST_VALUES,
-    most_ranges: int = MOST_RANGES,
+    most_values: int = Narrowed.MOST_VALUES,
+    most_ranges: int = Narrowed.MOST_RANGES,
 ) -> Narrowed:
     """A condition on the target of a MERGE (UPDATE, DELETE) by key that lets the format's statistics skip files.
 
@@ -45,7 +44,7 @@ def narrowed(
     cast the source then.
     """
     if table is None:
-        return narrowed_by(
+        return Narrowed.of(
             source, on, target=target, null_safe=null_safe, most_values=most_values, most_ranges=most_ranges
         )
     if not isinstance(table, Table | str | os.PathLike):
@@ -53,7 +52,7 @@ def narrowed(
     opened = table if isinstance(table, Table) else open_table(table)
     snapshot = opened.snapshot()
     of_format = getattr(snapshot.details, "schema", None)
-    return narrowed_by(
+    return Narrowed.of(
         source,
         on,
         schema=snapshot.schema,

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, Config, UnsupportedFeatureError
-from metaindex.formats import catalog_options, is_known, meant, open_ref
-from metaindex.query import Builders, Handle
+from metaindex.core import ArgumentError, Config
+from metaindex.formats import is_known, meant
+from metaindex.query import Handle
 
-from .face import Table, handle_of
+from .face import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CATALOG_OPTIONS = {"catalog", "identifier"}
 _ARGUMENTS = ("storage_options", "config", "catalog", "identifier", "spark", "trust_index")
 """What `open_table` is told that is no option of a reader."""
 _VERSIONS = {"versionasof": "version=", "timestampasof": "timestamp="}
@@ -53,7 +52,7 @@ def open_table(
     """
     _check_opening(path, format, storage_options, config)
     check_options(options)
-    table = open_as_read(
+    handle = Handle.open(
         path,
         format=format,
         catalog=catalog,
@@ -62,41 +61,7 @@ def open_table(
         config=config,
         **options,
     )
-    return Table(handle_of(table).as_indexed(texts=True))
-
-
-def open_as_read(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    *,
-    format: str | None = None,  # noqa: A002 - as above
-    catalog: object = None,
-    storage_options: Mapping[str, str] | None = None,
-    spark: SparkSession | Callable[[], SparkSession] | None = None,
-    config: Config | None = None,
-    **options: object,
-) -> Table:
-    """Open a table that Spark has read already: its options may have any name, and Spark ignores those that it does not
-    know."""
-    if catalog is not None:
-        options["catalog"] = catalog
-        storage_options = {**catalog_options(catalog, str(path)), **(storage_options or {})}
-    config = config or Config()
-    stores = dict(storage_options or {})
-    if config.single_writer:
-        stores["single_writer"] = "true"
-    trust = str(options.pop("trust_index", False)).lower() == "true"
-    table_format, ref = open_ref(path, format=format, storage_options=stores, **options)
-    if trust and table_format.has_log:
-        raise UnsupportedFeatureError(
-            f"trust_index is for plain files; {ref.path!r} is a {table_format.name} table, whose log says at once what"
-            " is new; leave it out"
-        )
-    if not table_format.reader_options and (unknown := sorted(options.keys() - _CATALOG_OPTIONS)):
-        raise ArgumentError(
-            f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out"
-            f" {', '.join(unknown)}"
-        )
-    return Table(Handle(table_format, ref, config, Builders(config, spark), stores, trust))
+    return Table(handle.as_indexed(texts=True))
 
 
 def _check_opening(path: object, table_format: object, storage_options: object, config: object) -> None:

@@ -19,10 +19,9 @@ from metaindex.index import (
     Target,
     Verification,
 )
-from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_dropped
-from metaindex.table.views.history import History, history
+from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version
+from metaindex.table.views.history import History
 from metaindex.table.views.info import IndexInfo, IndexList
-from metaindex.table.views.latest import index_info
 
 from .verbs import refresh
 
@@ -59,7 +58,7 @@ def indexes(
             version_asked = _version_asked(own, at)
             looks[look] = version_asked, _behind(own, at, version_asked) if staleness else None
         of_files = name in as_said
-        return index_info(
+        return IndexInfo.of(
             name,
             own.log(name),
             *looks[look],
@@ -98,7 +97,7 @@ def _only(handle: Handle, names: Sequence[str]) -> list[str]:
 
 def history_of(handle: Handle, name: str, last: int | None) -> History:
     """Implement `Table.history`."""
-    entries = history(name, handle.log(name), last)
+    entries = History.of(name, handle.log(name), last)
     if not entries.entries:
         raise handle.no_index(name)
     return entries
@@ -143,9 +142,8 @@ def _verified(
     snapshot = table.snapshot(At())
     every = versions == "all"
     report = handle.actions(name).verify(table.table_format, table.ref, snapshot, files, every, progress)
-    queries = Queries(table)
     for predicate in predicates:
-        check_dropped(queries.scan(predicate, indexes=[name]), predicate, report)
+        table.made(Queries).check_dropped(predicate, name, report)
     return report
 
 

@@ -33,7 +33,7 @@ from metaindex.index import (
     row_plans,
     same_kinds,
 )
-from metaindex.query import ANEW, SAME_NAME, Handle, TimestampLike, VersionLike, at_version
+from metaindex.query import ANEW, SAME_NAME, Handle, TableQueryLog, TimestampLike, VersionLike, at_version
 
 if TYPE_CHECKING:
     from metaindex.index import Builder, IndexActions, Progress
@@ -254,10 +254,8 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
     if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
         raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
     outcome = handle.actions(name).clean(seconds)
-    from metaindex.query import clean_query_log  # where nobody cleans, nothing of the query log is loaded
-
     try:
-        cleaned = clean_query_log(handle)
+        cleaned = handle.made(TableQueryLog).clean()
     except MetaIndexError as error:  # the index is clean
         return replace(outcome, notes=(*outcome.notes, f"the query log is not cleaned: {error}"))
     if not (cleaned or cleaned.left):
@@ -280,10 +278,8 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
 
 def _still_noted(handle: Handle) -> tuple[str, ...]:
     """Return a note if a query log may hold erased values."""
-    from metaindex.query import is_kept
-
     try:
-        kept = is_kept(handle)
+        kept = handle.made(TableQueryLog).is_kept
     except StorageError as error:
         return (f"whether the table has a query log cannot be told: {first_line(error)}",)
     cure = "metaindex queries TABLE --clean --keep 0s empties it"

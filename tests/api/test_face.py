@@ -1,4 +1,4 @@
-"""The public face: one class that delegates, and no name on it that is not for users."""
+"""The public face: a class that delegates, above its reading half, and no name on it that is not for users."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 import metaindex as mi
+from metaindex.query import TableReader
 from metaindex.table import handle_of
 from tests.tables import delta_lake
 
@@ -60,7 +61,8 @@ NAMES = [
 
 def test_a_table_has_the_names_that_users_need_and_no_others() -> None:
     assert sorted(name for name in dir(mi.Table) if not name.startswith("_")) == NAMES
-    assert mi.Table.__bases__ == (object,)
+    assert mi.Table.__bases__ == (TableReader,)
+    assert TableReader.__bases__ == (object,)
 
 
 def test_each_says_what_it_does() -> None:

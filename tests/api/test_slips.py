@@ -10,8 +10,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.ops.hooks.after_commit import check_options
-from metaindex.table import handle_of
-from metaindex.table.opening import open_as_read
+from metaindex.query import Handle
+from metaindex.table import Table, handle_of
 from tests.tables import settle
 
 
@@ -57,7 +57,7 @@ def test_an_index_that_recorded_an_option_that_nobody_knows_goes_on(tmp_path: Pa
     for at in range(3):
         pq.write_table(pa.table({"a": [at]}), path / f"{at}.parquet")
     settle(path)
-    open_as_read(path, foo=1, recursiveFileLookup=True).create_index("i", mi.Values("a"), builder="local")
+    Table(Handle.open(path, foo=1, recursiveFileLookup=True)).create_index("i", mi.Values("a"), builder="local")
     assert "foo" in handle_of(mi.open_table(path)).entries()[0].table.options
     pq.write_table(pa.table({"a": [4]}), path / "4.parquet")
     settle(path)

@@ -20,12 +20,13 @@ from metaindex.core import (
     compute,
     counted,
     dataclass,
+    human_bytes,
     percent,
     plain,
 )
 from metaindex.formats import Snapshot
 from metaindex.index import StatState
-from metaindex.query import ColumnFacts, human_bytes
+from metaindex.query import ColumnFacts
 
 from .advice import Advice
 from .overlap import Floats, Numbers, OverlapReads, Ranges, RowPlaces, histogram, numbers_of

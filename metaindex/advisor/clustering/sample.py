@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ArgumentError, Plain, Vector, arrow_array, counted, dataclass, percent
+from metaindex.core import ArgumentError, Plain, Vector, arrow_array, counted, dataclass, human_bytes, percent
 from metaindex.expressions import to_physical
 from metaindex.formats import FileTable, Leaf, Snapshot
-from metaindex.query import Handle, Scan, human_bytes
+from metaindex.query import Handle, Scan
 
 from .overlap import Floats, Ints
 

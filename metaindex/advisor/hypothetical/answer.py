@@ -7,8 +7,19 @@ from dataclasses import field
 
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.workloads.table_queries import Stands
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, percent, plain
-from metaindex.query import human_bytes
+from metaindex.core import (
+    Column,
+    Plain,
+    Shown,
+    Tabular,
+    TextTable,
+    counted,
+    dataclass,
+    duration,
+    human_bytes,
+    percent,
+    plain,
+)
 
 from .estimates import Estimate, Spread, in_bytes, in_numbers, in_words, less, most_read
 

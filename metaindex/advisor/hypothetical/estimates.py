@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.advisor.workloads.table_queries import Stands
-from metaindex.core import dataclass
-from metaindex.query import human_bytes
+from metaindex.core import dataclass, human_bytes
 
 Floats = npt.NDArray[np.float64]
 

@@ -26,6 +26,7 @@ from metaindex.core import (
     counted,
     dataclass,
     facts,
+    human_bytes,
     listed,
     moment,
     percent,
@@ -33,7 +34,7 @@ from metaindex.core import (
     tag,
 )
 from metaindex.formats import Snapshot, format_named
-from metaindex.query import Explanation, human_bytes
+from metaindex.query import Explanation
 from metaindex.table import IndexList
 
 Ints = npt.NDArray[np.int64]

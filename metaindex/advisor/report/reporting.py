@@ -15,7 +15,7 @@ from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.expressions import columns
 from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_since, paths_of
 from metaindex.storage import is_remote, local_path
-from metaindex.table import IndexList, indexes
+from metaindex.table import IndexList, Table
 
 from .page import TableFindings, page_of
 from .written import Reported, check_page, write_page
@@ -57,12 +57,11 @@ class ReportQuestion:
             )
 
 
-def write_report(queries: Queries, path: object, progress: Progress | None, *arguments: Any) -> Reported:
+def write_report(handle: Handle, path: object, progress: Progress | None, *arguments: Any) -> Reported:
     """Implement `Table.report`, whose other arguments follow in the order of `ReportQuestion`."""
     question = ReportQuestion(*arguments)
-    handle = queries.handle
     place = check_page(path, _forbidden(handle), overwrite=question.overwrite)
-    collector = _Collector(queries, question, progress or (lambda what, done, total: None))
+    collector = _Collector(handle, question, progress or (lambda what, done, total: None))
     findings = collector.findings()
     collector.step("writing the page")
     return Reported(handle.path, str(place), write_page(place, page_of(findings).html()), findings.notes)
@@ -72,9 +71,8 @@ class _Collector:
     """Collects the findings of a page, all of one version. What cannot be read is a note, unless the caller asked for
     it: then it is an error."""
 
-    def __init__(self, queries: Queries, question: ReportQuestion, progress: Progress) -> None:
-        self._queries, self._question, self._progress = queries, question, progress
-        self._handle = queries.handle
+    def __init__(self, handle: Handle, question: ReportQuestion, progress: Progress) -> None:
+        self._handle, self._question, self._progress = handle, question, progress
         self._notes: list[str] = []
         self._done = 0
 
@@ -90,7 +88,7 @@ class _Collector:
         explained = [
             (
                 " ".join(str(condition).split()),
-                self._queries.explain(condition, snapshot.version, indexes=question.indexes),
+                handle.made(Queries).explain(condition, snapshot.version, indexes=question.indexes),
             )
             for condition in question.where
         ]
@@ -99,7 +97,7 @@ class _Collector:
         self.step("looking at the indexes")
         infos = IndexList()
         if handle.config.use_indexes:
-            infos = indexes(handle, version=snapshot.version, timestamp=None, staleness=True, vacuumed=False)
+            infos = Table(handle).indexes(version=snapshot.version)
         self.step("measuring the layout")
         named = list(dict.fromkeys(ref.parts for _, each in explained for ref in columns(each.result.predicate)))
         layout = layout_found(handle, snapshot, named, sample=question.sample, indexes=question.indexes)

@@ -22,12 +22,12 @@ from metaindex.core import (
     counted,
     dataclass,
     duration,
+    human_bytes,
     percent,
     plain,
 )
 from metaindex.expressions import column_sql, parse_path, quoted, text_python
 from metaindex.index import KINDS, FactKind, KeyKind, Kind, RowKind, create_text
-from metaindex.query import human_bytes
 
 from .choosing import Budget
 

@@ -18,8 +18,8 @@ from metaindex.advisor.workloads.template import Workload
 from metaindex.core import ArgumentError, MetaIndexError, dataclass, watched
 from metaindex.formats import At
 from metaindex.index import Kind
-from metaindex.query import Handle, logged_queries, paths_of
-from metaindex.table import Table, create, handle_of, open_table, tables_below
+from metaindex.query import Handle, TableQueryLog, paths_of
+from metaindex.table import Table, handle_of, open_table, tables_below
 
 from .answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
 from .recommending import of_indexes, recommended
@@ -126,7 +126,7 @@ class _Noted:
 
     @classmethod
     def of(cls, handle: Handle) -> _Noted:
-        rows = logged_queries(handle).rows
+        rows = handle.made(TableQueryLog).read().rows
         return cls(from_query_log(rows), bool(pc.any(pc.equal(rows.column("engine"), "spark")).as_py()))
 
 
@@ -171,16 +171,7 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
 def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: Any) -> CreatedIndex:
     """Create an index; any error becomes its problem."""
     try:
-        made = create(
-            handle,
-            index.name,
-            index.kinds,
-            builder=builder,
-            progress=progress,
-            version=None,
-            timestamp=None,
-            history=False,
-        )
+        made = Table(handle).create_index(index.name, *index.kinds, builder=builder, progress=progress)
     except MetaIndexError as error:
         return CreatedIndex(index.table, index.name, str(error))
     return CreatedIndex(index.table, index.name, notes=made.notes)

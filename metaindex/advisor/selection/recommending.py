@@ -17,10 +17,10 @@ from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.advisor.hypothetical.candidates import Candidate, asked_columns
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, less, share_of, sum_of
 from metaindex.advisor.hypothetical.what_if import TableWorkload, Weighing
-from metaindex.core import MetaIndexError, Vector, dataclass, percent
+from metaindex.core import MetaIndexError, Vector, dataclass, human_bytes, percent
 from metaindex.expressions import Predicate, columns
 from metaindex.index import Kind, OpenIndex, Value, served_keys, with_text
-from metaindex.query import Handle, human_bytes, logged, place_of
+from metaindex.query import Handle, TableQueryLog
 
 from .answer import BreakEven, PassedOver, RecommendedIndex, TableAdvice, UnusedIndex, name_of, table_sql, title_of
 from .choosing import NONE, Budget, Choosable, Choosing, Some, Step, chosen
@@ -332,7 +332,7 @@ def _sql_name(workload: TableWorkload) -> str:
 def _helped(handle: Handle) -> Mapping[str, int] | None:
     """Count by index the queries of the query log that it helped; None if no query log can be read."""
     try:
-        rows = logged(place_of(handle).storage(), 0).rows
+        rows = handle.made(TableQueryLog).read(waiting=False).rows
     except MetaIndexError:
         return None
     if not rows.num_rows:

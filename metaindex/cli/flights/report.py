@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from metaindex.cli.opening import columns
 from metaindex.cli.output import Output
-from metaindex.query import human_bytes
+from metaindex.core import human_bytes
 
 from .answers import AskedTwice
 from .questions import DemoQuestion

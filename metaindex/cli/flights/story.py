@@ -17,8 +17,7 @@ import pyarrow as pa
 
 import metaindex as mi
 from metaindex.cli.output import Output
-from metaindex.core import BuildError, Config, MissingDependencyError, SparkDriver
-from metaindex.query import human_bytes
+from metaindex.core import BuildError, Config, MissingDependencyError, SparkDriver, human_bytes
 from metaindex.spark import quiet_session
 from metaindex.table import Table, handle_of, open_table
 

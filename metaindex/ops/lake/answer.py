@@ -16,11 +16,11 @@ from metaindex.core import (
     counted,
     dataclass,
     duration,
+    human_bytes,
     one_line,
     percent,
     plain,
 )
-from metaindex.query import human_bytes
 from metaindex.table import sayable
 
 from .facts import LakeTable

@@ -19,23 +19,13 @@ from metaindex.core import (
     dataclass,
     duration,
     first_line,
+    human_bytes,
     percent,
 )
 from metaindex.formats import At, Snapshot, format_named
 from metaindex.index import FileIdentities, OpenIndex, Staleness, State, Target
-from metaindex.query import BoundsOf, human_bytes, place_of
-from metaindex.table import (
-    IndexInfo,
-    NextStep,
-    Table,
-    command,
-    handle_of,
-    history,
-    index_info,
-    opened_with,
-    readable_with,
-    replacing,
-)
+from metaindex.query import BoundsOf, TableQueryLog
+from metaindex.table import History, IndexInfo, Table, UnreadFiles, handle_of
 
 from .facts import LakeIndex, LakeLayout, LakeTable
 from .unread import unread_files
@@ -106,13 +96,12 @@ def _opening_cure(place: LakePlace, missing: tuple[str, str | bool]) -> tuple[_A
     """Return the cure for plain files without an index whose columns cannot be read: an index built with the reader
     option that they lack. If there is an index, nothing: it has the options that it was built with."""
     try:
-        handle = handle_of(place.open())
-        options = None if handle.entries() else opened_with(handle, missing)
+        options = UnreadFiles(handle_of(place.open())).opened_with(missing)
     except Exception:  # noqa: BLE001 - what is wrong with the table is told
         options = None
     if options is None:
         return ()
-    create = command(options.handle, "create", "stats")
+    create = options.handle.command("create", "stats")
     return (_Advice(f"it can be read with {options.said}, where that is meant: {create}", (create,)),)
 
 
@@ -158,9 +147,9 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         layout=layout,
         problem=shortened("; ".join(problems)),
     )
-    again = partial(_again, partial(command, handle_of(table)))
+    again = partial(_again, handle_of(table).command)
     cures = part("unread files", lambda: _unread_cures(handle, row.indexes, again)) or {}
-    advised = list(_advice(row, partial(command, handle_of(table)), partial(command, handle), cures))
+    advised = list(_advice(row, handle_of(table).command, handle.command, cures))
     return replace(
         row,
         advice=tuple(each.said for each in advised),
@@ -187,7 +176,8 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
         many[index.name], unread[index.name] = unread_files(index, snapshot, identities)
         return Staleness.of(index, target)
 
-    told = (index_info(name, handle.log(name), snapshot.version, behind, options) for name in handle.indexes().names())
+    names, at = handle.indexes().names(), snapshot.version
+    told = (IndexInfo.of(name, handle.log(name), at, behind, options) for name in names)
     infos = tuple(info for info in told if info.state != State.DOESNOTEXIST.value)
     return tuple(replace(info, uncovered_files=many.get(info.name, info.uncovered_files)) for info in infos)
 
@@ -222,14 +212,11 @@ def _indexes(
 def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta | None) -> Savings | None:
     """Return the savings; None if no query is noted. The cost of upkeep is not read, which would take whole logs. The
     logs of indexes that helped no query are: no query could ask one that is younger than all of them."""
-    from metaindex.query import logged
-
-    since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
-    queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
+    queries = handle.made(TableQueryLog).read(since, _MOST_ROWS)
     if not queries.rows.num_rows:
         return None
     told = computed_savings(handle.path, queries, infos, {})
-    histories = {name: history(name, handle.log(name), None) for name in told.unused}
+    histories = {name: History.of(name, handle.log(name)) for name in told.unused}
     return computed_savings(handle.path, queries, infos, histories) if histories else told
 
 
@@ -337,19 +324,13 @@ def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[
     """Return by index what makes CSV or JSON files readable that it could not read, if the beginning of the first
     tells. `again`: the command that reads them again."""
     told = [index for index in indexes if index.asked and not index.deleted and index.unread]
-    readable = cache(partial(readable_with, handle))
-    entries = {entry.name: entry for entry in handle.entries()} if told else {}
+    files = UnreadFiles(handle)
     cures: dict[str, _Advice] = {}
     for index in told:
-        options, old = readable(index.unread), entries.get(index.info.name)
-        if options is None or old is None:
-            continue
-        if not options.said:
-            step: NextStep | None = NextStep(again(index.info.name), deletes=False)
-        else:
-            step = replacing(options, old, list(entries.values()))
+        step = files.next_step(index.info.name, index.unread)
         if step is not None:
-            how = f"with {options.said} it is read" if options.said else "it is read now"
+            command = step.command or again(index.info.name)
+            how = f"with {step.said} it is read" if step.said else "it is read now"
             how += " by another index; queries that do not say it have none then" if step.deletes else ""
-            cures[old.name] = _Advice(f"{_unread(index)}; {how}: {step.command}", (step.command,))
+            cures[index.info.name] = _Advice(f"{_unread(index)}; {how}: {command}", (command,))
     return cures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from metaindex.core import DamagedIndexError, EmptyFilesError, MetaIndexError, N
 from metaindex.formats import At, Version
 from metaindex.index import IndexLogEntry, OpenIndex, Staleness, Target
 from metaindex.ops.hooks.keep import IndexKey, in_namespaces, living_or_why, stands_at, unusable
-from metaindex.query import logged, place_of
+from metaindex.query import TableQueryLog
 from metaindex.table import Table, handle_of
 
 from .asking import LakePlace
@@ -146,9 +147,8 @@ def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, versi
 def _spared(table: Table, name: str, new_bytes: int) -> float | None:
     """Queries a day that the index helps, times what it leaves out of what these would read of the files that came."""
     handle = handle_of(table)
-    since_ms = int(time.time() * 1000) - _SINCE_DAYS * _DAY_MS
     try:
-        queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
+        queries = handle.made(TableQueryLog).read(dt.timedelta(days=_SINCE_DAYS), _MOST_ROWS)
         if not queries.rows.num_rows:
             return None
         told = computed_savings(handle.path, queries, (), {})

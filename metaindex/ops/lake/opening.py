@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from metaindex.core import ArgumentError, Config, EmptyFilesError, NotATableError, counted, dataclass, watched
 from metaindex.formats import FoundTable, Walk
-from metaindex.query import WRITER, check_since
+from metaindex.query import check_since
 from metaindex.storage import is_remote, storage_for
 from metaindex.table import Table, handle_of, open_table
 
@@ -108,7 +108,6 @@ def open_lake(
     asked.check()
     check_since(since)
     started = time.perf_counter()
-    WRITER.flush()  # what this process noted, too
     notes: list[str] = []
     places = list(places_of(asked, notes))
     rows = _rows(places, RowsAsked(since, layout), asked, progress)

@@ -14,12 +14,12 @@ from metaindex.core import (
     counted,
     facts,
     grid,
+    human_bytes,
     listed,
     moment,
     percent,
     tag,
 )
-from metaindex.query import human_bytes
 
 from .answer import Lake, left_out_in_words
 from .facts import LakeTable

@@ -25,11 +25,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from metaindex.core import ArgumentError, MetaIndexError, counted, duration
+from metaindex.core import ArgumentError, MetaIndexError, counted, duration, human_bytes
 from metaindex.formats import At
 from metaindex.index import IndexLogEntry, OperationLog
 from metaindex.ops.hooks.keep import IndexKey, keep, living, no_index_named, stands_at
-from metaindex.query import human_bytes
 from metaindex.table import Table, handle_of
 
 from .asking import LakePlace

@@ -18,7 +18,7 @@ from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, Ve
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import at_moment
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
-from metaindex.query.explanation import describe
+from metaindex.query.described import describe
 from metaindex.query.readers.arrow import matching_rows
 from metaindex.query.readers.footer_groups import FooterGroups, KeptGroups
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
-from metaindex.core import Shown, dataclass, plain
+from metaindex.core import Shown, dataclass, human_bytes, plain
 from metaindex.formats import Version
-from metaindex.query.pruning.report import human_bytes
+from metaindex.query.arguments import TimestampLike, VersionLike
 from metaindex.query.readers.arrow import matching_rows
 from metaindex.query.readers.scan import Scan
+from metaindex.query.semi_join.sources import Named
+
+if TYPE_CHECKING:
+    from metaindex.query.queries import Queries
 
 TOUCHED = pa.schema(
     [
@@ -64,7 +72,7 @@ class Touched(Shown):
         return {**of, **plain(self, "total_files", "total_bytes")}
 
 
-def touched(scan: Scan, *, exact: bool) -> Touched:
+def _counted(scan: Scan, *, exact: bool) -> Touched:
     """Return the touched files of a scan with keys."""
     result = scan.result
     assert result is not None, "a scan with keys has asked for its files"
@@ -83,3 +91,20 @@ def touched(scan: Scan, *, exact: bool) -> Touched:
     return Touched(
         scan.snapshot.table, scan.snapshot.version, exact, table, result.total_files, result.total_bytes, scan.keys_told
     )
+
+
+def touched(
+    queries: Queries,
+    source: object,
+    on: Named,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    *,
+    exact: bool,
+    indexes: Iterable[str] | None,
+) -> Touched:
+    """Implement `Table.touched`."""
+    scan = queries.scan(None, None, version, timestamp, indexes=indexes, keys=source, on=on)
+    names = [f.name for f in scan.snapshot.schema.shown.fields]
+    wanted = [name for name in names if scan.keys is not None and name in scan.keys.columns]
+    return _counted(replace(scan, columns=tuple(wanted)), exact=exact)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metaindex.core import BarCell, Element, GridCell, Heading, dataclass, grid
+from metaindex.core import BarCell, Element, GridCell, Heading, dataclass, grid, human_bytes
 
-from .report import IndexReport, human_bytes
+from .report import IndexReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,9 +77,7 @@ class Planner:
     def over(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
         """The files of a snapshot that is loaded."""
         pruner = Pruner(*self._handle.open_indexes(only))
-        question = TableQuestion(self._handle.root(snapshot), self._handle.format, snapshot.version, tree)
-        by_record = pruner.by_record(question)
-        result = pruner.by_snapshot(question, snapshot) if isinstance(by_record, NeedsSnapshot) else by_record
+        result = pruner.over(snapshot, tree)
         self._handle.confined(result.files)
         return result
 

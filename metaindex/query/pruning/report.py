@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from metaindex.core import dataclass
+
+LOG: Final = "the table's log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +25,7 @@ class IndexReport:
     seconds: float = 0.0  # to look up and answer
     left_out: bool = False  # for what is wrong with it, which `reason` says
 
-
-def human_bytes(size: int) -> str:
-    """Format a size for people; a KB is 1,000 bytes."""
-    value = float(size)
-    for unit in ("B", "KB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
+    @property
+    def helped(self) -> bool:
+        """Return whether it is an index that left files out."""
+        return self.used and self.dropped_files > 0 and self.name != LOG

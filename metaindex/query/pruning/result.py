@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Shown, Tabular, counted, dataclass, plain
+from metaindex.core import Mask, Shown, Tabular, counted, dataclass, human_bytes, plain
 from metaindex.expressions import Opaque, Predicate, PruningStatistics, columns, may_match
 from metaindex.expressions import leaves as leaves_of
 from metaindex.formats import FileTable, Schema, Version
 
 from .report import IndexReport as IndexReport
-from .report import human_bytes as human_bytes
 from .sources import FileSource
 
 if TYPE_CHECKING:
@@ -108,6 +107,11 @@ class PruneResult(Shown):
     @cached_property
     def _rows(self) -> dict[str, int]:
         return {path: row for row, path in enumerate(self.files.paths.to_pylist())}
+
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        """Return the indexes that left files out."""
+        return tuple(index.name for index in self.indexes if index.helped)
 
     def timed(self, seconds: float) -> PruneResult:
         """Return the result with the time that the caller saw."""

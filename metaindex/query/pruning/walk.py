@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, MetaIndexError, dataclass
+from metaindex.core import Mask, MetaIndexError, counted, dataclass
 from metaindex.expressions import (
     And,
     BatchEvaluation,
@@ -36,8 +36,10 @@ from metaindex.expressions import (
 )
 from metaindex.formats import FileTable, Schema
 from metaindex.index import OpenIndex
+from metaindex.query.described import describe
 
 from .combined import Combination
+from .report import LOG as LOG
 from .run_coverage import BoundPredicate
 from .sources import FileSource, asked_and_answered, by_kind
 
@@ -47,8 +49,6 @@ T = TypeVar("T")
 
 Sources = Mapping[str, PruningStatistics[Mask]]
 """By the name of the index, or `LOG`."""
-
-LOG = "the table's log"
 
 
 @dataclass(slots=True)
@@ -72,6 +72,14 @@ class LeafReport:
     dropped_files: int  # proved to hold no row for which the part is true
     together: Combination | None = None
     answered: bool = True
+
+    @property
+    def part(self) -> str:
+        """Return the part of the predicate, for people."""
+        if self.together is None:
+            return describe(self.leaf)
+        names = ", ".join(column.name for column in self.together.columns)
+        return f"({names}) together, {counted(len(self.together.values), 'combination')}"
 
 
 @dataclass(slots=True)

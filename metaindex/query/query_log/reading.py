@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,10 @@ from metaindex.core import (
 from metaindex.storage import Storage
 
 from .files import ID, MOST_MEMORY, MOST_ROWS, listed, plain, read, time_ms
-from .row import SCHEMA
+from .row import SCHEMA, SUMMED
+
+if TYPE_CHECKING:
+    from .summary import QuerySummary
 
 logger = logging.getLogger("metaindex")
 
@@ -36,6 +40,14 @@ class LoggedQueries:
     rows: pa.Table
     refused: Mapping[str, str]
     older: int = 0
+
+    SUMMED: ClassVar = SUMMED
+
+    def summary(self, table: str) -> QuerySummary:
+        """Summarize the queries of a table by their templates."""
+        from .summary import summary
+
+        return summary(table, self.rows, self.notes)
 
     @property
     def notes(self) -> list[str]:

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, moment, percent
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, human_bytes, moment, percent
 
-from .reading import LoggedQueries
 from .row import SUMMED
 from .texts import template_of
 
@@ -71,9 +69,8 @@ def _row(template: Template) -> tuple[str, ...]:
     )
 
 
-def summary(table: str, queries: LoggedQueries) -> QuerySummary:
-    """Summarize the rows of a log."""
-    rows = queries.rows
+def summary(table: str, rows: pa.Table, notes: Sequence[str]) -> QuerySummary:
+    """Summarize the rows of a log. `notes`: what is not in them."""
     # Each text is looked at once, however many rows have it.
     texts = rows.column("predicate").combine_chunks().dictionary_encode()
     names = [template_of(text) for text in texts.dictionary.to_pylist()]
@@ -111,4 +108,4 @@ def summary(table: str, queries: LoggedQueries) -> QuerySummary:
         for group in grouped.to_pylist()
     ]
     templates.sort(key=lambda template: (-template.queries, template.text))
-    return QuerySummary(table, rows.num_rows, tuple(templates), tuple(queries.notes))
+    return QuerySummary(table, rows.num_rows, tuple(templates), tuple(notes))

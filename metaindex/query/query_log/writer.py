@@ -15,11 +15,12 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from metaindex.core import ObjectExistsError, QueryLog, first_line
 
 from .files import LogPlace, encoded, new_name
-from .row import QueryRow
+from .row import QueryRow, bounded
 
 logger = logging.getLogger("metaindex")
 
@@ -44,9 +45,8 @@ class Recorder:
 
     def note(self, row: QueryRow) -> None:
         """A query of the table."""
-        if self.stopped:
-            return
-        self._writer.note(self, row)
+        if not self.stopped:
+            self._writer.note(self, replace(row, predicate=bounded(row.predicate)))
 
     def flush(self, timeout_seconds: float = EXIT_SECONDS) -> bool:
         """Waits until what was noted is written. False: it was not within that time."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,6 +54,52 @@ class Narrowed(Shown):
     predicate: Predicate
     told: str
 
+    MOST_VALUES: ClassVar = MOST_VALUES
+    MOST_RANGES: ClassVar = MOST_RANGES
+
+    @classmethod
+    def of(
+        cls,
+        source: object,
+        on: object,
+        *,
+        schema: Schema | None = None,
+        version: object = None,
+        generated: Mapping[str, str] | None = None,
+        target: str | None = "target",
+        null_safe: bool = False,
+        most_values: int = MOST_VALUES,
+        most_ranges: int = MOST_RANGES,
+        time_zone: str = "UTC",
+    ) -> Self:
+        """Implement `mi.narrowed`. `schema`: the target's columns; without it those of the source have the same
+        types."""
+        for name, value in (("most_values", most_values), ("most_ranges", most_ranges)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ArgumentError(f"{name} is a number from 1 on; got {value!r}; leave it out for the default")
+        if target is not None and (not isinstance(target, str) or not target):
+            raise ArgumentError(f"target is the name by which the command calls the table; got {target!r}; or None")
+        pairs = Pairs.of(on)
+        rows = key_table(source, pairs)
+        names, columns, types = [], [], []
+        for name, values in zip(rows.schema.names, rows.columns, strict=True):
+            t = values.type
+            if schema is not None:
+                name = shown_field(schema, name, version).name
+                t = next(f.asked for f in schema.fields if f.name == name)
+            names.append(name)
+            types.append(t)
+            columns.append(as_column(values, t, name, time_zone, plain=True))
+        nulls = [column.null_count > 0 for column in rows.columns]
+        whole = pa.table(columns, names=[str(at) for at in range(len(names))])
+        said = _of_keys(names, whole, types, nulls, null_safe, most_values, most_ranges)
+        parts = [said.predicate]
+        for name, expression in (generated or {}).items():
+            follows = _generated(name, expression, names, columns, nulls if null_safe else [False] * len(names), schema)
+            parts += [] if follows is None else [follows]
+        predicate: Predicate = And(tuple(parts)) if len(parts) > 1 else parts[0]
+        return cls(transform(predicate, _ForEngines(target).leaf), said.told)
+
     @property
     def sql(self) -> str:
         """Return text for Spark SQL's MERGE ... ON, UPDATE and DELETE. Raises ArgumentError for a name in whose place a
@@ -83,47 +129,6 @@ class Narrowed(Shown):
         from metaindex.expressions import to_sql
 
         return to_sql(self.predicate, "spark column")
-
-
-def narrowed(
-    source: object,
-    on: object,
-    *,
-    schema: Schema | None = None,
-    version: object = None,
-    generated: Mapping[str, str] | None = None,
-    target: str | None = "target",
-    null_safe: bool = False,
-    most_values: int = MOST_VALUES,
-    most_ranges: int = MOST_RANGES,
-    time_zone: str = "UTC",
-) -> Narrowed:
-    """Implement `mi.narrowed`. `schema`: the target's columns; without it those of the source have the same types."""
-    for name, value in (("most_values", most_values), ("most_ranges", most_ranges)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ArgumentError(f"{name} is a number from 1 on; got {value!r}; leave it out for the default")
-    if target is not None and (not isinstance(target, str) or not target):
-        raise ArgumentError(f"target is the name by which the command calls the table; got {target!r}; or None")
-    pairs = Pairs.of(on)
-    rows = key_table(source, pairs)
-    names, columns, types = [], [], []
-    for name, values in zip(rows.schema.names, rows.columns, strict=True):
-        t = values.type
-        if schema is not None:
-            name = shown_field(schema, name, version).name
-            t = next(f.asked for f in schema.fields if f.name == name)
-        names.append(name)
-        types.append(t)
-        columns.append(as_column(values, t, name, time_zone, plain=True))
-    nulls = [column.null_count > 0 for column in rows.columns]
-    whole = pa.table(columns, names=[str(at) for at in range(len(names))])
-    said = _of_keys(names, whole, types, nulls, null_safe, most_values, most_ranges)
-    parts = [said.predicate]
-    for name, expression in (generated or {}).items():
-        follows = _generated(name, expression, names, columns, nulls if null_safe else [False] * len(names), schema)
-        parts += [] if follows is None else [follows]
-    predicate: Predicate = And(tuple(parts)) if len(parts) > 1 else parts[0]
-    return Narrowed(transform(predicate, _ForEngines(target).leaf), said.told)
 
 
 @dataclass(frozen=True, slots=True)

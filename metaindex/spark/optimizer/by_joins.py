@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from metaindex.core import UnknownColumnError
 from metaindex.expressions import ColumnRef, IsNull
-from metaindex.table import Table, queries_of
+from metaindex.query import Queries
+from metaindex.table import Table, handle_of
 
 from .request import SparkScan
 from .scans import at_version
@@ -21,7 +22,7 @@ def known_columns(table: Table, scan: SparkScan, allowed: Sequence[str] | None) 
 
 def _is_known(name: str, table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> bool:
     try:
-        return queries_of(table).knows(at_version(IsNull(ColumnRef((name,))), scan), allowed)
+        return handle_of(table).made(Queries).knows(at_version(IsNull(ColumnRef((name,))), scan), allowed)
     except UnknownColumnError:
         return False
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from metaindex.core import counted
-from metaindex.query import JoinOf, choose, human_bytes
+from metaindex.core import counted, human_bytes
+from metaindex.query import JoinOf, choose
 
 from . import scans
 from .candidates import CoverCandidate, Offered, as_they_are

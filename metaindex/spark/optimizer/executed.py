@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import SparkDriver, interrupts_first
-from metaindex.query import human_bytes
+from metaindex.core import SparkDriver, human_bytes, interrupts_first
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

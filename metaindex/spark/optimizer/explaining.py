@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import ArgumentError, MetaIndexError, Shown, plain
-from metaindex.query import PruneResult, at_version, human_bytes
+from metaindex.core import ArgumentError, MetaIndexError, Shown, human_bytes, plain
+from metaindex.query import PruneResult, at_version
 from metaindex.table import handle_of
 
 from .covers import Cover

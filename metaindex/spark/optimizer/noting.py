@@ -7,13 +7,14 @@ anew as they run) is no new row; `metaindex.explain` makes none.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from metaindex.core import TELEMETRY, QueryLog
 from metaindex.expressions import And, columns, without_said
-from metaindex.query import PruneResult, QueryRow, Recorder, bounded, helpers, now_us, recorder_of, tell
+from metaindex.query import PruneResult, QueryRow, TableQueryLog
 from metaindex.table import Table, handle_of
 
 from .covers import Cover
@@ -21,8 +22,7 @@ from .reasons import Reason
 from .request import Group, JoinSide, SparkScan
 from .settings import Noted
 
-NotedScan: TypeAlias = tuple[Recorder | None, str, QueryRow]
-"""Who writes the table's query log, the table's place, and the row."""
+NotedScan: TypeAlias = tuple[TableQueryLog, QueryRow]
 
 
 def setting_of(given: QueryLog | None, word: Noted) -> QueryLog | None:
@@ -35,10 +35,8 @@ def setting_of(given: QueryLog | None, word: Noted) -> QueryLog | None:
 
 def note(noted: Sequence[NotedScan]) -> None:
     """Note what was planned, once it was answered."""
-    for recorder, table, row in noted:
-        if recorder is not None:
-            recorder.note(row)
-        tell(table, row)
+    for log, row in noted:
+        log.note(row)
 
 
 def noted_scans(
@@ -55,11 +53,9 @@ def noted_scans(
     for scan, (answer, cover), table in zip(scans, answers, tables, strict=True):
         if table is None:
             continue
-        recorder = None if setting is None else recorder_of(handle_of(table), setting)
-        if recorder is not None or TELEMETRY.is_listening():
-            noted.append(
-                (recorder, table.path, replace(_row(scan, answer, cover, seconds * 1000 / len(scans)), limit=limit))
-            )
+        log = handle_of(table).made(TableQueryLog).with_setting(setting)
+        if log.recorder is not None or TELEMETRY.is_listening():
+            noted.append((log, replace(_row(scan, answer, cover, seconds * 1000 / len(scans)), limit=limit)))
     return noted
 
 
@@ -67,9 +63,9 @@ def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, mil
     conditions = scan.conditions
     named = [column.name for condition in conditions for column in columns(condition)]
     row = QueryRow(
-        at_us=now_us(),
+        at_us=time.time_ns() // 1_000,
         engine="spark",
-        predicate=bounded(without_said(And(conditions))) if conditions else None,
+        predicate=without_said(And(conditions)) if conditions else None,
         columns=tuple(dict.fromkeys((*(need.name for need in scan.needs), *named))),
         join_keys=_keys(key for want in scan.wants if isinstance(want, JoinSide) for key in want.keys),
         group_keys=_keys(key for want in scan.wants if isinstance(want, Group) for key in want.keys),
@@ -88,7 +84,7 @@ def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, mil
         files_left_out=answer.dropped_files,
         bytes_read=answer.kept_bytes,
         bytes_left_out=answer.total_bytes - answer.kept_bytes,
-        indexes=helpers(answer),
+        indexes=answer.helpers,
         version=str(answer.version.id),
     )
 

@@ -31,8 +31,8 @@ from metaindex.core import (
     first_line,
 )
 from metaindex.expressions import And, Opaque, Predicate, columns
-from metaindex.query import CORES, PruneResult
-from metaindex.table import Table, handle_of, queries_of
+from metaindex.query import CORES, PruneResult, Queries
+from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts, text_scans
 from .alike import are_rows_alike, is_read_as_written, judged_of_files
@@ -430,7 +430,7 @@ def _pruned(
         return Reason.NOT_UNDERSTOOD
     try:
         asked = at_version(And(tuple(filters)), scan)
-        result = queries_of(table).proved(asked, scan.source.version, allowed)
+        result = handle_of(table).made(Queries).proved(asked, scan.source.version, allowed)
         if result is None:
             return Reason.OTHER_COLUMNS
         return result if scans.of_this_table(scan, result.version) else Reason.OTHER_TABLE

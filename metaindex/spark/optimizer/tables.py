@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from metaindex.core import Config
 from metaindex.formats import ReadOptions
+from metaindex.query import Handle
 from metaindex.table import Table, handle_of
 
 from . import text_scans
@@ -88,16 +89,15 @@ class Tables:
         return held
 
     def _opened(self, scan: SparkScan) -> _HeldTable:
-        from metaindex.table import open_as_read
-
         source = scan.source
-        table = open_as_read(
+        handle = Handle.open(
             _place(scan.root),
             format=(source.text or "parquet") if isinstance(source, Files) else source.name,
             storage_options=self._storage_options,
             config=self._config,
             **({"trust_index": True} if scan.plain else {}),
         )
+        table = Table(handle)
         if not isinstance(source, Files):
             return _HeldTable(table, None)
         if source.text is None:

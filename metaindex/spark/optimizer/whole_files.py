@@ -27,8 +27,17 @@ from metaindex.expressions import (
 )
 from metaindex.formats import FileTable, Leaf
 from metaindex.index import spark_type, stored_type
-from metaindex.query import BoundsOf, ColumnFacts, KnownCounts, PruneResult, certain_files, deleted_rows, surely
-from metaindex.table import Table, handle_of, queries_of
+from metaindex.query import (
+    BoundsOf,
+    ColumnFacts,
+    KnownCounts,
+    PruneResult,
+    Queries,
+    certain_files,
+    deleted_rows,
+    surely,
+)
+from metaindex.table import Table, handle_of
 
 from . import text_scans
 from .alike import are_columns_alike, is_read_as_written, judged_of_files
@@ -114,7 +123,7 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
             return Reason.PART_UNKNOWN
     asked = at_version(And(tuple(conditions)), scan) if conditions else Constant(True)
     try:
-        every = queries_of(table).over_files(asked, None, source.version, None, allowed)
+        every = handle_of(table).made(Queries).over_files(asked, None, source.version, None, allowed)
     except UnknownColumnError:
         return Reason.PART_UNKNOWN
     except ObjectNotFoundError:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from metaindex.core import counted
+from metaindex.core import counted, human_bytes
 from metaindex.index import serves_rows
-from metaindex.query import PruneResult, human_bytes
-from metaindex.table import Table, handle_of, queries_of
+from metaindex.query import PruneResult, Queries
+from metaindex.table import Table, handle_of
 
 from .reasons import Reason
 from .request import SparkScan
@@ -51,7 +51,7 @@ def verdicts(
     answer = skipping.pruned(scan, rule) if planned.skipping in _PROVED_NOTHING else planned.skipping
     table = skipping.table_of(scan, rule)
     helps = isinstance(answer, PruneResult) and answer.dropped_files > 0
-    credit = queries_of(table).credit(answer) if helps and isinstance(answer, PruneResult) else None
+    credit = handle_of(table).made(Queries).credit(answer) if helps and isinstance(answer, PruneResult) else None
     infos = table.indexes(staleness=False)
     unusable = _unusable(table, scan, infos, answer)
     told = []

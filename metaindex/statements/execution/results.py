@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from metaindex.advisor import NOT_READ
-from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, moment, percent
+from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, human_bytes, moment, percent
 from metaindex.index import State
-from metaindex.query import human_bytes
 from metaindex.statements.grammar.tree import (
     ChangeIndex,
     CreateIndex,
@@ -25,16 +24,10 @@ from metaindex.statements.grammar.tree import (
     VerifyIndex,
 )
 from metaindex.table import (
+    History,
     IndexInfo,
     IndexList,
-    history_schema,
-    old_remarks,
-    options_in_words_of,
     sayable,
-    short_version,
-    size_in_words,
-    state_in_words,
-    unread_in_words,
 )
 
 if TYPE_CHECKING:
@@ -154,7 +147,7 @@ def schema_of(statement: Statement) -> pa.Schema:
         case ShowIndexes():
             return SHOWN
         case DescribeIndex(history=history):
-            return history_schema() if history else DESCRIBED
+            return History.schema() if history else DESCRIBED
         case VerifyIndex():
             return VERIFIED
         case ExplainIndexes(formatted=formatted):
@@ -281,9 +274,12 @@ def indexes_shown(infos: IndexList, *, in_spark: bool = False, hint: str = "") -
     names = [name for name in SHOWN.names if name != "note" or any(row["note"] for row in rows)]
     table = TextTable(
         tuple(Column(name, right=name in ("files", "size")) for name in names),
-        tuple(tuple(_cell(name, row[name]) for name in names) for row in rows),
+        tuple(
+            tuple(_cell(info.version_said if name == "version" else row[name]) for name in names)
+            for info, row in zip(infos, rows, strict=True)
+        ),
     )
-    return result(SHOWN, rows, table, *old_remarks(infos))
+    return result(SHOWN, rows, table, *infos.old_remarks)
 
 
 def _as_spark_is_told(info: IndexInfo) -> IndexInfo:
@@ -302,12 +298,12 @@ def _shown_row(info: IndexInfo) -> dict[str, object]:
     more = len(columns) - _NAMED
     return {
         "name": info.name,
-        "state": state_in_words(info),
+        "state": info.state_said,
         "fresh": None if info.state == State.DELETED.value else info.fresh,
         "kinds": ", ".join(info.kinds) or None,
         "columns": (", ".join(columns[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")) or None,
         "files": info.files,
-        "size": size_in_words(info),
+        "size": info.size_said,
         "version": info.newest_version,
         "updated": moment(info.changed_ms) if info.changed_ms else None,
         "note": _noted(info),
@@ -326,21 +322,19 @@ def _noted(info: IndexInfo) -> str | None:
     if info.problem:
         return info.problem
     if info.other_options:
-        built = options_in_words_of(info) or f"built with other reader options: {', '.join(info.other_options)}"
+        built = info.options_said or f"built with other reader options: {', '.join(info.other_options)}"
         return f"{built}; name the table as in DESCRIBE INDEX, or create another"
-    said = [used] if (used := options_in_words_of(info)) else []
+    said = [used] if (used := info.options_said) else []
     if info.new_files:
         said.append(f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind")
     if info.uncovered_files:
-        said.append(f"{unread_in_words(info)}: VERIFY INDEX says why")
+        said.append(f"{info.unread_said}: VERIFY INDEX says why")
     return "; ".join(said) or None
 
 
-def _cell(name: str, value: object) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if name == "version" and isinstance(value, str):
-        return short_version(value)
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -101,6 +101,33 @@ class History(Shown):
     lag: Lag
     earlier: int = 0
 
+    @classmethod
+    def of(cls, name: str, log: OperationLog, last: int | None = None) -> History:
+        """Read the last entries (None: all that the log has). An entry that cannot be read says so in its place."""
+        if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
+            raise ArgumentError(
+                f"a history has at least one entry; got last={last!r}; name a number from 1 on, or leave it out"
+            )
+        numbers = log.numbers()
+        shown = numbers if last is None else numbers[len(numbers) - min(last, len(numbers)) :]
+        # One more before the first shown, so that it is known what that one changed.
+        before = [n for n in numbers if shown and n < shown[0]][-1:]
+        with ThreadPoolExecutor(_THREADS if "://" in log.storage.root else 1) as pool:
+            read = list(pool.map(lambda number: _read(log, number), [*before, *shown]))
+        entries = []
+        previous: IndexLogEntry | None = None
+        created_ms = 0
+        for number, entry in zip([*before, *shown], read, strict=True):
+            if isinstance(entry, IndexLogEntry):
+                created_ms = created_ms or (entry.timestamp_ms if number == 1 else 0)
+                entries.append(_told(entry, previous, created_ms))
+                previous = entry
+            else:
+                entries.append(HistoryEntry(number, "?", "DAMAGED", 0, problem=entry))
+                previous = None
+        told = tuple(entries[len(before) :])
+        return cls(name, told, Lag.of(told), len(numbers) - len(shown))
+
     @property
     def brief(self) -> str:
         return f"of {self.index}: {counted(len(self.entries), 'entry')}"
@@ -119,16 +146,16 @@ class History(Shown):
         """Return a row for each entry."""
         import pyarrow as pa
 
-        return pa.Table.from_pylist([entry.to_json() for entry in self.entries], schema=history_schema())
+        return pa.Table.from_pylist([entry.to_json() for entry in self.entries], schema=self.schema())
 
+    @staticmethod
+    def schema() -> pa.Schema:
+        """The columns of `History.to_arrow`."""
+        import pyarrow as pa
 
-def history_schema() -> pa.Schema:
-    """The columns of `History.to_arrow`."""
-    import pyarrow as pa
-
-    types = {"str": pa.string(), "int": pa.int64()}
-    fields = HistoryEntry.__dataclass_fields__.values()
-    return pa.schema([pa.field(f.name, types[str(f.type).removesuffix(" | None")]) for f in fields])
+        types = {"str": pa.string(), "int": pa.int64()}
+        fields = HistoryEntry.__dataclass_fields__.values()
+        return pa.schema([pa.field(f.name, types[str(f.type).removesuffix(" | None")]) for f in fields])
 
 
 def history_table(told: History) -> TextTable:
@@ -176,33 +203,6 @@ def history_remarks(told: History) -> list[str]:
             f" {counted(lag.versions, 'recorded version')}"
         )
     return remarks
-
-
-def history(name: str, log: OperationLog, last: int | None) -> History:
-    """The last entries (None: all that the log has). An entry that cannot be read says so in its place."""
-    if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
-        raise ArgumentError(
-            f"a history has at least one entry; got last={last!r}; name a number from 1 on, or leave it out"
-        )
-    numbers = log.numbers()
-    shown = numbers if last is None else numbers[len(numbers) - min(last, len(numbers)) :]
-    # One more before the first shown, so that it is known what that one changed.
-    before = [n for n in numbers if shown and n < shown[0]][-1:]
-    with ThreadPoolExecutor(_THREADS if "://" in log.storage.root else 1) as pool:
-        read = list(pool.map(lambda number: _read(log, number), [*before, *shown]))
-    entries = []
-    previous: IndexLogEntry | None = None
-    created_ms = 0
-    for number, entry in zip([*before, *shown], read, strict=True):
-        if isinstance(entry, IndexLogEntry):
-            created_ms = created_ms or (entry.timestamp_ms if number == 1 else 0)
-            entries.append(_told(entry, previous, created_ms))
-            previous = entry
-        else:
-            entries.append(HistoryEntry(number, "?", "DAMAGED", 0, problem=entry))
-            previous = None
-    told = tuple(entries[len(before) :])
-    return History(name, told, Lag.of(told), len(numbers) - len(shown))
 
 
 def _read(log: OperationLog, number: int) -> IndexLogEntry | str:

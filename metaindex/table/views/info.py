@@ -3,13 +3,37 @@ Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from metaindex.core import IndexNotFoundError, Plain, Shown, Tabular, counted, dataclass, moment, one_line
-from metaindex.formats import options_in_words, said_once
-from metaindex.index import State
-from metaindex.query import human_bytes
+from metaindex.core import (
+    DamagedIndexError,
+    IndexNotFoundError,
+    MetaIndexError,
+    Plain,
+    Shown,
+    Tabular,
+    counted,
+    dataclass,
+    human_bytes,
+    moment,
+    one_line,
+)
+from metaindex.formats import ReadOptions, Version, options_in_words, said_once
+from metaindex.index import (
+    CoveredKey,
+    IndexFolder,
+    IndexLogEntry,
+    OpenIndex,
+    OperationLog,
+    Staleness,
+    State,
+    asked,
+    stored_kind,
+    why_not_read,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,7 +113,85 @@ class IndexInfo(Shown, Plain):
     @property
     def brief(self) -> str:
         kinds = f", {', '.join(self.kinds)}" if self.kinds else ""
-        return f"{self.name}: {state_in_words(self)}{kinds}, {counted(self.files, 'file')}, {human_bytes(_size(self))}"
+        return f"{self.name}: {self.state_said}{kinds}, {counted(self.files, 'file')}, {human_bytes(self._size)}"
+
+    @property
+    def state_said(self) -> str:
+        """Its state, and what is wrong with it."""
+        return (
+            self.state + (", its writer seems dead" if self.suspected else "") + ("" if self.enabled else ", disabled")
+        )
+
+    @property
+    def fresh_said(self) -> str:
+        """Say whether the version asked is recorded; "-" for a deleted index."""
+        if self.state == State.DELETED.value:
+            return "-"
+        if self.other_options:
+            return f"- (built with other reader options: {', '.join(self.other_options)})"
+        return {True: "yes", False: "no", None: "-"}[self.fresh]
+
+    @property
+    def options_said(self) -> str:
+        """Describe the reader options of queries that use the index, or how it was built otherwise; empty if equal."""
+        if not self.other_options:
+            used = self.enabled and self.state != State.DELETED.value and self.built_with
+            return f"used by queries that say {', '.join(said_once(self.built_with))}" if used else ""
+        here = ", which is said here" if len(self.built_without) == 1 else ", which are said here"
+        built = options_in_words(self.built_with, self.built_without)
+        return f"built {built}" + (here if self.built_without else "") if built else ""
+
+    @property
+    def unread_said(self) -> str:
+        """Say which files of its runs no builder could read, be they part of the table still or not. Why is recorded
+        nowhere."""
+        return f"{counted(self.uncovered_files, 'file')} could not be read when indexed"
+
+    @property
+    def size_said(self) -> str:
+        """Return the size on storage, as far as it is known; what `clean` removes is separate."""
+        old = self.old_bytes or 0
+        return human_bytes(self._size - old) + (f" + {human_bytes(old)} old" if old else "")
+
+    @property
+    def version_said(self) -> str:
+        """Return the newest version. Listings of plain files and Iceberg snapshots have long names, which are cut here;
+        `index_text` shows them whole."""
+        version = self.newest_version or "-"
+        return version if len(version) <= 12 else version[:9] + "..."
+
+    @property
+    def _size(self) -> int:
+        return self.size_bytes if self.stored_bytes is None else self.stored_bytes
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        log: OperationLog,
+        version: Version | None,
+        behind: Callable[[OpenIndex], Staleness] | None = None,
+        options: ReadOptions | None = None,
+        opened: ReadOptions | None = None,
+    ) -> IndexInfo:
+        """Describe an index by its latest entry; errors are told in it, not raised. With `behind`, its staleness and
+        size on storage; with `options`, whether it is of the table as these read it, and how it was built otherwise
+        than the table is `opened` (default: with these)."""
+        where = log.storage.uri("")
+        try:
+            entry = log.latest()
+            if entry is None:
+                return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
+            built = ReadOptions.of(entry.table.options)
+            other = () if options is None else built.differing(options)
+            told = _told(name, log, entry, None if other else version, behind, other)
+            if options is None:
+                return told
+            with_, without = built.apart(options if opened is None else opened)
+            return replace(told, built_with=with_, built_without=without)
+        except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
+            state = "UNREADABLE" if IndexFolder.not_looked_at(error) else "DAMAGED"
+            return IndexInfo(name, state, location=where, problem=why_not_read(error))
 
     def _printed(self) -> str:
         """Return the output of `metaindex indexes TABLE NAME`."""
@@ -121,6 +223,11 @@ class IndexList(Shown, list[IndexInfo]):
     @property
     def shown(self) -> Sequence[str | Tabular]:
         return (indexes_table(self), *indexes_remarks(self)) if self else ("no index",)
+
+    @property
+    def old_remarks(self) -> list[str]:
+        """Explain "old", if some size is so called."""
+        return [f"old: {_OLD}"] if any(info.old_bytes for info in self) else []
 
     def to_arrow(self) -> pa.Table:
         """Return a row for each index, with the fields of `IndexInfo` as columns."""
@@ -157,48 +264,28 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
         Column("changed"),
         *((Column("problem"),) if with_problem else ()),
     )
-    sizes = [_size(info) for info in infos]
+    sizes = [info._size for info in infos]
     bars = ((7, tuple(size / max([*sizes, 1]) for size in sizes)),)
     return TextTable(columns, tuple(_row(info, with_problem) for info in infos), bars)
 
 
 def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
     """Return the remarks below the table."""
-    unread = [f"{info.name}: {unread_in_words(info)}, {_KEPT}" for info in infos if info.uncovered_files]
-    built = [f"{info.name}: {said}" for info in infos if (said := options_in_words_of(info))]
+    unread = [f"{info.name}: {info.unread_said}, {_KEPT}" for info in infos if info.uncovered_files]
+    built = [f"{info.name}: {said}" for info in infos if (said := info.options_said)]
     other = [f"other reader options: {_OTHER}"] if any(info.other_options for info in infos) else []
-    return unread + built + other + old_remarks(infos)
-
-
-def old_remarks(infos: Sequence[IndexInfo]) -> list[str]:
-    """Explain "old", if some size is so called."""
-    return [f"old: {_OLD}"] if any(info.old_bytes for info in infos) else []
-
-
-def unread_in_words(info: IndexInfo) -> str:
-    """Files of its runs that no builder could read, be they part of the table still or not. Why is recorded nowhere."""
-    return f"{counted(info.uncovered_files, 'file')} could not be read when indexed"
-
-
-def options_in_words_of(info: IndexInfo) -> str:
-    """Describe the reader options of queries that use the index, or how it was built otherwise; empty if equal."""
-    if not info.other_options:
-        used = info.enabled and info.state != State.DELETED.value and info.built_with
-        return f"used by queries that say {', '.join(said_once(info.built_with))}" if used else ""
-    here = ", which is said here" if len(info.built_without) == 1 else ", which are said here"
-    built = options_in_words(info.built_with, info.built_without)
-    return f"built {built}" + (here if info.built_without else "") if built else ""
+    return unread + built + other + IndexList(infos).old_remarks
 
 
 def index_text(info: IndexInfo) -> str:
     """Describe one index, a fact a line."""
     facts = {
         "index": info.name,
-        "state": state_in_words(info),
-        "fresh": fresh_in_words(info),
-        "options": options_in_words_of(info),
+        "state": info.state_said,
+        "fresh": info.fresh_said,
+        "options": info.options_said,
         "kinds": ", ".join(info.kinds) or "-",
-        "files": f"{info.files:,}" + (f"; {unread_in_words(info)}, {_KEPT}" if info.uncovered_files else ""),
+        "files": f"{info.files:,}" + (f"; {info.unread_said}, {_KEPT}" if info.uncovered_files else ""),
         "behind": "" if info.new_files is None else _behind_in_words(info),
         "newest": (
             f"version {info.newest_version}, committed {moment(info.newest_ms or 0)}" if info.newest_version else ""
@@ -223,26 +310,16 @@ def index_text(info: IndexInfo) -> str:
 def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
     cells = (
         info.name,
-        state_in_words(info),
-        fresh_in_words(info) + _behind(info),
+        info.state_said,
+        info.fresh_said + _behind(info),
         ", ".join(info.kinds) or "-",
         f"{info.files:,}",
-        f"{len(info.versions):,}" + (f", newest {short_version(info.newest_version)}" if info.newest_version else ""),
+        f"{len(info.versions):,}" + (f", newest {info.version_said}" if info.newest_version else ""),
         f"{info.runs:,}",
-        size_in_words(info),
+        info.size_said,
         moment(info.changed_ms),
     )
     return (*cells, info.problem) if with_problem else cells
-
-
-def _size(info: IndexInfo) -> int:
-    return info.size_bytes if info.stored_bytes is None else info.stored_bytes
-
-
-def size_in_words(info: IndexInfo) -> str:
-    """Return the size on storage, as far as it is known; what `clean` removes is separate."""
-    old = info.old_bytes or 0
-    return human_bytes(_size(info) - old) + (f" + {human_bytes(old)} old" if old else "")
 
 
 def _behind(info: IndexInfo) -> str:
@@ -258,25 +335,6 @@ def _behind_in_words(info: IndexInfo) -> str:
     )
     gone = f"; {counted(info.gone_files or 0, 'file')}, {human_bytes(info.gone_bytes or 0)}, gone from it"
     return new + (gone if info.gone_files else "")
-
-
-def short_version(version: str) -> str:
-    """Listings of plain files and Iceberg snapshots have long names; `index_text` shows them whole."""
-    return version if len(version) <= 12 else version[:9] + "..."
-
-
-def state_in_words(info: IndexInfo) -> str:
-    """Its state, and what is wrong with it."""
-    return info.state + (", its writer seems dead" if info.suspected else "") + ("" if info.enabled else ", disabled")
-
-
-def fresh_in_words(info: IndexInfo) -> str:
-    """Say whether the version asked is recorded; "-" for a deleted index."""
-    if info.state == State.DELETED.value:
-        return "-"
-    if info.other_options:
-        return f"- (built with other reader options: {', '.join(info.other_options)})"
-    return {True: "yes", False: "no", None: "-"}[info.fresh]
 
 
 def sayable(value: object) -> object:
@@ -300,3 +358,71 @@ def info_schema() -> pa.Schema:
     return pa.schema(
         [pa.field(f.name, types[str(f.type).removesuffix(" | None")], "None" in str(f.type)) for f in fields]
     )
+
+
+def _told(
+    name: str,
+    log: OperationLog,
+    entry: IndexLogEntry,
+    version: Version | None,
+    behind: Callable[[OpenIndex], Staleness] | None,
+    other_options: tuple[str, ...],
+) -> IndexInfo:
+    where, content = log.storage.uri(""), entry.content
+    index = OpenIndex.of(name, entry, log.storage)
+    recorded = index.versions
+    problem = "; ".join(index.left_out)
+    try:
+        versions = tuple(record.version.id for record, _ in recorded.all())
+    except MetaIndexError as error:
+        versions, problem = tuple(record.version.id for record in content.versions), str(error)
+    late = stored = old = None
+    try:
+        IndexFolder.check(entry)
+    except Exception as error:  # noqa: BLE001 - it is told why no query uses it
+        problem, behind = why_not_read(error), None
+    if behind is not None:
+        try:
+            late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
+            stored, old = log.stored_bytes(entry)
+        except Exception as error:  # noqa: BLE001 - the entry itself can be told of
+            problem = why_not_read(error)
+    columns = {column.name: None for run in content.runs for column in run.columns}
+    newest = recorded.newest()
+    return IndexInfo(
+        name=name,
+        state=entry.state.value,
+        enabled=entry.enabled,
+        kinds=tuple(kind.name for kind in entry.kinds),
+        columns=tuple(columns),
+        keys=tuple(dict.fromkeys(_said(key) for run in content.runs for key in run.keys)),
+        versions=versions,
+        newest_version=newest.version.id if newest is not None else None,
+        newest_ms=newest.timestamp_ms if newest is not None else None,
+        fresh=None if version is None else recorded.find(version) is not None,
+        new_files=late.new_files if late is not None else None,
+        new_bytes=late.new_bytes if late is not None else None,
+        gone_files=late.gone_files if late is not None else None,
+        gone_bytes=late.gone_bytes if late is not None else None,
+        files=newest.files if newest is not None else sum(run.files for run in content.runs),
+        runs=len(content.runs),
+        size_bytes=sum(run.size_bytes for run in content.runs),
+        stored_bytes=stored,
+        old_bytes=old,
+        uncovered_files=sum(run.uncovered_files for run in content.runs),
+        entry=entry.id,
+        changed_ms=entry.timestamp_ms,
+        location=where,
+        under_way=tuple(str(mark) for mark in entry.under_way),
+        suspected=tuple(str(mark) for mark in entry.under_way if log.suspected(mark)),
+        problem=problem,
+        other_options=other_options,
+    )
+
+
+def _said(key: CoveredKey) -> str:
+    rows = stored_kind(key.kind)
+    try:
+        return asked(key.kind, partial(rows.said, key)) if rows is not None else key.kind
+    except DamagedIndexError:  # its class cannot say it; the index can be told of all the same
+        return key.kind

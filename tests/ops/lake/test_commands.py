@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.table import command, handle_of
+from metaindex.table import handle_of
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.tables import delta_lake, indexed, parquet_lake, rows
@@ -52,7 +52,7 @@ def test_how_the_table_was_opened_is_said(tmp_path: Path) -> None:
     config = mi.Config(index_location=tmp_path.parent / "some indexes", namespace="team")
     for said in (schema, "a BIGINT, b BIGINT"):
         table = mi.open_table(tmp_path, format="csv", header=False, delimiter=";", schema=said, config=config)
-        assert shlex.split(command(handle_of(table), "refresh", "it's")) == [
+        assert shlex.split(handle_of(table).command("refresh", "it's")) == [
             *("metaindex", "refresh", str(tmp_path), "it's", "--format", "csv"),
             *("--option", "header=false", "--option", "delimiter=;", "--option", "schema=`a` bigint, `b` bigint"),
             *("--index-location", str(tmp_path.parent / "some indexes"), "--namespace", "team"),

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.expressions import Predicate
 from metaindex.index import Kind, can_be_sketched, can_be_summed
-from metaindex.query.aggregates.aggregated import Aggregated
 from metaindex.query.aggregates.measures import summed_type
+from metaindex.query.aggregates.of_table import Aggregated
 from tests.duck import connected
 from tests.formats.iceberg.written import Drawn, histories
 from tests.hostile.changes import DAMAGES

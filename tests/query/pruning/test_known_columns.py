@@ -13,7 +13,8 @@ from metaindex.core import MetaIndexError
 from metaindex.expressions import ColumnRef, Interval, Literal
 from metaindex.index import StoredColumn
 from metaindex.index.kinds.column_stats.reader import RunStatistics, Units
-from metaindex.table import handle_of, queries_of
+from metaindex.query import Queries
+from metaindex.table import handle_of
 from tests.tables import delta_lake, rows
 
 
@@ -28,19 +29,19 @@ def test_a_table_is_not_loaded_for_columns_that_no_index_knows(tmp_path: Path) -
         lake.append(worded(first))
     lake.open().create_index("ids", mi.ColumnStats("id"), builder="local")
     asked = "word = 'x'"
-    assert queries_of(lake.open()).proved(asked, None, None) is None
-    found = queries_of(lake.open()).proved("id >= 100", None, None)
+    assert handle_of(lake.open()).made(Queries).proved(asked, None, None) is None
+    found = handle_of(lake.open()).made(Queries).proved("id >= 100", None, None)
     assert found is not None
     assert found.dropped_files == 1
-    assert queries_of(lake.open()).proved("id >= 100", None, []) is None
+    assert handle_of(lake.open()).made(Queries).proved("id >= 100", None, []) is None
     lake.append(worded(200))
-    found = queries_of(lake.open()).proved("id >= 100", None, None)
+    found = handle_of(lake.open()).made(Queries).proved("id >= 100", None, None)
     assert found is not None, "a version that is not recorded is loaded where an index may help"
     assert found.dropped_files == 1
     (Path(lake.path) / "_delta_log" / f"{2:020}.json").write_text("{no commit")
-    assert queries_of(lake.open()).proved(asked, None, None) is None
+    assert handle_of(lake.open()).made(Queries).proved(asked, None, None) is None
     with pytest.raises(MetaIndexError):
-        queries_of(lake.open()).proved("id >= 100", None, None)
+        handle_of(lake.open()).made(Queries).proved("id >= 100", None, None)
 
 
 @pytest.mark.parametrize("name", ["column_stats", "partition_stats"])

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 import metaindex as mi
+from metaindex.query import TableQueryLog
 from metaindex.query.query_log.files import encoded, new_name
-from metaindex.query.query_log.noting import place_of
 from metaindex.query.query_log.row import QueryRow
 from metaindex.query.query_log.writer import WRITER
 from metaindex.storage import Storage
@@ -31,7 +31,7 @@ def noted(lake: Lake, **setting: Any) -> mi.Table:
 
 def storage_of(table: mi.Table) -> Storage:
     """Of its query log."""
-    return place_of(handle_of(table)).storage()
+    return handle_of(table).made(TableQueryLog).storage
 
 
 def folder_of(table: mi.Table) -> Path:

@@ -22,7 +22,6 @@ from metaindex.query.query_log import files
 from metaindex.query.query_log.files import ID, new_name
 from metaindex.query.query_log.reading import logged
 from metaindex.query.query_log.row import SCHEMA
-from metaindex.query.query_log.summary import summary
 from metaindex.storage import ObjectInfo, Storage
 from tests.formats.encrypted import write_encrypted
 from tests.query.query_log.lake import START_MS, folder_of, noted, numbers, row, storage_of, written
@@ -163,7 +162,7 @@ def test_what_is_no_file_of_the_log_is_refused_by_name(
     with caplog.at_level(logging.WARNING, "metaindex"):
         assert numbers(table.query_log()) == [0, 1, 2]
     assert sum(name in each.getMessage() for each in caplog.records) == 1
-    assert name in "".join(summary("t", logged(storage_of(table))).notes)
+    assert name in "".join(logged(storage_of(table)).summary("t").notes)
     written(storage_of(table), range(3, 5), START_MS + 1)
     cleaned = table.clean_query_log()
     assert (folder_of(table) / name).exists() == (cleaned.removed == 0)
@@ -204,13 +203,13 @@ def test_rows_that_no_sum_holds_are_told(table: mi.Table) -> None:
     _parquet(rows)(folder_of(table) / new_name(START_MS + 2))
     assert table.savings().total.bytes_left_out >= 3_000 * most
     assert str(table.savings())
-    assert sum(each.bytes_left_out for each in summary("t", logged(storage_of(table))).templates) >= 3_000 * most
+    assert sum(each.bytes_left_out for each in logged(storage_of(table)).summary("t").templates) >= 3_000 * most
 
 
 def test_of_very_many_templates_the_first_are_shown(table: mi.Table) -> None:
     texts = [f"`column {number}` = 1" for number in range(1_500)]
     _parquet(_rows(1_500, predicate=texts))(folder_of(table) / new_name(START_MS + 2))
-    told = summary("t", logged(storage_of(table)))
+    told = logged(storage_of(table)).summary("t")
     assert len(told.templates) == 1_501
     assert len(str(told).splitlines()) < 1_010
     assert "501 more" in str(told)
@@ -275,7 +274,7 @@ def test_what_is_no_plain_file_is_left_out_by_its_name(
 def test_values_of_others_do_not_steer_a_terminal(table: mi.Table) -> None:
     hostile = "\x1b[31m<script>alert(1)</script>\n"
     _parquet(_rows(1, predicate=[hostile], engine=[hostile]))(folder_of(table) / new_name(START_MS + 2))
-    told = summary("t", logged(storage_of(table)))
+    told = logged(storage_of(table)).summary("t")
     assert "\x1b" not in repr(told)
     assert "<script>" not in told._repr_html_()
     assert "\x1b" not in str(told)
@@ -303,10 +302,10 @@ def test_a_summary_groups_queries_by_what_they_have_in_common(tmp_path: Path) ->
         table.prune(f"id = {number}")
     table.prune("id > -1")
     table.scan().to_arrow()
-    told = summary(table.path, logged(storage_of(table)))
+    told = logged(storage_of(table)).summary(table.path)
     assert told.queries < 7  # what waits is not there yet
     table.query_log()
-    told = summary(table.path, logged(storage_of(table)))
+    told = logged(storage_of(table)).summary(table.path)
     first, *others = told.templates
     assert (first.text, first.queries, first.helped, first.files_read, first.files_left_out) == (
         "(`id` = ?)",
@@ -321,4 +320,4 @@ def test_a_summary_groups_queries_by_what_they_have_in_common(tmp_path: Path) ->
     ]
     assert "(`id` = ?)" in str(told)
     assert told.to_json()["queries"] == 7
-    assert "nothing" not in str(summary("t", logged(storage_of(noted(delta_lake(tmp_path / "other"))))))
+    assert "nothing" not in str(logged(storage_of(noted(delta_lake(tmp_path / "other")))).summary("t"))

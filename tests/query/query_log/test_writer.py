@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 import pytest
 
 import metaindex as mi
-from metaindex.query.query_log import noting, writer
+from metaindex.query import TableQueryLog
+from metaindex.query.query_log import writer
 from metaindex.query.query_log.files import encoded, new_name
 from metaindex.query.query_log.row import MOST_NODES
 from metaindex.query.query_log.writer import MOST_WAITING, WRITER
@@ -349,7 +350,7 @@ def test_a_broken_folder_fails_no_query(what: str, tmp_path: Path, said: Callabl
 @pytest.mark.slow
 def test_too_many_rows_are_dropped_and_counted(tmp_path: Path, said: Callable[[], list[str]]) -> None:
     table = noted(delta_lake(tmp_path))
-    place = noting.place_of(handle_of(table))
+    place = handle_of(table).made(TableQueryLog).place
     idle = writer.Writer()
     recorder = idle.recorder(place, mi.QueryLog(flush_seconds=1e9, flush_rows=10**9))
     for number in range(MOST_WAITING + 5):

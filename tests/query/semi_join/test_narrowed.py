@@ -196,12 +196,12 @@ _AT = dt.datetime(2023, 12, 31, 23, 30, tzinfo=dt.UTC)
     (pa.int64(), 3, "CAST(k AS DATE)", None),
 ])  # fmt: skip
 def test_generated_columns_follow(type_: pa.DataType, key: Any, expression: str, says: str | None) -> None:
-    from metaindex.query.semi_join.narrowed import narrowed
+    from metaindex.query.semi_join.narrowed import Narrowed
 
     source = pa.table({"k": pa.array([key, None], type_)})
-    said = narrowed(source, "k", generated={"g": expression}, target=None).sql
+    said = Narrowed.of(source, "k", generated={"g": expression}, target=None).sql
     assert (says in said) if says is not None else ("`g`" not in said)
-    assert "`g`" not in narrowed(source, "k", generated={"g": expression}, target=None, null_safe=True).sql
+    assert "`g`" not in Narrowed.of(source, "k", generated={"g": expression}, target=None, null_safe=True).sql
 
 
 @pytest.fixture(params=FIVE, scope="module")

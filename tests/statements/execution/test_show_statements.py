@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import UnsupportedFeatureError, moment
-from metaindex.query import human_bytes
+from metaindex.core import UnsupportedFeatureError, human_bytes, moment
 from tests.statements.execution.stated import told
 from tests.tables import settle
 

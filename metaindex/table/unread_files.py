@@ -16,8 +16,6 @@ from metaindex.formats import At, ReadOptions, Schema, is_whole
 from metaindex.index import IndexLogEntry, State, create_text, kind_from_spec, with_text
 from metaindex.query import Handle
 
-from .commands import command, opening
-
 _MOST_BYTES = 32 << 20
 """Of a file that is read at once."""
 _MOST_PARTS = 2
@@ -32,6 +30,53 @@ class ReadableWith:
 
     said: str
     handle: Handle
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """The step towards an index that reads all files. `said`: the reader option that they need, empty if they are read
+    as the index reads them: to refresh it is enough, and `command` is empty. `deletes`: the command takes the old index
+    away, as there is another."""
+
+    said: str
+    command: str = ""
+    deletes: bool = False
+
+
+class UnreadFiles:
+    """The files of a table that its indexes could not read."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._readable: dict[tuple[str, str], ReadableWith | None] = {}
+
+    def opened_with(self, missing: tuple[str, str | bool]) -> ReadableWith | None:
+        """Return plain files that nobody said how to read, with the option that the error of finding their columns asks
+        for. None if they are not read with it either, or an index has the options that it was built with."""
+        handle = self._handle
+        if not handle.table_format.reader_options or handle.ref.options or handle.entries():
+            return None
+        try:
+            other = _with(handle, handle.format, missing)
+            other.handle.snapshot(At())
+        except (MetaIndexError, pa.ArrowException, OSError):
+            return None
+        return other
+
+    def next_step(self, name: str, path: str) -> NextStep | None:
+        """Return what makes an index read a file that it could not read; None if it is not known."""
+        entries = self._handle.entries() if self._handle.table_format.reader_options else []
+        old = next((entry for entry in entries if entry.name == name), None)
+        if old is None:
+            return None
+        built = self._handle.as_built(old)
+        key = str(built.read), path
+        if key not in self._readable:
+            self._readable[key] = readable_with(built, path)
+        readable = self._readable[key]
+        if readable is None:
+            return None
+        return _replacing(readable, old, entries) if readable.said else NextStep("")
 
 
 def readable_with(handle: Handle, path: str) -> ReadableWith | None:
@@ -52,19 +97,6 @@ def readable_with(handle: Handle, path: str) -> ReadableWith | None:
     return other
 
 
-def opened_with(handle: Handle, missing: tuple[str, str | bool]) -> ReadableWith | None:
-    """Plain files that nobody said how to read, with the option that the error of finding their columns asks for. None
-    if they are not read with it either."""
-    if not handle.table_format.reader_options or handle.ref.options:
-        return None
-    try:
-        other = _with(handle, handle.format, missing)
-        other.handle.snapshot(At())
-    except (MetaIndexError, pa.ArrowException, OSError):
-        return None
-    return other
-
-
 def _with(handle: Handle, file_format: str, missing: tuple[str, str | bool]) -> ReadableWith:
     name, value = missing
     options = {key: kept for key, kept in handle.ref.options.items() if key != "format"} | {name: value}
@@ -80,16 +112,6 @@ def _spoiled(before: Handle, now: Handle) -> bool:
 
 def _format(handle: Handle) -> str:
     return str(handle.snapshot(At()).details.read_options()["file_format"])
-
-
-def what_helps(handle: Handle, name: str, path: str) -> str:
-    """Return the command that makes an index read a file that it could not read, for a table opened without options;
-    empty if it is not known."""
-    entries = handle.entries() if handle.table_format.reader_options else []
-    old = next((entry for entry in entries if entry.name == name), None)
-    readable = None if old is None else readable_with(handle.as_built(old), path)
-    step = None if old is None or readable is None or not readable.said else replacing(readable, old, entries)
-    return "" if step is None else step.command
 
 
 def _error(handle: Handle, path: str, *, tried: bool) -> MetaIndexError | None:
@@ -116,24 +138,16 @@ def _error(handle: Handle, path: str, *, tried: bool) -> MetaIndexError | None:
     return unknown if more and not tried else None
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """A command towards an index that reads all files. `deletes`: it takes the old one away, as there is another."""
-
-    command: str
-    deletes: bool
-
-
-def replacing(readable: ReadableWith, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> NextStep | None:
+def _replacing(readable: ReadableWith, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> NextStep | None:
     """The command that builds an index like the old one that reads the files; where there is one that read every file,
     that which deletes the old one, and `metaindex restore` takes back. Never both at once: what the new one could read
     shows first. None if there is one that could not, or the old one's kinds are not understood here."""
     table, wanted = readable.handle, readable.handle.read
     others = [entry for entry in entries if _is_alike(entry, old, wanted)]
     if any(not any(run.uncovered_files for run in entry.content.runs) for entry in others if entry.enabled):
-        return NextStep(command(table, "drop", old.name, reader=False), deletes=True)
+        return NextStep(readable.said, table.command("drop", old.name, reader=False), deletes=True)
     try:
-        return None if others else NextStep(_creating(table, old), deletes=False)
+        return None if others else NextStep(readable.said, _creating(table, old))
     except MetaIndexError:
         return None
 
@@ -144,7 +158,7 @@ def _creating(table: Handle, old: IndexLogEntry) -> str:
     statement = create_text(
         _free(old.name, table.indexes().names()), f"{place} {with_text(options)}" if options else place, kinds
     )
-    return shlex.join(["metaindex", "sql", statement, *opening(table, reader=False)])
+    return shlex.join(["metaindex", "sql", statement, *table.opening_words(reader=False)])
 
 
 def _is_alike(entry: IndexLogEntry, old: IndexLogEntry, wanted: ReadOptions) -> bool:
