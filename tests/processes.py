@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -30,3 +34,17 @@ def say(line: str) -> None:
     """At once, whoever reads."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler], **attributes: object) -> Iterator[str]:
+    """The address of a server on this host, which answers as this class does, and quietly."""
+    quiet = type("Quiet", (handler,), {"log_message": lambda *_: None, **attributes})
+    with ThreadingHTTPServer(("127.0.0.1", 0), quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

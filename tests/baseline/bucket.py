@@ -9,10 +9,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
+
+from tests.processes import serving
 
 NAME = "golden"
 CHANGED = "2026-01-01T00:00:00.000Z"
@@ -34,23 +36,15 @@ class Bucket:
 def served(objects: Mapping[str, bytes]) -> Iterator[Bucket]:
     """The objects as a bucket; what is put into it is gone in the end."""
     bucket = Bucket(dict(objects))
-    handler = type("Handler", (_Handler,), {"objects": bucket.objects})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    bucket.options = {
-        "endpoint": f"http://127.0.0.1:{server.server_port}",
-        "allow_http": "true",
-        "region": "us-east-1",
-        "access_key_id": "golden",
-        "secret_access_key": "golden",
-    }
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(_Handler, objects=bucket.objects) as uri:
+        bucket.options = {
+            "endpoint": uri,
+            "allow_http": "true",
+            "region": "us-east-1",
+            "access_key_id": "golden",
+            "secret_access_key": "golden",
+        }
         yield bucket
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _etag(data: bytes) -> str:
@@ -64,9 +58,6 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 5
     disable_nagle_algorithm = True
     wbufsize = 1 << 16
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's own
-        pass
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ from metaindex.storage import LocalStorage, Storage, parent_of, storage_for
 from metaindex.storage.client import patient
 from metaindex.storage.object_store import ObjectStorage
 from tests.contract.storage_contract import StorageContract, place_files
+from tests.processes import serving
 from tests.storage_counting import CountingStorage
 
 
@@ -172,19 +172,12 @@ class _Requests(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def log_message(self, format: str, *said: object) -> None:  # noqa: A002 - the parent's word
-        return
-
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
     _Requests.asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Requests) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(_Requests) as uri:
+        yield uri
 
 
 @pytest.mark.parametrize("by_environment", [False, True])

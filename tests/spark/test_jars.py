@@ -1,11 +1,10 @@
 """Fetching pinned jars: from a folder, over HTTP, through a proxy, beside other processes, and when it goes wrong."""
 
 import hashlib
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from metaindex.core import SparkRelease, cache_dir
 from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
+from tests.processes import serving
 
 CONTENT = bytes(range(256)) * 9000
 JAR = Jar(JarGroup.DELTA, "org.example.lake:thing_2.13:1.2.3", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
@@ -48,15 +48,8 @@ def server(respond: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
         def do_GET(self) -> None:
             respond(self)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{http.server_address[1]}"
-        http.shutdown()
-        thread.join()
+    with serving(Handler) as uri:
+        yield uri
 
 
 def send(handler: BaseHTTPRequestHandler, content: bytes, length: int | None = None) -> None:

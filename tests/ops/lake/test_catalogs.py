@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from pyiceberg.utils.config import Config
 import metaindex as mi
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
+from tests.processes import serving
 
 ROOT = Path(__file__).parents[3]
 ROWS = pa.table({"id": pa.array(range(5), pa.int64())})
@@ -168,24 +169,15 @@ class Half(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
-        """A test is quiet."""
-
 
 @contextmanager
 def served(catalog: SqlCatalog) -> Iterator[str]:
     over = threading.Event()
-    handler = type("Handler", (Half,), {"catalog": catalog, "over": over})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Half, catalog=catalog, over=over) as uri:
+        try:
+            yield uri
+        finally:
+            over.set()
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -26,6 +25,7 @@ from metaindex.ops.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.ops.lake.test_catalogs import ROWS, Half, sql
+from tests.processes import serving
 
 Names = tuple[str, ...]
 ALIKE: list[Names] = [("a", "b", "t1"), ("a.b", "t1"), ("a", "b.t1"), ("a", "B.t1"), ("a", "b`.t1"), ("a", "*")]
@@ -76,17 +76,11 @@ def rest(folder: Path, names: list[Names], *, behind: bool = False) -> Iterator[
             mi.open_table(f"db.t{number}", catalog=made).create_index("ids", mi.ColumnStats(), builder="local")
             table.append(ROWS)
     over = threading.Event()
-    handler = type("Handler", (Rest,), {"tables": dict.fromkeys(names, made), "over": over})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Rest, tables=dict.fromkeys(names, made), over=over) as uri:
+        try:
+            yield uri
+        finally:
+            over.set()
 
 
 @pytest.mark.slow
