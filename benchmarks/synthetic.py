@@ -30,9 +30,10 @@ from metaindex.formats import (
     Trust,
     Version,
 )
-from metaindex.index import FACT_ROWS, Progress, facts_of
+from metaindex.index import Progress
 from metaindex.index.build.protocol import BuildReport, BuildRequest
-from metaindex.index.kinds.facts import in_column_order
+from metaindex.index.kinds.facts import facts_of, in_column_order
+from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.store.writer import RunSink
 from metaindex.query import Handle
 from metaindex.query.builders import Builders

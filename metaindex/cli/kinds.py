@@ -29,6 +29,6 @@ def named_kinds(args: argparse.Namespace) -> list[Kind]:
 
 
 def _commands() -> Sequence[KindCommand[Kind]]:
-    from metaindex.index import KINDS, others  # help of other commands need not wait for them
+    from metaindex.index import KINDS  # help of other commands need not wait for them
 
-    return [command for kind in (*KINDS, *others().values()) if (command := kind.command()) is not None]
+    return [command for kind in (*KINDS, *KINDS.others().values()) if (command := kind.command()) is not None]

@@ -22,10 +22,12 @@ import numpy as np
 from metaindex.core import Mask, dataclass
 
 from .questions import Asks, Question, answers, pieces
+from .references import leaves
 from .skipping import may_fail, may_match
 from .statistics import PruningStatistics
 from .tree import And, Not, Or, Predicate
 
+_FEW = 8  # leaves up to which a walk is taken as it stands
 _TRUE, _FALSE = 0, 1  # the first two steps
 _ASK, _ALL, _ANY, _CONSTANT = range(4)
 
@@ -38,6 +40,12 @@ class PredicateProgram:
     questions: tuple[Question, ...]
     program: tuple[tuple[int, int, int], ...]
     uses: tuple[int, ...]  # of each step's answer
+
+    @staticmethod
+    def pays(p: Predicate) -> bool:
+        """Return whether the predicate is large enough to ask all its leaves together: a look-up of one value is over
+        sooner than questions are gathered."""
+        return isinstance(p, And | Or | Not) and len(leaves(p)) > _FEW
 
     @classmethod
     def may_match(cls, p: Predicate) -> PredicateProgram:

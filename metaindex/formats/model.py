@@ -7,6 +7,7 @@ a file is true of the file's *physical* rows, or it says nothing; deletes belong
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
@@ -15,10 +16,19 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Shown, Vector, counted, dataclass
-from metaindex.expressions import UUID, ColumnBounds, ColumnRef, PruningStatistics
+from metaindex.core import Mask, Shown, UnknownColumnError, UnsupportedFeatureError, Vector, counted, dataclass
+from metaindex.expressions import (
+    UUID,
+    ColumnBounds,
+    ColumnRef,
+    PruningStatistics,
+    parse_path,
+    physical_type,
+    reader_hint,
+)
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -143,6 +153,29 @@ class Schema:
         """Yield every primitive leaf, including fields of structs, without lists and maps."""
         return list(self._leaves)
 
+    def column(self, name: str, rule: str) -> Leaf:
+        """Return the column that a dotted name means: exact case first, then the only one that fits when case is
+        ignored. UnknownColumnError, with the near names, where there is none; `rule` says what may be named."""
+        return _named(self.columns, name, rule)
+
+    def indexable(self, name: str) -> Leaf:
+        """Return the leaf that a dotted name means, which can be indexed; see `column`."""
+        try:
+            leaf = _named(self.leaves(), name, "a column is named that the table has, no struct, list or map")
+        except UnknownColumnError:
+            parts = parse_path(name)
+            if any(leaf.parts == parts and leaf.field.logical == COLLATED for leaf in self.columns):
+                raise UnknownColumnError(
+                    f"an indexed column has values that are equal where their bytes are; {name!r} has not (a collation,"
+                    " or CHAR); choose another column"
+                ) from None
+            raise
+        if physical_type(leaf.type) is None:
+            raise UnsupportedFeatureError(
+                f"an indexed column has an order; {name!r} is {leaf.type}; choose another column"
+            )
+        return leaf
+
     @cached_property
     def columns(self) -> tuple[Leaf, ...]:
         """Every column that a row has: those of the table, and the fields of structs, of any type."""
@@ -168,6 +201,29 @@ class Schema:
 
         walk(self.fields, ())
         return tuple(out)
+
+
+def _named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
+    parts = parse_path(name)
+    exact = [leaf for leaf in among if leaf.parts == parts]
+    folded = [leaf for leaf in among if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]
+    fitting = exact or folded
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise UnknownColumnError(
+            f"a column name fits one column; {name!r} fits {len(fitting)} when case is ignored; write it as the table"
+            " does"
+        )
+    inside = [ColumnRef(leaf.parts).in_sql for leaf in among if leaf.parts[: len(parts)] == parts]
+    if inside:
+        raise UnknownColumnError(f"{rule}; {name!r} is a struct; name one of its fields: {', '.join(inside[:12])}")
+    names = {".".join(leaf.parts): ColumnRef(leaf.parts).in_sql for leaf in among}  # with the backticks that one needs
+    near = [names[plain] for plain in difflib.get_close_matches(name, list(names), 3, 0.5)]
+    hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join([*names.values()][:12])}"
+    if names.get(name, name) != name:
+        hint = f"did you mean {names[name]}?"
+    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}{reader_hint(list(names))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +330,12 @@ class FileTable(Shown):
     @property
     def size_bytes(self) -> int:
         return sum(int(Vector(chunk).numbers.sum()) for chunk in self.table.column("size_bytes").chunks)
+
+    @property
+    def with_deletes(self) -> Mask:
+        """Return a mask of the files to which deletes are attached."""
+        valid = Vector(Vector(self.table.column("deletes")).array).valid
+        return np.ones(len(self), np.bool_) if valid is None else valid
 
     def take(self, rows: pa.Array) -> FileTable:
         return FileTable(self.table.take(rows))

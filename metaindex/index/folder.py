@@ -33,7 +33,7 @@ from metaindex.core import (
 from metaindex.formats import ReadOptions, TableRef, above, name_of
 from metaindex.storage import is_remote, own_folder
 
-from .kinds.registry import kind_from_spec
+from .kinds.registry import KINDS
 from .log.entry import IndexLogEntry
 from .log.operation_log import OperationLog
 from .log.sealed import why_not_read
@@ -256,7 +256,7 @@ class IndexFolder:
         """Raise if the entry's kinds cannot be understood, or a run counts more than its bytes can hold: reading it
         takes memory by these numbers."""
         for spec in entry.kinds:
-            kind_from_spec(spec)
+            KINDS.of(spec)
         for run in entry.content.runs:
             most = run.size_bytes // _FILE_BYTES
             counts = (run.files, run.partitions, run.uncovered_files, *(key.unkeyed_files for key in run.keys))

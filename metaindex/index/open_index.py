@@ -15,8 +15,8 @@ from metaindex.expressions import ColumnRef
 from metaindex.formats import FILE_SCHEMA, Schema
 from metaindex.index.keys import FileIdentities, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
-from metaindex.index.kinds.registry import covered_columns, readable, senseless, served_keys, unknown
-from metaindex.index.log.entry import IndexLogEntry, ObjectRef, RunRef
+from metaindex.index.kinds.registry import FACT_ROWS, KINDS
+from metaindex.index.log.entry import CoveredColumn, CoveredKey, IndexLogEntry, ObjectRef, RunRef
 from metaindex.index.log.history import without_runs
 from metaindex.index.log.versions import Versions
 from metaindex.index.store.cache import Footer
@@ -109,11 +109,53 @@ class OpenIndex:
                 out[ref] = StoredColumn(column.column_id, stored, leaf.type, column.partition)
         return out
 
+    def column_rows(self, run: RunRef, column: CoveredColumn, partition: str | None = None) -> pa.Table:
+        """Return the stored statistics of a column for every file of a run (of one partition, by its text), by
+        `ordinal`."""
+        return FACT_ROWS.of_column(self.reader(run), column, partition)
+
+    def unkeyed_files(self, run: RunRef, key: CoveredKey) -> Mask:
+        """Return a mask of the run's files of which the key knows nothing. Raises DamagedIndexError if their number is
+        not the log entry's."""
+        reader = self.reader(run)
+
+        def read() -> Mask:
+            out = np.zeros(run.files, np.bool_)
+            for part in reader.parts("unkeyed"):
+                first, last = part.first_key, part.last_key
+                if first is not None and last is not None and not first <= key.key_id <= last:
+                    continue
+                ids = reader.footer(part).range("key_id")
+                groups = [
+                    g
+                    for g in range(len(ids.known))
+                    if not ids.known[g] or ids.least[g] <= key.key_id <= ids.greatest[g]
+                ]
+                if groups:
+                    table = reader.read(part, groups, ["key_id", "ordinal"])
+                    out[
+                        Vector(table.column("ordinal")).numbers[Vector(table.column("key_id")).numbers == key.key_id]
+                    ] = True
+            if (found := int(np.count_nonzero(out))) != key.unkeyed_files:
+                raise DamagedIndexError(
+                    f"run {run.run} of index {self.name!r} names {key.unkeyed_files} files of which a key knows"
+                    f" nothing; {found} are there; refresh with mode='full'"
+                )
+            return out
+
+        mask: Mask = reader.derived(f"unkeyed {key.kind} {key.key_id}", read)
+        return mask
+
+    def covered_columns(self, run: RunRef | None = None) -> set[str]:
+        """Return stable names of the columns of which statistics or a key of the run know; of any run where none is
+        named."""
+        runs = self.entry.content.runs if run is None else (run,)
+        return {stable for each in runs for stable in KINDS.covered_columns(each)}
+
     @property
     def unasked_because(self) -> str:
         """Return why predicates do not use it, if its kinds answer other questions; "" otherwise."""
-        runs = self.entry.content.runs
-        if not runs or any(covered_columns(run) for run in runs):
+        if not self.entry.content.runs or self.covered_columns():
             return ""
         names = dict.fromkeys(kind.name for kind in self.entry.kinds)
         return f"an index of {' and '.join(names)} leaves no files out"
@@ -195,7 +237,8 @@ class OpenIndex:
             return None
         known = ", ".join(sorted(uuid or "without an id" for uuid in others))
         return (
-            f"it was built on another table ({known}) than the one that is here now ({table_uuid or 'without an id'})"
+            f"it was built on another table ({known}) than the one that is here now ({table_uuid or 'without an id'});"
+            f" {self.FULL_REFRESH}"
         )
 
     def identities(self, run: RunRef) -> FileIdentities:
@@ -210,7 +253,7 @@ class OpenIndex:
         if run.table_uuid != files.table_uuid:
             return out
         mine, ordinals = self._ids(run, files.ids)
-        for ids in files.told if not served_keys(run) else (files.ids,):
+        for ids in files.told if not KINDS.served_keys(run) else (files.ids,):
             asked = id_words(ids)
             for rows, here in _neighbours(mine, asked):
                 same = mine[here, 1] == asked[rows, 1]
@@ -310,17 +353,17 @@ def _understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
 
 
 def _known(run: RunRef) -> RunRef:
-    return replace(run, keys=tuple(key for key in run.keys if readable(key)))
+    return replace(run, keys=tuple(key for key in run.keys if KINDS.readable(key)))
 
 
 def _unknown_keys(run: RunRef) -> str | None:
-    newer = dict.fromkeys(why for key in run.keys if (why := unknown(key)) is not None)
+    newer = dict.fromkeys(why for key in run.keys if (why := KINDS.unknown(key)) is not None)
     if newer:
         return (
             f"run {run.run!r} has keys of a newer metaindex, which are not asked: one must know {', '.join(newer)};"
             " upgrade metaindex, or install the package that brings the kind"
         )
-    wrong = dict.fromkeys(why for key in run.keys if (why := senseless(key)) is not None)
+    wrong = dict.fromkeys(why for key in run.keys if (why := KINDS.senseless(key)) is not None)
     if wrong:
         return f"run {run.run!r} has keys that are not asked: {', '.join(wrong)}; recreate the index"
     return None

@@ -10,17 +10,8 @@ if TYPE_CHECKING:
     from .aggregates.each_value import EachValue as EachValue
     from .aggregates.each_value import TooManyValues as TooManyValues
     from .aggregates.first import certain_files as certain_files
-    from .aggregates.kept import LeftOut as LeftOut
-    from .aggregates.kept import sums_of as sums_of
-    from .aggregates.kept_values import KeptValues as KeptValues
-    from .aggregates.kept_values import values_of as values_of
     from .aggregates.known import KnownColumn as KnownColumn
     from .aggregates.known import KnownFiles as KnownFiles
-    from .aggregates.live import KnownCounts as KnownCounts
-    from .aggregates.live import agreed as agreed
-    from .aggregates.live import deleted_rows as deleted_rows
-    from .aggregates.live import physical_rows as physical_rows
-    from .aggregates.live import with_deletes as with_deletes
     from .aggregates.measures import How as How
     from .aggregates.measures import Measure as Measure
     from .aggregates.order_by import Sorted as Sorted
@@ -33,8 +24,6 @@ if TYPE_CHECKING:
     from .arguments import check_since as check_since
     from .arguments import names_of as names_of
     from .arguments import paths_of as paths_of
-    from .bounds import BoundsOf as BoundsOf
-    from .bounds import ColumnFacts as ColumnFacts
     from .explanation import Credit as Credit
     from .explanation import Explanation as Explanation
     from .handle import Handle as Handle
@@ -60,7 +49,6 @@ if TYPE_CHECKING:
     from .pruning.ranking import unevenness as unevenness
     from .pruning.report import IndexReport as IndexReport
     from .pruning.result import PruneResult as PruneResult
-    from .pruning.run_coverage import unkeyed_files as unkeyed_files
     from .pruning.walk import surely as surely
     from .queries import Queries as Queries
     from .query_log.of_table import TableQueryLog as TableQueryLog
@@ -83,15 +71,11 @@ else:
             "aggregates.asked": "AggregateQuestion",
             "aggregates.each_value": "EachValue TooManyValues",
             "aggregates.first": "certain_files",
-            "aggregates.kept": "LeftOut sums_of",
-            "aggregates.kept_values": "KeptValues values_of",
             "aggregates.known": "KnownColumn KnownFiles",
-            "aggregates.live": "KnownCounts agreed deleted_rows physical_rows with_deletes",
             "aggregates.measures": "How Measure",
             "aggregates.order_by": "Sorted",
             "aggregates.partial": "PartialAnswers",
             "arguments": "ANEW SAME_NAME TimestampLike VersionLike at_version check_since names_of paths_of",
-            "bounds": "BoundsOf ColumnFacts",
             "explanation": "Credit Explanation",
             "handle": "Handle",
             "location": "check_outside",
@@ -104,7 +88,6 @@ else:
             ),
             "pruning.report": "IndexReport",
             "pruning.result": "PruneResult",
-            "pruning.run_coverage": "unkeyed_files",
             "pruning.walk": "surely",
             "queries": "Queries",
             "query_log.of_table": "TableQueryLog",

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from metaindex.core import Plain, Shown, Tabular, Vector, counted, dataclass
 from metaindex.expressions import Opaque, Predicate, columns, conjuncts, leaves
 from metaindex.formats import Schema, Snapshot
-from metaindex.index import FileIdentities, OpenIndex, covered_columns, why_not_read
+from metaindex.index import FileIdentities, OpenIndex, why_not_read
 from metaindex.query.described import describe
 
 from .pruning.result import PruneResult
@@ -174,7 +174,7 @@ def _by_column(index: OpenIndex, counts: dict[str, int], predicate: Predicate, s
     stable = {leaf.parts: leaf.stable for leaf in schema.leaves()}
     out = {}
     for ref in columns(predicate):
-        known = [run.run for run in index.entry.content.runs if stable.get(ref.parts) in covered_columns(run)]
+        known = [run.run for run in index.entry.content.runs if stable.get(ref.parts) in index.covered_columns(run)]
         out[".".join(ref.parts)] = sum(counts.get(run, 0) for run in known)
     return out
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import column_sql
 from metaindex.formats import At, ReadOptions, Schema, is_whole
-from metaindex.index import IndexLogEntry, State, create_text, kind_from_spec, with_text
+from metaindex.index import KINDS, IndexLogEntry, State, Using
 from metaindex.query import Handle
 
 _MOST_BYTES = 32 << 20
@@ -154,10 +154,9 @@ def _replacing(readable: ReadableWith, old: IndexLogEntry, entries: Sequence[Ind
 
 def _creating(table: Handle, old: IndexLogEntry) -> str:
     place, options = column_sql((_format(table), table.path)), tuple(table.read.said.items())
-    kinds = [kind_from_spec(spec) for spec in old.kinds]
-    statement = create_text(
-        _free(old.name, table.indexes().names()), f"{place} {with_text(options)}" if options else place, kinds
-    )
+    kinds = [KINDS.of(spec) for spec in old.kinds]
+    name = _free(old.name, table.indexes().names())
+    statement = Using.create_text(name, Using.table_text(place, options), kinds)
     return shlex.join(["metaindex", "sql", statement, *table.opening_words(reader=False)])
 
 

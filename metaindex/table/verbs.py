@@ -20,17 +20,14 @@ from metaindex.core import (
 )
 from metaindex.formats import At, ReadOptions, Schema, Snapshot, not_unpacked, unread_file, without_only_spark
 from metaindex.index import (
+    KINDS,
     IndexFolder,
     KeyKind,
     Kind,
     Outcome,
+    RowKind,
     State,
     Target,
-    check_kinds,
-    check_one_index,
-    kind_from_spec,
-    leaves_of,
-    row_plans,
     same_kinds,
 )
 from metaindex.query import ANEW, SAME_NAME, Handle, TableQueryLog, TimestampLike, VersionLike, at_version
@@ -56,14 +53,14 @@ def create(
 ) -> Outcome:
     """Implement `Table.create_index`."""
     IndexFolder.check_name(name)
-    check_kinds(kinds)
-    check_one_index(kinds)
+    KINDS.check(kinds)
     target = handle.target(at_version(version, timestamp))
     snapshot = target.snapshot()
-    leaves_of(kinds, snapshot.schema)
+    for kind in kinds:
+        kind.check_columns(snapshot.schema)
     keyed = any(isinstance(kind, KeyKind) for kind in kinds)
     _check_readable(snapshot, by_spark=not keyed and handle.builders.is_spark(builder, kinds))
-    if row_plans(kinds, snapshot.schema) and history:
+    if history and any(isinstance(kind, RowKind) for kind in kinds):
         raise ArgumentError(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
             " own"
@@ -150,7 +147,7 @@ def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Sch
     if base is None or base.stable is not State.ACTIVE:
         return None
     if not same_kinds(base.kinds, kinds, schema):
-        has, wanted = (" + ".join(kind.title for kind in some) for some in (map(kind_from_spec, base.kinds), kinds))
+        has, wanted = (" + ".join(kind.title for kind in some) for some in (map(KINDS.of, base.kinds), kinds))
         raise IndexExistsError(
             f"an index that exists is taken where it has the same kinds; {name!r} has {has}, and {wanted} is asked;"
             f" choose another name, or {ANEW}"
@@ -158,8 +155,8 @@ def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Sch
     notes = ["it exists, of the same kinds"]
     if ReadOptions.of(base.table.options).differing(handle.read):
         notes.append(
-            f"it was built with other reader options, so queries of the table as it is opened do not use it; {ANEW}, or"
-            " choose another name"
+            "it was built with other reader options, so queries of the table as it is opened do not use it;"
+            f" {ANEW}, or choose another name"
         )
     return Outcome(name, "create", False, base, tuple(notes))
 
@@ -204,7 +201,7 @@ def refresh(
             return there
     if target.limit is not None and handle.builders.starts_spark(builder):
         target.limit(target.snapshot())  # what is wrong with it is said before that
-    kinds = [] if mode == "quick" else [kind_from_spec(spec) for spec in base.kinds]  # a quick refresh builds nothing
+    kinds = [] if mode == "quick" else [KINDS.of(spec) for spec in base.kinds]  # a quick refresh builds nothing
     built_by = handle.builders.builder("local" if mode == "quick" else builder, kinds)
     options = _options_kept(handle, base.table.options, target)
     handle.remember(target)

@@ -23,11 +23,11 @@ TEXT = " OR ".join(f"(k = {n} AND k < {n + 1})" for n in range(500))
 
 
 class Asked:
-    @gc_paused
     def works(self, predicate: object, fails: bool = False) -> bool:
-        if fails:
-            raise ValueError(predicate)
-        return gc.isenabled()
+        with gc_paused(predicate):
+            if fails:
+                raise ValueError(predicate)
+            return gc.isenabled()
 
 
 @pytest.fixture(autouse=True)
@@ -55,14 +55,14 @@ class Meeting:
         self.all_here = threading.Barrier(count)
         self.ended = [threading.Event() for _ in range(count)]
 
-    @gc_paused
     def plan(self, predicate: object, number: int) -> bool:
-        self.all_here.wait(60)
-        if number:
-            assert self.ended[number - 1].wait(60)
-        if number % 3 == 1:
-            raise ValueError(number)
-        return gc.isenabled()
+        with gc_paused(predicate):
+            self.all_here.wait(60)
+            if number:
+                assert self.ended[number - 1].wait(60)
+            if number % 3 == 1:
+                raise ValueError(number)
+            return gc.isenabled()
 
     def run(self, number: int) -> bool:
         try:
@@ -99,11 +99,11 @@ def test_it_does_not_rest_for_ever_while_plans_follow_one_another(monkeypatch: p
     inside: list[bool] = []
 
     class Nested:
-        @gc_paused
         def plan(self, predicate: object, deep: int) -> None:
-            inside.append(gc.isenabled())
-            if deep:
-                self.plan(predicate, deep - 1)
+            with gc_paused(predicate):
+                inside.append(gc.isenabled())
+                if deep:
+                    self.plan(predicate, deep - 1)
 
     Nested().plan(MANY, 3)
     monkeypatch.setattr(collector, "_SECONDS", -1.0)
@@ -117,12 +117,12 @@ def test_it_does_not_rest_for_ever_while_plans_follow_one_another(monkeypatch: p
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_that_is_forked_during_a_plan_collects() -> None:
     class Forks:
-        @gc_paused
         def plan(self, predicate: object) -> int:
-            child = os.fork()
-            if not child:
-                os._exit(0 if gc.isenabled() else 1)
-            return os.waitpid(child, 0)[1]
+            with gc_paused(predicate):
+                child = os.fork()
+                if not child:
+                    os._exit(0 if gc.isenabled() else 1)
+                return os.waitpid(child, 0)[1]
 
     assert Forks().plan(MANY) == 0
     assert gc.isenabled()

@@ -11,8 +11,9 @@ from types import ModuleType
 
 import pyarrow as pa
 
-from metaindex.index import FACT_ROWS, KINDS, kinds
+from metaindex.index import KINDS, kinds
 from metaindex.index.kinds.keyed import UNKEYED
+from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.kinds.served import LINEAGE
 from metaindex.index.store import rows as of_no_kind
 from tests.architecture.sources import parsed

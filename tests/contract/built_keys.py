@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.formats import Field, Leaf
-from metaindex.index import CoveredKey, KeyKind, KeyReader, RunRef, StoreCache
+from metaindex.index import CoveredKey, KeyKind, RunRef, StoreCache
 from metaindex.index.kinds import registry
-from metaindex.index.kinds.keyed import Gathered, KeyCollector, Spill, add_groups
+from metaindex.index.kinds.keyed import Gathered, KeyCollector, KeyReader, Spill, add_groups
 from metaindex.index.kinds.kind import KeyRows, MergeInto, PlannedKey
 from metaindex.index.log.sealed import digest
 from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
@@ -40,7 +40,7 @@ class Built:
     parts: list[PartInfo]
 
     def reader(self, types: Sequence[pa.DataType], count: ReadCount | None = None) -> KeyReader:
-        found = registry.key_reader(self.run_reader(count), self.key, types)
+        found = registry.KINDS.key_reader(self.run_reader(count), self.key, types)
         assert found is not None
         return found
 
@@ -144,7 +144,7 @@ Merge = Callable[[CoveredKey, Sequence[KeyRows], RunSink, Callable[[int], int]],
 
 
 def as_its_kind(key: CoveredKey, rows: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]) -> Any:
-    return registry.rows_of(key).merge(key, rows, MergeInto(sink, number))
+    return registry.KINDS.rows_of(key).merge(key, rows, MergeInto(sink, number))
 
 
 def merged(root: Path, some: Sequence[tuple[Built, Sequence[int]]], files: int, merge: Merge = as_its_kind) -> Built:

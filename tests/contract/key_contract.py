@@ -22,9 +22,10 @@ from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.literals import compare_values
-from metaindex.index import Hits, KeyKind, Kind, ReadsRanges, SupportsBatchReads, answers_for
+from metaindex.index import KeyKind, Kind
 from metaindex.index.kinds import registry
-from metaindex.index.kinds.keyed import Spill
+from metaindex.index.kinds.canonical import answers_for
+from metaindex.index.kinds.keyed import Hits, ReadsRanges, Spill, SupportsBatchReads
 from metaindex.index.log.entry import KindSpec
 from metaindex.index.store.reader import ReadCount
 from metaindex.index.store.writer import RunSink
@@ -133,7 +134,9 @@ class KeyContract:
         asked = [self.kind(columns) for columns in (1, 2)]
         assert asked[0] != asked[1]
         for kind in asked:
-            assert registry.kind_named(kind.name) is type(kind), "it stands in kinds/registry.py, or has an entry point"
+            assert registry.KINDS.named(kind.name) is type(kind), (
+                "it stands in kinds/registry.py, or has an entry point"
+            )
             assert kind_from_log(kind) == kind
             assert hash(kind_from_log(kind)) == hash(kind)
             assert [list(key) for key in kind.keys] == kind.spec().properties["keys"]
@@ -431,7 +434,7 @@ class KeyContract:
 
 
 def kind_from_log(kind: KeyKind) -> Kind:
-    return registry.kind_from_spec(KindSpec(**json.loads(json.dumps(asdict(kind.spec())))))
+    return registry.KINDS.of(KindSpec(**json.loads(json.dumps(asdict(kind.spec())))))
 
 
 def within(value: object, low: Literal | None, high: Literal | None, opens: tuple[bool, bool]) -> bool:

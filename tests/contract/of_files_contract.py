@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from metaindex.core import ArgumentError
 from metaindex.expressions import Literal
-from metaindex.index import OfFilesKind
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.checks import Mismatch
 from metaindex.index.kinds.keyed import Spill
+from metaindex.index.kinds.of_files import OfFilesKind
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 from tests.contract.built_keys import MANY, TINY, Built, File, feed, folder, merged, on_disk, plan_of, written
@@ -42,7 +42,7 @@ class OfFilesContract:
     @property
     def types(self) -> list[pa.DataType]:
         """Those that it takes."""
-        return [t for t in TYPES if self.kind("c0").takes(t)]
+        return [t for t in TYPES if self.kind("c0").tells.takes(t)]
 
     def check_all(self, built: Built, files: Sequence[File], type_: pa.DataType) -> None:
         """A row for each file that is keyed, in order."""
@@ -150,6 +150,6 @@ class OfFilesContract:
         assert asked[0] != asked[1]
         for kind in asked:
             assert kind_from_log(kind) == kind
-            assert registry.kind_named(kind.name) is type(kind)
+            assert registry.KINDS.named(kind.name) is type(kind)
         with pytest.raises(ArgumentError, match="of one column each"):
             type(asked[0])(("c0", "c1"))  # type: ignore[call-arg]

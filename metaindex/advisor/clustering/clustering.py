@@ -25,8 +25,7 @@ from metaindex.core import (
     plain,
 )
 from metaindex.formats import Snapshot
-from metaindex.index import StatState
-from metaindex.query import ColumnFacts
+from metaindex.index import ColumnFacts, StatState
 
 from .advice import Advice
 from .overlap import Floats, Numbers, OverlapReads, Ranges, RowPlaces, histogram, numbers_of

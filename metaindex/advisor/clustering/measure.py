@@ -14,8 +14,8 @@ import pyarrow as pa
 from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute, counted, dataclass
 from metaindex.expressions import column_sql, physical_type
 from metaindex.formats import Leaf, Snapshot
-from metaindex.index import columns_of, find_leaf
-from metaindex.query import BoundsOf, Handle, Scan, TimestampLike, VersionLike, at_version, names_of
+from metaindex.index import FileStatistics
+from metaindex.query import Handle, Scan, TimestampLike, VersionLike, at_version, names_of
 
 from .advice import Advice, LayoutEffect, Rewrite, Way, way_of
 from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
@@ -53,7 +53,7 @@ class ClusteringQuestion:
         check_share(self.sample)
 
 
-def measure(asked: ClusteringQuestion, bounds: BoundsOf) -> Clustering:
+def measure(asked: ClusteringQuestion, bounds: FileStatistics) -> Clustering:
     """Raises UnknownColumnError and UnsupportedFeatureError for columns that are none, or have no order."""
     snapshot = bounds.snapshot
     leaves = _leaves(snapshot, asked.columns)[: None if asked.columns else asked.most]
@@ -103,9 +103,9 @@ def _leaves(snapshot: Snapshot, names: Sequence[str]) -> list[Leaf]:
 def _named(snapshot: Snapshot, name: str) -> Iterator[Leaf]:
     if not isinstance(name, str):
         raise ArgumentError(f"a column is named by text, as in clustering('a', 's.b'); got {name!r}; name it")
-    structs = [field for field in columns_of(snapshot.schema) if ".".join(field.parts) == name and field.field.children]
+    structs = [field for field in snapshot.schema.columns if ".".join(field.parts) == name and field.field.children]
     if not structs:
-        yield find_leaf(snapshot.schema, name)
+        yield snapshot.schema.indexable(name)
         return
     parts = structs[0].parts
     for leaf in snapshot.schema.leaves():
@@ -291,10 +291,10 @@ def layout_found(
     return LayoutFindings(whole, tuple(strips), advised, max(0, len(leaves) - _MOST))
 
 
-def _bounds(handle: Handle, snapshot: Snapshot, indexes: Iterable[str] | None) -> BoundsOf:
+def _bounds(handle: Handle, snapshot: Snapshot, indexes: Iterable[str] | None) -> FileStatistics:
     opened, refused = handle.open_indexes(names_of(indexes, "indexes"))
     notes = [f"index {report.name} is left out: {report.reason}" for report in refused]
-    return BoundsOf(snapshot, handle.ref.storage, opened, notes)
+    return FileStatistics(snapshot, opened, notes, storage=handle.ref.storage)
 
 
 def _question(

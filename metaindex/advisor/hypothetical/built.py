@@ -11,7 +11,7 @@ import numpy as np
 
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.expressions import Predicate, columns
-from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, Sandbox, Trial, footers_tell
+from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, Sandbox, Trial
 
 from .answer import Cost, Rate, Reads, Upkeep
 from .baseline import Rows
@@ -135,7 +135,7 @@ def bounds_of(bench: Sandbox, trees: Sequence[Predicate], wanted: Rows) -> OpenI
         return None
     leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
     refs = {ref.name: leaf for tree in trees for ref in columns(tree) if (leaf := leaves.get(ref.parts)) is not None}
-    names = tuple(name for name, leaf in refs.items() if footers_tell(leaf) or is_float(leaf))
+    names = tuple(name for name, leaf in refs.items() if FactKind.footers_tell(leaf) or is_float(leaf))
     floats = frozenset(leaf.parts[0] for leaf in refs.values() if is_float(leaf))
     facts = [kind for each in KINDS for kind in each.suggested(AskedColumns(names)) if isinstance(kind, FactKind)]
     if not names or not 0 < len(wanted) <= _MOST_FOOTERS:

@@ -25,7 +25,7 @@ from metaindex.expressions import (
     physical_type,
 )
 from metaindex.formats import Leaf, Schema
-from metaindex.index import KINDS, AskedColumns, FactKind, Kind, RowKind, asked, check_kinds, others
+from metaindex.index import KINDS, AskedColumns, FactKind, Kind, RowKind
 
 A_PART: Final = "*"
 """Behind a column among what a query needs: Spark reads a part of it, as a type of its own, which no copy of rows has.
@@ -76,7 +76,7 @@ def named(given: Kind | Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
     found: list[Candidate] = []
     for one in given if isinstance(given, list | tuple) else (given,):
         kinds = tuple(one) if isinstance(one, list | tuple) else (one,)
-        check_kinds(kinds)
+        KINDS.check(kinds)
         name = " + ".join(kind.title for kind in kinds)
         if any(name == other.name for other in found):
             said = json.dumps([dict(kind.spec().properties) for kind in kinds], default=str)
@@ -146,7 +146,7 @@ class Suggestions:
     def add(self, kind: type[Kind], columns: AskedColumns, most: int | None = None) -> int:
         """Add what a kind suggests for such queries; return how many are new. Another package's may raise anything."""
         try:
-            suggestions = asked(kind.name, partial(kind.suggested, columns))
+            suggestions = KINDS.call(kind.name, partial(kind.suggested, columns))
         except MetaIndexError as error:
             self.notes.append(f"{kind.name} suggests nothing: {error}")
             return 0
@@ -168,7 +168,7 @@ def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) ->
     if len(columns) > MOST_COLUMNS:
         left = ", ".join(columns[MOST_COLUMNS:])
         out.notes.append(f"candidates are for the {MOST_COLUMNS} columns by which most is asked; not for {left}")
-    for kind in [*KINDS, *others().values()]:
+    for kind in [*KINDS, *KINDS.others().values()]:
         if issubclass(kind, FactKind):
             out.add(kind, replace(whole, together=()))
         elif issubclass(kind, RowKind):

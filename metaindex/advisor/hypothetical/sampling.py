@@ -18,7 +18,7 @@ from metaindex.advisor.clustering.sample import chosen
 from metaindex.core import Mask, MetaIndexError, Vector, arrow_array, dataclass
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import FileTable, Leaf, Schema, Snapshot
-from metaindex.index import FactKind, KeyKind, Kind, OpenIndex, RowKind, columns_of, covered_columns, footers_tell
+from metaindex.index import FactKind, KeyKind, Kind, OpenIndex, RowKind
 from metaindex.query import FooterGroups, PruneResult, Scan
 
 from .baseline import Baseline, Rows
@@ -87,7 +87,7 @@ def needs_of(
     those that they show."""
     asked = _asked(trees, schema)
     if not candidates:
-        by_name = {leaf.parts: leaf.source for leaf in columns_of(schema)}
+        by_name = {leaf.parts: leaf.source for leaf in schema.columns}
         return SampleNeeds(asked, asked | {by_name[parts] for parts in shown if parts in by_name})
     narrow: set[tuple[str, ...]] = set()
     wide: set[tuple[str, ...]] = set()
@@ -120,7 +120,7 @@ def read_by(kind: Kind, schema: Schema) -> list[Leaf] | None:
         case RowKind():
             return list(kind.planned(schema, 0).columns)
         case FactKind():
-            return [leaf for leaf in kind.leaves(schema) if not footers_tell(leaf) and not _of_partition(leaf)]
+            return [leaf for leaf in kind.leaves(schema) if not FactKind.footers_tell(leaf) and not _of_partition(leaf)]
         case _:
             return None
 
@@ -271,8 +271,7 @@ class SampleContext:
         asked value."""
         if self.bounds is None:
             return standing
-        runs = [run for index in candidate for run in index.entry.content.runs]
-        known = frozenset(stable for run in runs for stable in covered_columns(run))
+        known = frozenset(stable for index in candidate for stable in index.covered_columns())
         bounds = self.bounds
         return standing.with_more(self.once(known, lambda: bounds.narrowed("bounds in footers", known)))
 

@@ -18,7 +18,7 @@ from metaindex.advisor.workloads.template import NOT_READ, Workload
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import Leaf, Schema, Snapshot, predicate_of
-from metaindex.index import Kind, Sandbox, columns_of
+from metaindex.index import Kind, Sandbox
 from metaindex.query import (
     FooterGroups,
     Handle,
@@ -313,7 +313,7 @@ def _needs(named_columns: Iterable[tuple[str, ...]], schema: Schema) -> frozense
     (`Fields.java`): a field of a struct by itself, the whole column if it is named anywhere. Of what is named inside
     lists and maps, of a struct in a struct, and of a field that is required in a struct that may be NULL, Spark reads a
     part of the column, unless the whole is read anyway."""
-    every = {_folded(leaf.parts): leaf for leaf in columns_of(schema)}
+    every = {_folded(leaf.parts): leaf for leaf in schema.columns}
     needs: set[tuple[str, ...]] = set()
     for path in map(_folded, named_columns):
         inner = next((every[path[:end]] for end in range(len(path), 0, -1) if path[:end] in every), None)

@@ -27,7 +27,7 @@ from metaindex.core import (
     plain,
 )
 from metaindex.expressions import column_sql, parse_path, quoted, text_python
-from metaindex.index import KINDS, FactKind, KeyKind, Kind, RowKind, create_text
+from metaindex.index import KINDS, FactKind, KeyKind, Kind, RowKind, Using
 
 from .choosing import Budget
 
@@ -194,7 +194,7 @@ class RecommendedIndex:
     @property
     def sql(self) -> str:
         """The statement that creates it, as `mi.sql` and Spark take it."""
-        return create_text(self.name, self.sql_name, self.kinds)
+        return Using.create_text(self.name, self.sql_name, self.kinds)
 
     @property
     def saved_share(self) -> float:

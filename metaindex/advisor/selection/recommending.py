@@ -19,7 +19,7 @@ from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, less, sh
 from metaindex.advisor.hypothetical.what_if import TableWorkload, Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass, human_bytes, percent
 from metaindex.expressions import Predicate, columns
-from metaindex.index import Kind, OpenIndex, Value, served_keys, with_text
+from metaindex.index import KINDS, Kind, OpenIndex, Using, Value
 from metaindex.query import Handle, TableQueryLog
 
 from .answer import BreakEven, PassedOver, RecommendedIndex, TableAdvice, UnusedIndex, name_of, table_sql, title_of
@@ -131,7 +131,7 @@ def unused_of(case: TableEvaluation) -> tuple[UnusedIndex, ...]:
 
 def _firsts(index: OpenIndex) -> set[str]:
     """The first columns of what it has to be read in the table's place."""
-    return {key.columns[0].name.lower() for run in index.entry.content.runs for key in served_keys(run)}
+    return {key.columns[0].name.lower() for run in index.entry.content.runs for key in KINDS.served_keys(run)}
 
 
 def _asked(case: TableEvaluation) -> set[str]:
@@ -326,7 +326,7 @@ def _sql_name(workload: TableWorkload) -> str:
     options = _options(handle)
     if file_format == "csv" and not any(key.lower() == "header" for key, _ in options):
         options = (("header", True), *options)  # to Spark a header has to be said
-    return f"{name} {with_text(options)}" if options else name
+    return Using.table_text(name, options)
 
 
 def _helped(handle: Handle) -> Mapping[str, int] | None:

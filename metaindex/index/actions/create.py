@@ -14,7 +14,7 @@ from pyroaring import BitMap
 from metaindex.core import counted
 from metaindex.formats import Snapshot
 from metaindex.index.build.protocol import Builder, Progress
-from metaindex.index.kinds.registry import keyed, rows_of
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.renames import with_ids
 from metaindex.index.log.entry import IndexLogEntry, KindSpec, RunRef, TableInfo, VersionRecord
 from metaindex.index.log.states import Operation, State
@@ -117,7 +117,7 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     counts = [f"{files - unread:,} of {counted(files, 'file')}" if unread else counted(files, "file")]
     if built.ref.columns or not built.ref.keys:
         counts.append(counted(len(built.ref.columns), "column"))
-    keys = len(keyed(built.ref))
+    keys = len(KINDS.keyed(built.ref))
     copies = len(built.ref.keys) - keys
     if keys:
         counts.append(counted(keys, "key"))
@@ -135,7 +135,7 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     for key in built.ref.keys:
         if key.unkeyed_files > built.report.uncovered_files:
             names = ", ".join(column.name for column in key.columns)
-            why = rows_of(key).unkeyed_because
+            why = KINDS.rows_of(key).unkeyed_because
             notes.append(
                 f"the {key.kind} of {names} leave out files with {why}: {key.unkeyed_files:,}, which every query of it"
                 " reads"

@@ -10,7 +10,7 @@ from metaindex.core import ConcurrentWriteError, counted
 from metaindex.formats import Format, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.registry import kind_from_spec, lasting, served_keys
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import IndexLogEntry, KindSpec
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation
@@ -163,7 +163,7 @@ class IndexActions:
         if not format_.has_log:
             format_.forget(ref, all_there(there, snapshot))  # kept listings name partition values
         base = self.log.latest()
-        rows = base is not None and any(served_keys(run) for run in base.content.runs)
+        rows = base is not None and any(KINDS.served_keys(run) for run in base.content.runs)
         action = Erase(
             self.name,
             self.log.storage,
@@ -181,7 +181,7 @@ class IndexActions:
         if cleaned.entry.under_way:
             notes += (f"{cleaned.entry.under_way[0]} may hold what was erased: run erase again after it",)
         notes += out_of_reach(self.log.storage, cleaned.entry.id)
-        kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in lasting(run))
+        kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in KINDS.lasting(run))
         notes += tuple(f"{said}: refresh it with mode='full' to have them made anew" for said in kept)
         changed = outcome.changed or cleaned.changed
         return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
@@ -215,7 +215,7 @@ class IndexActions:
         bad, kinds = report.damaged_runs - foreign.keys(), known_kinds(entry)
         if not bad and all(finding.run in foreign for finding in report.findings):
             return nothing_wrong(entry, left, damaged=bool(report.findings), unproven=report.unproven), entry, None
-        built_by, before = builder([kind_from_spec(spec) for spec in kinds]), entry
+        built_by, before = builder([KINDS.of(spec) for spec in kinds]), entry
         revived = any(finding.kind == "log" for finding in report.findings)
         if revived:
             entry = self.log.revive(entry)

@@ -24,7 +24,7 @@ from metaindex.index.actions.clean import KEPT_ENTRIES, trim
 from metaindex.index.actions.records import ObjectWriter
 from metaindex.index.build.merging import Merged, keys_together, merge_runs, unmerged
 from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
-from metaindex.index.kinds.registry import FACT_ROWS, served_keys
+from metaindex.index.kinds.registry import FACT_ROWS, KINDS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, IndexLogEntry, RunRef
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation
@@ -142,7 +142,7 @@ class Optimize(Action):
     @property
     def merges_rows(self) -> bool:
         """Return whether the merge includes rows of the table. Known from `first_entry` on."""
-        return any(served_keys(run) for _, group in self._groups for run in group)
+        return any(KINDS.served_keys(run) for _, group in self._groups for run in group)
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self._merged is None:

@@ -24,7 +24,7 @@ import numpy as np
 from metaindex.core import DamagedIndexError, counted
 from metaindex.expressions import ColumnRef
 from metaindex.formats import Base, Schema, Version
-from metaindex.index.kinds.registry import covered_columns
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import IndexLogEntry, RunRef, VersionRecord
 from metaindex.index.log.history import RollOver
 from metaindex.index.log.states import Operation
@@ -93,7 +93,7 @@ class Refresh(Create):
             notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
             notes += _new_columns(others, built.ref, seen, followed)
         if another is not None:
-            notes = (f"{another}; {OpenIndex.FULL_REFRESH}", *notes)
+            notes = (another, *notes)
         runs = () if added is None else (added,)
         if self.target.limit is not None or not self.target.settled:
             if not runs:
@@ -179,13 +179,13 @@ def _new_columns(runs: Sequence[RunRef], added: RunRef, seen: Seen, followed: Sn
     new = {
         leaf.stable: ColumnRef(leaf.parts).name
         for leaf in seen.snapshot.schema.leaves()
-        if leaf.stable in covered_columns(added)
+        if leaf.stable in KINDS.covered_columns(added)
     }
     for run in runs:
         dead = seen.live.dead.get(run.run)
         live = 0 if dead is None else run.files - len(dead) - len(followed.removed.get(run.run, ()))
         live += len(followed.restored.get(run.run, ()))
-        for stable in () if run.listed_only or not live else new.keys() - covered_columns(run):
+        for stable in () if run.listed_only or not live else new.keys() - KINDS.covered_columns(run):
             missing[new[stable]] = missing.get(new[stable], 0) + live
     if not missing:
         return ()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, counted
 from metaindex.formats import Schema
-from metaindex.index.kinds.registry import kind_named, unknown
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import Content, IndexLogEntry, KindSpec, VersionRecord
 from metaindex.index.log.history import with_record, without_runs
 from metaindex.index.log.operation_log import OperationLog
@@ -119,7 +119,9 @@ def not_understood(entry: IndexLogEntry) -> Mapping[str, str]:
     """The runs that no repair replaces, and why: who cannot read all of one cannot make it anew."""
     lost = {}
     for run in entry.content.runs:
-        lacking = [f"it has {why}, which is not known here" for key in run.keys if (why := unknown(key)) is not None]
+        lacking = [
+            f"it has {why}, which is not known here" for key in run.keys if (why := KINDS.unknown(key)) is not None
+        ]
         if reasons := [*filter(None, [run.unknown]), *lacking]:
             lost[run.run] = reasons[0]
     return lost
@@ -127,7 +129,7 @@ def not_understood(entry: IndexLogEntry) -> Mapping[str, str]:
 
 def known_kinds(entry: IndexLogEntry) -> tuple[KindSpec, ...]:
     """The kinds of the index that can be built here."""
-    return tuple(spec for spec in entry.kinds if kind_named(spec.name) is not None)
+    return tuple(spec for spec in entry.kinds if KINDS.named(spec.name) is not None)
 
 
 def nothing_wrong(

@@ -28,7 +28,7 @@ from metaindex.index.kinds.described import MergedFiles, Ordinals
 from metaindex.index.kinds.facts import constant
 from metaindex.index.kinds.keyed import Units, part_number
 from metaindex.index.kinds.kind import MergeInto, StoredKind
-from metaindex.index.kinds.registry import FACT_ROWS, readable, rows_of, stored_kind
+from metaindex.index.kinds.registry import FACT_ROWS, KINDS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.index.store.kway import in_order, merged, stream
 from metaindex.index.store.layout import PartInfo
@@ -45,7 +45,7 @@ _NO_KEYS = OWN | {FACT_ROWS.files.partition, FACT_ROWS.partitions.partition}
 
 def unmerged(source: RunReader) -> set[str]:
     """Return the metadata partitions of a run that cannot be merged here: such a run stays as it is."""
-    return {partition for partition in source.kinds() - _NO_KEYS if stored_kind(partition) is None}
+    return {partition for partition in source.kinds() - _NO_KEYS if KINDS.stored(partition) is None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,11 @@ def keys_together(a: Sequence[CoveredKey], b: Sequence[CoveredKey]) -> tuple[Cov
     out = []
     for key in a:
         other = others[key.key_id]
-        if not (readable(key) and readable(other) and rows_of(key).together(key, other)):
+        if not (KINDS.readable(key) and KINDS.readable(other) and KINDS.rows_of(key).together(key, other)):
             return None
-        columns = [_together(rows_of(key), column, two) for column, two in zip(key.columns, other.columns, strict=True)]
+        columns = [
+            _together(KINDS.rows_of(key), column, two) for column, two in zip(key.columns, other.columns, strict=True)
+        ]
         known = [column for column in columns if column is not None]
         if len(known) < len(columns):
             return None
@@ -146,7 +148,7 @@ def merge_keys(
             (source, _covered(source, key), _mine(places, owner, at, unkeyed[at].get(key.key_id, _NONE)))
             for at, (source, places) in enumerate(zip(sources, ordinals, strict=True))
         ]
-        layout, written = rows_of(key).merge(key, some, MergeInto(sink, partial(part_number, number), write))
+        layout, written = KINDS.rows_of(key).merge(key, some, MergeInto(sink, partial(part_number, number), write))
         left = np.flatnonzero(owner < 0)
         merged.append(replace(key, layout=layout, unkeyed_files=len(left)))
         without.append((key.key_id, left))

@@ -77,7 +77,7 @@ class Builder(Protocol):
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """Finds the facts of the request's columns in every file, and writes them and those of partitions into the
-        sink, as the kind that keeps them says (`kinds.described.FactRows`)."""
+        sink, as the kind that keeps them says (`kinds.registry.FACT_ROWS`)."""
 
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from metaindex.core import ArgumentError
@@ -23,13 +23,15 @@ class KindCommand(Protocol[T_co]):
 
 class Keys(Generic[T]):
     """Option that can be repeated, each time with a key: `--values a,b`. `make`: the kind, of keys and of what more is
-    said; `title` and `text` are for a person."""
+    said; `title` and `text` are for a person. `more`: other parameters of the kind, as argparse takes each."""
 
     ONE_EACH = "of this column; can be repeated"
     """Of a kind whose keys are one column each, `text`."""
 
-    def __init__(self, make: Callable[..., T], option: str, title: str, text: str = "") -> None:
-        self._make, self.option, self._title = make, option, title
+    def __init__(
+        self, make: Callable[..., T], option: str, title: str, text: str = "", **more: Mapping[str, Any]
+    ) -> None:
+        self._make, self.option, self._title, self._more = make, option, title, more
         self._text = text or "key this column, or several as one (a,b); can be repeated"
 
     @classmethod
@@ -47,17 +49,12 @@ class Keys(Generic[T]):
             metavar="C" if self._text == self.ONE_EACH else "C[,C]",
             help=self._text.replace("%", "%%"),
         )
-        self.more(group)
-
-    def more(self, group: argparse._ArgumentGroup) -> None:
-        """Adds options of its own."""
-
-    def said(self, args: argparse.Namespace) -> dict[str, Any]:
-        """Return the options as arguments of the kind."""
-        return {}
+        for name, said in self._more.items():
+            group.add_argument(f"--{name}", **said)
 
     def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T]:
-        keys, said = value_of(args, self.option), self.said(args)
+        keys = value_of(args, self.option)
+        said = {name: getattr(args, name) for name in self._more if getattr(args, name) is not None}
         for name in said if not keys else ():
             raise ArgumentError(
                 f"--{name} is of {self.option}, which names no column; say {self.option} COLUMN, or leave --{name} out"

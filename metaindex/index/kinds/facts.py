@@ -1,7 +1,7 @@
 """Facts: what is known of a column in N files, as an Arrow table of N rows in file order (`facts_schema`), with the
 bounds in the one physical domain of the column's type. Footers give facts, scans give facts, absent columns give facts;
 they are put together row by row (`replace_rows`). Builders find them; the kind that keeps them says how they are stored
-(`described.FactRows`).
+(`column_stats.stored`).
 
 What a row of facts promises (see `states`): the state is never a guess, the counts that are not null are true whatever
 the state, and each bound encloses. A pair of bounds that contradicts itself is dropped: the row is UNKNOWN.

@@ -30,7 +30,6 @@ from metaindex.index.log.entry import CoveredKey, KindSpec
 from .canonical import answers_for
 from .checks import KeyCheck as KeyCheck
 from .checks import Mismatch as Mismatch
-from .columns import find_leaf
 from .keyed import KeyPlan
 
 if TYPE_CHECKING:  # what writes, and what a person sees, is loaded by the verbs that need it
@@ -151,6 +150,11 @@ class Kind(ABC):
         """Return one kind that answers what both do, or None."""
         return None
 
+    @abstractmethod
+    def check_columns(self, schema: Schema) -> None:
+        """UnknownColumnError, with the near names, for a column that is not there; UnsupportedFeatureError for one that
+        the kind cannot take."""
+
     def sized(self, schema: Schema, table_bytes: int) -> Kind:
         """Return the kind with defaults that depend on the table's size."""
         return self
@@ -242,7 +246,7 @@ class KeepsValues(Protocol):
 
     @classmethod
     def each_value(cls, reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
-        """Yield the ordinals of files and a value that each of them has, as `different.value_keys`; in pieces, as all
+        """Yield the ordinals of files and a value that each of them has, as `different.DistinctKeys`; in pieces, as all
         of them may exceed memory. A value may come once or more often, NULL never; of a text that may have been cut
         there are `different.CUT` bytes. Raises DamagedIndexError for impossible rows."""
 
@@ -288,10 +292,13 @@ class KeyKind(Kind):
 
         return Keys.named(cls.name, cls.__doc__, cls)
 
+    def check_columns(self, schema: Schema) -> None:
+        self.planned(schema)
+
     def planned(self, schema: Schema) -> list[tuple[Leaf, ...]]:
         """The columns of each key at a schema. UnknownColumnError, with the near names, for one that is not there;
         UnsupportedFeatureError for one whose values are not keyed."""
-        return [tuple(find_leaf(schema, name) for name in key) for key in self.keys]
+        return [tuple(schema.indexable(name) for name in key) for key in self.keys]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,10 @@ from metaindex.expressions import Literal
 from metaindex.formats import Leaf, Schema
 from metaindex.index.log.entry import CoveredKey
 
+from .exact_sums import can_be_summed
 from .keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill
 from .kind import KeyCheck, KeyRows, Merged, MergeInto, Mismatch, PlannedKey, WholeKind, keys_of
+from .theta.hashed import can_be_sketched
 
 if TYPE_CHECKING:  # what writes, and what reads parts, is loaded by the verbs that need it
     from metaindex.index.store.reader import RunReader
@@ -34,11 +36,16 @@ if TYPE_CHECKING:  # what writes, and what reads parts, is loaded by the verbs t
     from .of_files_built import OfFile
 
 
-class Told(Enum):
+class FileAggregate(Enum):
     """Aggregates of a file's values in the rows."""
 
     SUM = auto()
-    DIFFERENT_VALUES = auto()
+    DISTINCT_VALUES = auto()
+
+    def takes(self, type_: pa.DataType) -> bool:
+        """Return whether there are aggregates of values of this type. Integers and decimals have sums: the order in
+        which floats are added changes theirs."""
+        return can_be_summed(type_) if self is FileAggregate.SUM else can_be_sketched(type_)
 
 
 class OfFilesKind(WholeKind):
@@ -46,7 +53,7 @@ class OfFilesKind(WholeKind):
 
     __slots__ = ()
     schema: ClassVar[pa.Schema]
-    tells: ClassVar[Told]
+    tells: ClassVar[FileAggregate]
     finds_values = False
     unkeyed_because: ClassVar[str] = "values that cannot be taken"
     taken: ClassVar[str] = "columns whose values they can take"  # for people
@@ -61,11 +68,6 @@ class OfFilesKind(WholeKind):
     @abstractmethod
     def of_file(self, type_: pa.DataType) -> OfFile:
         """Return a collector of a file's values, for a column of this type."""
-
-    @classmethod
-    @abstractmethod
-    def takes(cls, type_: pa.DataType) -> bool:
-        """Return whether values of this type are supported."""
 
     @classmethod
     @abstractmethod
@@ -96,7 +98,7 @@ class OfFilesKind(WholeKind):
                     f"{self.name} are of columns that stand in the files, at the top; {'.'.join(leaf.parts)!r} {place};"
                     " choose another column"
                 )
-            if not self.takes(leaf.type):
+            if not self.tells.takes(leaf.type):
                 raise UnsupportedFeatureError(
                     f"{self.name} are of {self.taken}; {'.'.join(leaf.parts)!r} is {leaf.type}; choose another column"
                 )

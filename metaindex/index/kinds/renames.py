@@ -14,9 +14,8 @@ from metaindex.expressions import column_sql
 from metaindex.formats import Schema
 from metaindex.index.log.entry import KindSpec
 
-from .columns import columns_of, named
 from .kind import Kind
-from .registry import kind_from_spec
+from .registry import KINDS
 
 IDS = "ids"
 _RULE = "an indexed column is a column of the table"
@@ -25,11 +24,10 @@ _RULE = "an indexed column is a column of the table"
 def with_ids(spec: KindSpec, schema: Schema) -> KindSpec:
     """The spec with the ids of its columns at a schema, where the format has ids. UnknownColumnError for a name that is
     not there."""
-    columns = columns_of(schema)
     ids: dict[str, str] = {}
 
     def note(name: str) -> str:
-        stable = named(columns, name, _RULE).stable
+        stable = schema.column(name, _RULE).stable
         if stable.startswith("id:"):
             ids[name] = stable
         return name
@@ -62,7 +60,7 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
     together, as the rows of a covering index are."""
     noted = spec.properties.get(IDS)
     ids = noted if isinstance(noted, Mapping) else {}  # formats without ids know a column by its name
-    columns = columns_of(schema)
+    columns = schema.columns
     there = {leaf.stable: leaf.parts for leaf in columns}
 
     def now(name: str) -> str:
@@ -70,7 +68,7 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
         if parts is not None:
             return column_sql(parts)
         try:
-            leaf = named(columns, name, _RULE)
+            leaf = schema.column(name, _RULE)
         except UnknownColumnError as error:
             if name not in ids:
                 raise
@@ -85,16 +83,15 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
             )
         return name
 
-    return kind_from_spec(replace(spec, properties=_each_name(_left(spec.properties, now), now)))
+    return KINDS.of(replace(spec, properties=_each_name(_left(spec.properties, now), now)))
 
 
 def same_kinds(stored: Sequence[KindSpec], asked: Sequence[Kind], schema: Schema) -> bool:
     """Return whether they specify the same for the same columns, in any order. What is unspecified in those asked (a
     number of buckets) may be anything. A stored kind whose columns are gone equals none."""
-    columns = columns_of(schema)
 
     def by_column(spec: KindSpec) -> tuple[str, dict[str, object]]:
-        return spec.name, _each_name(spec.properties, lambda name: named(columns, name, _RULE).stable)
+        return spec.name, _each_name(spec.properties, lambda name: schema.column(name, _RULE).stable)
 
     try:
         waiting = [by_column(kind_at(spec, schema).spec()) for spec in stored]

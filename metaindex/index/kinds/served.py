@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,10 @@ numbers: -1."""
 NO_ROW = -1
 
 
+TEXT_BYTES = 20
+"""Of a text whose length nobody knows (Spark's own estimate); four times as much for what is nested or binary."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowSizes:
     """Sizes of a key's parts in a run. `column_bytes`: what each stored column takes, compressed, lineage too. `keys`:
@@ -55,13 +59,32 @@ class RowSizes:
     column_bytes: Mapping[str, int]
     keys: int = 0
 
+    @staticmethod
+    def of_value(type_: pa.DataType) -> int:
+        """Return about how many bytes a value of this type has in memory."""
+        try:
+            return max(1, int(type_.bit_width) // 8)
+        except ValueError:
+            text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
+            return TEXT_BYTES if text else 4 * TEXT_BYTES
+
+    @staticmethod
+    def packs_sorted(type_: pa.DataType) -> bool:
+        """Return whether sorted values of a stored type take little: they are integers, whose differences are small."""
+        return bool(pa.types.is_signed_integer(type_) or pa.types.is_date32(type_) or pa.types.is_timestamp(type_))
+
+
+NOT_COUNTED = RowSizes({})
+
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """A part as a reader finds it. `bucket`: None in ranges."""
+    """A part as a reader finds it. `bucket`: None in ranges. `ORDINAL`, `ROW`: its last columns."""
 
     info: PartInfo
     bucket: int | None
+    ORDINAL: ClassVar[str] = ORDINAL
+    ROW: ClassVar[str] = ROW
 
     @property
     def path(self) -> str:
@@ -90,6 +113,10 @@ class RowLayout(Protocol):
     @property
     def stored(self) -> pa.Schema:
         """Stored columns as an Arrow schema."""
+
+    @property
+    def spark_types(self) -> Mapping[str, object]:
+        """The type of each stored column by its name, as JSON of Spark's."""
 
     @property
     def inner(self) -> Mapping[str, str]:
@@ -132,6 +159,10 @@ class RowPlan(Protocol):
         """The columns as they are stored, under their stable names; lineage apart."""
 
     @property
+    def part_schema(self) -> pa.Schema:
+        """All columns of a part."""
+
+    @property
     def bounded(self) -> int:
         """Number of bounded columns; see `RowLayout`."""
 
@@ -155,7 +186,7 @@ class RowPlan(Protocol):
         """Return the writer of a task's rows, under names unique to the attempt. `size_bytes`: as for `spread`."""
 
     def tried(self, rows: pa.Table, sink: RunSink) -> RowSizes:
-        """Return the sizes that some rows (`with_lineage(stored)`, in any order) would have as a part, to evaluate an
+        """Return the sizes that some rows (`part_schema`, in any order) would have as a part, to evaluate an
         index that is not built."""
 
     def cut(self, rows: pa.Table, parts: int) -> list[StoredPart]:
@@ -164,7 +195,7 @@ class RowPlan(Protocol):
     def parts_at(self, size_bytes: float) -> int:
         """Return the number of parts of so many stored bytes."""
 
-    def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
+    def covered(self, sizes: RowSizes = NOT_COUNTED, unkeyed_files: int = 0) -> CoveredKey:
         """The key as the log entry names it."""
 
 
@@ -239,6 +270,9 @@ class RowKind(Kind):
         """Plan the build for a schema. `place`: its number among those of its run, so that the parts of each have names
         of their own. UnknownColumnError, with the near names, for a column that is not there; UnsupportedFeatureError
         for one whose type is not stored, or that is indexed and has no order."""
+
+    def check_columns(self, schema: Schema) -> None:
+        self.planned(schema, 0)
 
     @abstractmethod
     def buckets_at(self, size_bytes: float) -> int:

@@ -42,19 +42,6 @@ _VARIANT = {("metadata", pa.binary()), ("value", pa.binary())}
 _UUID_BYTES = 16
 
 
-TEXT_BYTES = 20
-"""Of a text whose length nobody knows (Spark's own estimate); four times as much for what is nested or binary."""
-
-
-def width(type_: pa.DataType) -> int:
-    """Bytes of a value of this type, roughly."""
-    try:
-        return max(1, int(type_.bit_width) // 8)
-    except ValueError:
-        text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
-        return TEXT_BYTES if text else 4 * TEXT_BYTES
-
-
 def stored_type(t: pa.DataType) -> pa.DataType | None:
     """The type that a column of this type is stored as; None where it is refused."""
     is_ = pa.types
@@ -96,11 +83,6 @@ def _nested(t: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def is_whole(t: pa.DataType) -> bool:
-    """Return whether the type is stored as integers: sorted, their differences are small."""
-    return bool(pa.types.is_signed_integer(t) or pa.types.is_date32(t) or pa.types.is_timestamp(t))
-
-
 def spark_type(t: pa.DataType) -> Any:
     """A stored type in the JSON of Spark's schemas."""
     if t in _PLAIN:
@@ -114,6 +96,12 @@ def spark_type(t: pa.DataType) -> Any:
         return {**described, "valueContainsNull": True}
     fields = [t.field(at) for at in range(t.num_fields)]
     return {"type": "struct", "fields": [_field(field.name, field.type) for field in fields]}
+
+
+def shown_as(t: pa.DataType) -> Any:
+    """The type of a column of this type that is stored, in the JSON of Spark's schemas; None where it is refused."""
+    stored = stored_type(t)
+    return None if stored is None else spark_type(stored)
 
 
 def spark_schema(fields: Sequence[pa.Field]) -> str:

@@ -4,7 +4,8 @@ constructor's parameters, so that a kind of another package works as those of me
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, dataclass
@@ -12,7 +13,7 @@ from metaindex.expressions import column_sql, parse_path, quoted, text_sql
 
 from .described import FactKind
 from .kind import KeyKind, Kind
-from .registry import KINDS, WITHOUT_NAME, asked, kind_named, others
+from .registry import KINDS, WITHOUT_NAME
 from .served import RowKind
 
 Value = str | int | float | bool
@@ -23,7 +24,7 @@ Key = tuple[str, ...]
 
 _COLUMNS: Final = frozenset({"indexed", "included"})
 _BY_WORD: Final[Mapping[str, type[Kind]]] = {
-    word: kind for kind in reversed(KINDS) for word in (*kind.words, kind.name)
+    word: kind for kind in reversed([*KINDS]) for word in (*kind.words, kind.name)
 }
 
 
@@ -38,7 +39,7 @@ class Using:
 
     def made(self) -> Kind:
         """Return the kind. ArgumentError for what it cannot be."""
-        usual = options_of(self.kind)
+        usual = self.options_of(self.kind)
         options = {name: _as_usual(value, usual[name]) for name, value in self.options}
         name = self.kind.name
         if self.included and not issubclass(self.kind, RowKind):
@@ -47,7 +48,7 @@ class Using:
                 " kind"
             )
         try:
-            return asked(name, lambda: self._constructed(options))
+            return KINDS.call(name, lambda: self._constructed(options))
         except DamagedIndexError as error:
             raise ArgumentError(str(error)) from error
         except MetaIndexError:
@@ -69,29 +70,88 @@ class Using:
         keyed: Kind = build(*(key[0] if len(key) == 1 else key for key in self.keys), **options)
         return keyed
 
+    @staticmethod
+    def kind_of(word: str, *, columns: bool = False) -> type[Kind] | None:
+        """Return the kind that a word behind USING names, or None. "" is a USING without a name, of `columns` or of
+        none."""
+        if not word:
+            return WITHOUT_NAME[columns]
+        small = word.lower()
+        return _BY_WORD.get(small) or KINDS.named(small)
 
-def kind_of_word(word: str, *, columns: bool = False) -> type[Kind] | None:
-    """Return the kind that a word behind USING names, or None. "" is a USING without a name, of `columns` or of
-    none."""
-    if not word:
-        return WITHOUT_NAME[columns]
-    small = word.lower()
-    return _BY_WORD.get(small) or kind_named(small)
+    @staticmethod
+    def words() -> list[str]:
+        """Return one word for each kind, the plainest."""
+        return [*((kind.words or (kind.name,))[0] for kind in KINDS), *KINDS.others()]
 
+    @staticmethod
+    def options_of(kind: type[Kind]) -> dict[str, object]:
+        """Return the kind's options with their defaults."""
+        try:
+            parameters = inspect.signature(kind).parameters.values()
+        except (TypeError, ValueError):  # a stranger's constructor
+            return {}
+        named = [parameter for parameter in parameters if parameter.kind in (parameter.KEYWORD_ONLY, _EITHER)]
+        return {parameter.name: parameter.default for parameter in named if parameter.name not in _COLUMNS}
 
-def known_words() -> list[str]:
-    """Return one word for each kind, the plainest."""
-    return [*((kind.words or (kind.name,))[0] for kind in KINDS), *others()]
+    @classmethod
+    def of(cls, kind: Kind) -> Using:
+        """Return the parts of a kind, without options that say what is meant without them."""
+        properties: dict[str, Any] = dict(kind.spec().properties)
+        using = cls(type(kind), options=tuple((n, v) for n, v in properties.items() if n in cls.options_of(type(kind))))
+        match kind:
+            case KeyKind():
+                using = replace(using, keys=kind.keys)
+            case RowKind():
+                using = replace(using, keys=tuple((name,) for name in kind.indexed), included=tuple(kind.included))
+            case FactKind():
+                using = replace(using, keys=tuple((str(name),) for name in properties.get("columns") or ()))
+        for name, _ in using.options:
+            fewer = replace(using, options=tuple(option for option in using.options if option[0] != name))
+            using = fewer if fewer._makes(kind) else using
+        return using
 
+    def _makes(self, kind: Kind) -> bool:
+        try:
+            return self.made() == kind
+        except MetaIndexError:
+            return False
 
-def options_of(kind: type[Kind]) -> dict[str, object]:
-    """Return the kind's options with their defaults."""
-    try:
-        parameters = inspect.signature(kind).parameters.values()
-    except (TypeError, ValueError):  # a stranger's constructor
-        return {}
-    named = [parameter for parameter in parameters if parameter.kind in (parameter.KEYWORD_ONLY, _EITHER)]
-    return {parameter.name: parameter.default for parameter in named if parameter.name not in _COLUMNS}
+    def text(self, more: Options = ()) -> str:
+        """Write it as it stands in a statement. `more`: options that are not the kind's own."""
+        columns = ", ".join(_key_text(key) for key in self.keys)
+        said = ["USING", self.kind.name]
+        if columns:
+            said.append(f"({columns})")
+        if self.included:
+            said.append(f"INCLUDE ({', '.join(map(_column_text, self.included))})")
+        if options := {**dict(self.options), **dict(more)}:
+            written = ", ".join(f"{quoted(key)} = {self.value_text(value)}" for key, value in options.items())
+            said.append(f"OPTIONS ({written})")
+        return " ".join(said)
+
+    @staticmethod
+    def value_text(value: Value) -> str:
+        """Write a value."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        return text_sql(value) if isinstance(value, str) else repr(value)
+
+    @classmethod
+    def table_text(cls, name: str, options: Options) -> str:
+        """Write a table, as it is named, with its reader options."""
+        said = ", ".join(f"{text_sql(key)} = {cls.value_text(value)}" for key, value in options)
+        return f"{name} WITH ({said})" if options else name
+
+    @classmethod
+    def kinds_text(cls, kinds: Sequence[Kind], options: Options = ()) -> str:
+        """Write each kind behind its USING. `options`: the statement's own, written behind the last kind's."""
+        return " ".join(cls.of(kind).text(options if kind is kinds[-1] else ()) for kind in kinds)
+
+    @classmethod
+    def create_text(cls, name: str, table: str, kinds: Sequence[Kind]) -> str:
+        """Write the statement that creates an index. `table`: as it is written."""
+        return f"CREATE INDEX {quoted(name)} ON {table} {cls.kinds_text(kinds)}"
 
 
 _EITHER: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -112,69 +172,6 @@ def _as_usual(value: Value, usual: object) -> object:
     return value
 
 
-def create_text(name: str, table: str, kinds: Sequence[Kind], options: Options = ()) -> str:
-    """Write the statement that creates an index. `table`: as it is written. `options`: the statement's own, written
-    behind the last kind's."""
-    return f"CREATE INDEX {quoted(name)} ON {table} {kinds_text(kinds, options)}"
-
-
-def kinds_text(kinds: Sequence[Kind], options: Options = ()) -> str:
-    """Write each kind behind its USING."""
-    return " ".join(f"USING {_using_text(kind, options if kind is kinds[-1] else ())}" for kind in kinds)
-
-
-def with_text(options: Options) -> str:
-    """Write the reader options of a table."""
-    return f"WITH ({', '.join(f'{text_sql(key)} = {value_text(value)}' for key, value in options)})"
-
-
-def _using_text(kind: Kind, more: Iterable[tuple[str, Value]] = ()) -> str:
-    """Write a kind as it stands behind USING. `more`: options that are not the kind's own."""
-    keys, included, options = _parts_of(kind)
-    options |= dict(more)
-    columns = ", ".join(_key_text(key) for key in keys)
-    said = [kind.name]
-    if columns:
-        said.append(f"({columns})")
-    if included:
-        said.append(f"INCLUDE ({', '.join(map(_column_text, included))})")
-    if options:
-        said.append(f"OPTIONS ({', '.join(f'{quoted(key)} = {value_text(value)}' for key, value in options.items())})")
-    return " ".join(said)
-
-
-def _parts_of(kind: Kind) -> tuple[Sequence[Key], Sequence[str], dict[str, Any]]:
-    """Keys, included columns, and options other than what is meant without them."""
-    options = {name: value for name, value in _properties(kind).items() if name in options_of(type(kind))}
-    keys: Sequence[Key]
-    included: Sequence[str] = ()
-    match kind:
-        case KeyKind():
-            keys = kind.keys
-        case RowKind():
-            keys, included = [(name,) for name in kind.indexed], kind.included
-        case FactKind():
-            keys = [(str(name),) for name in _properties(kind).get("columns") or ()]
-        case _:
-            keys = ()
-    for name in list(options):
-        fewer = {other: value for other, value in options.items() if other != name}
-        if _same(kind, Using(type(kind), tuple(keys), tuple(included), tuple(fewer.items()))):
-            options = fewer
-    return keys, included, options
-
-
-def _same(kind: Kind, using: Using) -> bool:
-    try:
-        return using.made() == kind
-    except MetaIndexError:
-        return False
-
-
-def _properties(kind: Kind) -> dict[str, Any]:
-    return dict(kind.spec().properties)
-
-
 def _key_text(key: Key) -> str:
     columns = ", ".join(map(_column_text, key))
     return f"({columns})" if len(key) > 1 else columns
@@ -182,10 +179,3 @@ def _key_text(key: Key) -> str:
 
 def _column_text(name: str) -> str:
     return column_sql(parse_path(name))
-
-
-def value_text(value: Value) -> str:
-    """A value as it is written."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return text_sql(value) if isinstance(value, str) else repr(value)

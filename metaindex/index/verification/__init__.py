@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from metaindex.core import IndexNotFoundError, MetaIndexError
 from metaindex.formats import Format, TableRef
 from metaindex.index.build.protocol import Progress
-from metaindex.index.kinds.registry import keyed, senseless, served_keys
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.sealed import digest
@@ -71,7 +71,7 @@ def _runs(
     for reason in index.left_out:
         report.skipped(reason)
     for run in stored.values():
-        wrong = dict.fromkeys(why for key in run.keys if (why := senseless(key)) is not None)
+        wrong = dict.fromkeys(why for key in run.keys if (why := KINDS.senseless(key)) is not None)
         report.found([Finding("log", f"a key of it cannot be asked: {why}", run=run.run) for why in wrong])
     rows = {}
     for run in index.entry.content.runs:
@@ -85,11 +85,11 @@ def _check_files(files: Sample) -> None:
     """Compare what the index holds of data files with their rows."""
     runs = files.index.entry.content.runs
     check_rows(files)
-    if any(keyed(run) for run in runs):
+    if any(KINDS.keyed(run) for run in runs):
         from .key_rows import check_key_rows
 
         check_key_rows(files)
-    if any(served_keys(run) for run in runs):
+    if any(KINDS.served_keys(run) for run in runs):
         from .served_rows import check_served_rows
 
         check_served_rows(files)

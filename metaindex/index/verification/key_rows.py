@@ -25,7 +25,7 @@ from metaindex.index.keys import FileIdentities
 from metaindex.index.kinds.checks import KeyCheck
 from metaindex.index.kinds.keyed import Spill
 from metaindex.index.kinds.kind import KeyKind, PlannedKey
-from metaindex.index.kinds.registry import keyed, looked_up_rows, maker_of, stranger
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import CoveredKey, KindSpec
 from metaindex.index.log.sealed import one_line
 from metaindex.index.store.writer import number_partitions
@@ -44,7 +44,7 @@ _BYTES_AT_ONCE = 1 << 30
 
 def check_key_rows(sample: Sample) -> None:
     """Compares the files of a sample."""
-    runs, done = sample.of(keyed), 0
+    runs, done = sample.of(KINDS.keyed), 0
     for run_rows, ordinals in runs:
         keys: Keys = _planned(run_rows, sample.index.entry.kinds, sample.recorded.schema, sample.report)
         for some in _together(run_rows, ordinals) if keys else ():
@@ -56,7 +56,7 @@ def check_key_rows(sample: Sample) -> None:
 def _checked(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinals) -> Keys:
     """Compares the files, and gives the keys that can be compared with more of them. What the kind of another package
     raises is a finding, and no end of the verification."""
-    ours = [key_and_plan for key_and_plan in keys if not stranger(key_and_plan[0].kind)]
+    ours = [key_and_plan for key_and_plan in keys if not KINDS.is_foreign(key_and_plan[0].kind)]
     try:
         if keys:
             _check_some(sample, run_rows, keys, ordinals)
@@ -65,7 +65,7 @@ def _checked(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinals) 
     except (Exception, SystemExit) as error:
         if len(ours) == len(keys):
             raise
-        names = ", ".join(sorted({key.kind for key, _ in keys if stranger(key.kind)}))
+        names = ", ".join(sorted({key.kind for key, _ in keys if KINDS.is_foreign(key.kind)}))
         message = f"keys of other packages ({names}) cannot be compared: {one_line(error)}"
         sample.report.found([Finding("keys", message, run=run_rows.run.run)])
         return _checked(sample, run_rows, ours, ordinals)
@@ -89,7 +89,7 @@ def _planned(
     """The keys whose columns the schema of the version has, each with the types that it was written with."""
     by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
     out: list[tuple[CoveredKey, PlannedKey]] = []
-    for key in keyed(run_rows.run):
+    for key in KINDS.keyed(run_rows.run):
         leaves = []
         for column in key.columns:
             leaf, type_ = by_stable.get(column.stable), column.type
@@ -104,9 +104,9 @@ def _planned(
 
 def _maker(key: CoveredKey, kinds: Sequence[KindSpec], run: str, report: Verification) -> KeyKind | None:
     try:
-        return maker_of(key, kinds)
+        return KINDS.maker_of(key, kinds)
     except (Exception, SystemExit) as error:
-        if not stranger(key.kind):
+        if not KINDS.is_foreign(key.kind):
             raise
         report.found([Finding("keys", f"a key of another package cannot be compared: {one_line(error)}", run=run)])
         return None
@@ -122,7 +122,7 @@ def _check_some(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinal
     with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         storage = LocalStorage(folder)
         checks = [
-            looked_up_rows(key).compared(reader, key, plan, ordinals, Spill(storage, str(plan.place)))
+            KINDS.looked_up_rows(key).compared(reader, key, plan, ordinals, Spill(storage, str(plan.place)))
             for key, plan in keys
         ]
         scanned = scan_keys(sample.ref.storage, KeyScan.of(request, [plan for _, plan in keys]), files, checks)

@@ -5,7 +5,7 @@ files            ordinals 0..N-1 in order of (partition, path); the ids follow f
                  entry's
 file_ids         the same ids, sorted
 partitions       follow from files
-facts            of the covered columns: see `FactRows.check`
+facts            of the covered columns: see `FACT_ROWS.check`
 keys             rows, parts and log entry fit each other, as each kind knows it (`StoredKind.check`); `unkeyed` has as
                  many files as the entry says, and no row is of such a file
 """
@@ -26,7 +26,7 @@ from metaindex.index.build.merging import unkeyed_of
 from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import file_ids
 from metaindex.index.kinds.checks import Mismatch
-from metaindex.index.kinds.registry import FACT_ROWS, asked, rows_of
+from metaindex.index.kinds.registry import FACT_ROWS, KINDS
 from metaindex.index.log.entry import RunRef
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.layout import PartInfo
@@ -153,7 +153,7 @@ def check_keys(index: OpenIndex, run: RunRef, named: set[int], records: pa.Chunk
         if len(without) and not 0 <= without[0] <= without[-1] < run.files:
             raise Mismatch("it names files that the run does not have", "unkeyed")
         mask[without] = True
-        asked(key.kind, partial(rows_of(key).check, reader, key, mask, records))
+        KINDS.call(key.kind, partial(KINDS.rows_of(key).check, reader, key, mask, records))
 
 
 def part_is_of(first: int | None, last: int | None, named: set[int]) -> bool:

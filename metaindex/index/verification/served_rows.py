@@ -17,7 +17,7 @@ from metaindex.formats import Schema, TableRef
 from metaindex.index.build.merging import unkeyed_of
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.build.row_source import DataFile, RowSource
-from metaindex.index.kinds.registry import served_keys, served_rows
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.served import ORDINAL, ROW
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.reader import RunReader
@@ -34,13 +34,13 @@ def check_served_rows(sample: Sample) -> None:
     if sample.index.of_text:
         sample.report.skipped("rows of texts are what Spark reads, and are compared by it alone")
         return
-    runs, done = sample.of(served_keys), 0
+    runs, done = sample.of(KINDS.served_keys), 0
     for run_rows, ordinals in runs:
         for start in range(0, len(ordinals), _FILES_AT_ONCE):
             request, here = request_of(sample, run_rows, ordinals[start : start + _FILES_AT_ONCE])
             some = SampledFiles(run_rows.run.run, here, request)
             reader, schema = sample.index.reader(run_rows.run), sample.recorded.schema
-            check_rows_of(reader, served_keys(run_rows.run), some, schema, sample.ref, sample.report)
+            check_rows_of(reader, KINDS.served_keys(run_rows.run), some, schema, sample.ref, sample.report)
             done += len(here)
             sample.tell("data files read for covering indexes", done, runs)
 
@@ -65,13 +65,13 @@ def check_rows_of(
     """Compares the stored rows of these files with what they hold."""
     without = unkeyed_of(reader)
     for key in keys:
-        plan = served_rows(key).planned_again(key, schema)
+        plan = KINDS.served_rows(key).planned_again(key, schema)
         if plan is None:
             report.skipped("a column of a covering index has another type now, or is not in the table any more")
             continue
         unkeyed = set(without.get(key.key_id, np.zeros(0, np.int64)).tolist())
         kinds, source = RowSource.of(some.request, plan)
-        stored = served_rows(key).rows_of(reader, key, some.ordinals)
+        stored = KINDS.served_rows(key).rows_of(reader, key, some.ordinals)
         paths = some.request.files.table.column("path").to_pylist()
         sizes = some.request.files.table.column("size_bytes").to_pylist()
         for place, ordinal in enumerate(some.ordinals.tolist()):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.core import ConcurrentWriteError, MetaIndexError, first_line
 from metaindex.formats import Version
-from metaindex.index import IndexFolder, IndexLogEntry, OpenIndex, State, kind_from_spec, why_not_read
+from metaindex.index import KINDS, IndexFolder, IndexLogEntry, OpenIndex, State, why_not_read
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of, refresh
 
@@ -132,7 +132,7 @@ def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -
 
 def _able(handle: Handle, entry: IndexLogEntry, builder: BuilderName | Builder) -> BuilderName | Builder:
     """Return the builder: a covering index needs Spark, the session with which the table was opened, if any."""
-    needing = builder == "local" and any(kind_from_spec(spec).needs_spark for spec in entry.kinds)
+    needing = builder == "local" and any(KINDS.of(spec).needs_spark for spec in entry.kinds)
     return "spark" if needing and handle.builders.spark is not None else builder
 
 

@@ -23,8 +23,8 @@ from metaindex.core import (
     percent,
 )
 from metaindex.formats import At, Snapshot, format_named
-from metaindex.index import FileIdentities, OpenIndex, Staleness, State, Target
-from metaindex.query import BoundsOf, TableQueryLog
+from metaindex.index import FileIdentities, FileStatistics, OpenIndex, Staleness, State, Target
+from metaindex.query import TableQueryLog
 from metaindex.table import History, IndexInfo, Table, UnreadFiles, handle_of
 
 from .facts import LakeIndex, LakeLayout, LakeTable
@@ -234,7 +234,7 @@ def _layout(handle: Handle, snapshot: Snapshot) -> LakeLayout | None:
     def scan(*_: object) -> Scan:
         raise AssertionError("nothing is sampled")
 
-    bounds = BoundsOf(snapshot, handle.ref.storage, handle.open_indexes(None)[0], opens=False)
+    bounds = FileStatistics(snapshot, handle.open_indexes(None)[0], storage=handle.ref.storage, opens=False)
     question = ClusteringQuestion((), 0.0, scan, "", handle.root(snapshot), False, _MOST_COLUMNS)
     columns = [column for column in measure(question, bounds).columns if not column.unknown_files]
     if not columns:

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask, Vector
 from metaindex.formats import Snapshot
-from metaindex.index import FACT_ROWS, FileIdentities, OpenIndex, RunRef, StatState
-from metaindex.query import unkeyed_files
+from metaindex.index import FileIdentities, OpenIndex, RunRef, StatState
 
 
 def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], FileIdentities]) -> tuple[int, str]:
@@ -41,14 +40,13 @@ def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], 
 def _unknown(index: OpenIndex, run: RunRef) -> Mask:
     """Return by ordinal whether the keys of the run, and the first of its columns, know nothing of the file."""
     unknown = np.ones(run.files, np.bool_)
-    reader = index.reader(run)
     column = next((column for column in run.columns if not column.partition), None)
     if column is not None:
-        rows = FACT_ROWS.of_column(reader, column, None)
+        rows = index.column_rows(run, column)
         rows = rows.filter(
             pc.or_(pc.not_equal(rows.column("state"), int(StatState.UNKNOWN)), rows["value_count"].is_valid())
         )
         unknown[Vector(rows.column("ordinal")).numbers] = False
     for key in run.keys:
-        unknown &= unkeyed_files(index, run, key)
+        unknown &= index.unkeyed_files(run, key)
     return unknown

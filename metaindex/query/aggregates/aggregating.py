@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from metaindex.core import Mask, arrow_array, dataclass
 from metaindex.formats import Field
+from metaindex.index import KeptSketches, KeptSums
 from metaindex.query.readers.arrow import read_batches
 from metaindex.query.readers.plan import ScanPlan
 
 from .asked import AggregateQuestion
 from .distinct import DifferentValues
 from .each_value import EachValue
-from .kept import KeptSketches, KeptSums
 from .known import Attained, KnownColumn, KnownFiles
 from .measures import How, Measure
 from .partial import PartialAnswers

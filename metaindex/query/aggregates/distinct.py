@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from metaindex.core import Mask, Vector, arrow_array, dataclass
 from metaindex.formats import Field
-from metaindex.index import ENTRIES, Hashes, Theta, as_sketched, different, murmur_hashes, union
+from metaindex.index import Theta
 from metaindex.query.order import as_compared
 
 from .known import KnownFiles
 from .measures import Measure
 
 Rows = npt.NDArray[np.int64]
-_HELD = 4 * ENTRIES
+_HELD = 4 * Theta.ENTRIES
 """So many hashes of a group are held before they are put together."""
 
 
@@ -36,17 +36,17 @@ class _GroupValues:
         self.waiting.append(sketch)
         self.held += len(sketch.hashes) + 1
         if self.held > _HELD:
-            self.waiting = [union(self.waiting, ENTRIES)]
+            self.waiting = [Theta.union(self.waiting)]
             self.held = len(self.waiting[0].hashes)
 
     @property
     def count(self) -> int:
-        return round(union(self.waiting, ENTRIES).estimate) + self.empty
+        return round(Theta.union(self.waiting).estimate) + self.empty
 
 
 @dataclass(slots=True)
 class DifferentValues:
-    """Different values of a column, group by group. Up to `ENTRIES` they are counted exactly."""
+    """Different values of a column, group by group. Up to `Theta.ENTRIES` they are counted exactly."""
 
     keys: Sequence[Field]
     measure: Measure
@@ -73,8 +73,7 @@ class DifferentValues:
         values = columns[self._field.name]
         values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
         if not self.keys:
-            empty, hashes = different(values, self._field.type)
-            self._group(()).add(Theta.nothing().with_hashes(hashes, ENTRIES), empty)
+            self._group(()).add(*Theta.nothing().with_values(values, self._field.type))
             return
         names = [f"k{i}" for i in self._places]
         table = pa.table([as_compared(columns[key.name]) for key in self.keys], names=names)
@@ -86,11 +85,10 @@ class DifferentValues:
         group_of[in_order] = np.repeat(np.arange(len(lists)), np.diff(Vector(lists.offsets).numbers))
         there = Vector(values).valid
         held = np.arange(rows) if there is None else np.flatnonzero(there)
-        encoded = as_sketched(values, self._field.type).dictionary_encode()
-        hashes = murmur_hashes(encoded.dictionary)[Vector(encoded.indices).numbers]
+        hashes = Theta.hash_each(values, self._field.type)
         self._add(self._tuples([groups.column(name) for name in names], len(lists)), group_of[held], hashes)
 
-    def _add(self, keys: Sequence[tuple[object, ...]], group_of: Rows, hashes: Hashes) -> None:
+    def _add(self, keys: Sequence[tuple[object, ...]], group_of: Rows, hashes: npt.NDArray[np.uint64]) -> None:
         """Values by their hashes, 0 of an empty text; `group_of`: the group of each, a place among the keys."""
         order = np.lexsort((hashes, group_of))
         group_of, hashes = group_of[order], hashes[order]
@@ -100,7 +98,7 @@ class DifferentValues:
         ends = np.searchsorted(group_of, np.arange(len(keys) + 1))
         for key, first, last in zip(keys, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             empty = first < last and hashes[first] == 0
-            self._group(key).add(Theta(hashes[first + empty : last]).cut(ENTRIES), bool(empty))
+            self._group(key).add(Theta(hashes[first + empty : last]).cut(Theta.ENTRIES), bool(empty))
 
     def counts(self, groups: pa.Table) -> pa.Array:
         """Return the counts of groups, whose keys are their first columns, as they are compared."""

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask, TooLate, Vector, arrow_array
 from metaindex.formats import Field
-from metaindex.index import keys_type, may_be_cut, value_keys
+from metaindex.index import DistinctKeys
 from metaindex.query.order import as_compared, as_shown, compared_type
 
-from .bound_values import keyed_values
 from .known import KnownFiles
 from .measures import Measure
 from .partial import Pile
@@ -36,7 +35,7 @@ class EachValue:
     ) -> None:
         self.keys, self.measure, self._most, self._entries = keys, measure, most, entries
         compared = [pa.field(name, compared_type(key.type)) for name, key in zip(self._names, keys, strict=True)]
-        self._pile = Pile(pa.schema([*compared, pa.field("value", keys_type(self._field.type))]), _once)
+        self._pile = Pile(pa.schema([*compared, pa.field("value", self._distinct.type)]), _once)
 
     def add_files(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> Mask:
         """Add whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. Return a mask over all
@@ -51,7 +50,7 @@ class EachValue:
             at = np.flatnonzero(wanted & constant.known)
             values = as_shown(constant.values.take(arrow_array(at, None, pa.int64())), self._field.type)
             there = at[~np.asarray(Vector(pc.is_null(values)).array)]
-            self._add(_taken(keys, place[there]), value_keys(values, self._field.type))
+            self._add(_taken(keys, place[there]), self._distinct.of(values))
             wanted &= ~constant.known
         if kept is not None and wanted.any():
             worth = kept.worth(wanted, files.live.values)
@@ -61,7 +60,7 @@ class EachValue:
                 raise TooManyValues
         for of_rows, values in kept.each(wanted) if kept is not None and wanted.any() else ():
             TooLate.check()
-            some = may_be_cut(values)
+            some = DistinctKeys.may_be_cut(values)
             unsaid[of_rows[some]] = True
             whole = arrow_array(np.flatnonzero(~some), None, pa.int64())
             self._add(_taken(keys, place[of_rows[~some]]), values.take(whole))
@@ -72,7 +71,7 @@ class EachValue:
         values = columns[self._field.name]
         there = np.flatnonzero(~np.asarray(Vector(pc.is_null(values)).array))
         keys = _taken([as_compared(columns[key.name]) for key in self.keys], there)
-        self._add(keys, value_keys(values, self._field.type))
+        self._add(keys, self._distinct.of(values))
 
     def counts(self, groups: pa.Table) -> pa.Array:
         """Return the counts of groups, whose keys are their first columns, as they are compared."""
@@ -94,13 +93,17 @@ class EachValue:
         each = self._pile.whole()
         if self._most is not None and each.num_rows > self._most:
             raise TooManyValues
-        values = keyed_values(Vector(each.column("value")).array, self._field.type)
+        values = self._distinct.values(Vector(each.column("value")).array)
         return None if values is None else [*(Vector(each.column(name)).array for name in self._names), values]
 
     @property
     def _field(self) -> Field:
         assert self.measure.field is not None
         return self.measure.field
+
+    @property
+    def _distinct(self) -> DistinctKeys:
+        return DistinctKeys(self._field.type)
 
     @property
     def _names(self) -> list[str]:

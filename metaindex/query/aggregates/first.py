@@ -9,12 +9,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, Mask, Vector
-from metaindex.index import OpenIndex
-from metaindex.query.bounds import BoundsOf
+from metaindex.index import FileStatistics, KnownCounts, OpenIndex
 from metaindex.query.readers.first_rows import FirstRows
 from metaindex.query.readers.scan import Scan
 
-from .live import KnownCounts, agreed, deleted_rows, physical_rows
 from .order_by import Sorted, sort_keys
 
 _MOST = 1 << 62
@@ -29,7 +27,7 @@ def first_rows(scan: Scan, limit: object) -> Scan:
     scan = replace(scan.whole(), anew=None)
     files = scan.file_rows
     certain = certain_files(scan)[files]
-    live = physical_rows(scan.snapshot.files).less(deleted_rows(scan.snapshot.files))
+    live = KnownCounts.physical(scan.snapshot.files).less(KnownCounts.deleted(scan.snapshot.files))
     empty = (live.known & (live.values == 0))[files]
     order = np.argsort(np.where(empty, 2, np.where(certain, 0, 1)), kind="stable")
     sure = int(np.count_nonzero(certain & ~empty)) if scan.predicate is not None else 0
@@ -48,9 +46,10 @@ def first_in_order(scan: Scan, limit: object, order_by: object, indexes: Sequenc
         )
     rows = _limit(limit)
     leaf = next(leaf for leaf in snapshot.schema.leaves() if leaf.parts == (keys[0].column,))
-    (told,) = BoundsOf(snapshot, scan.storage, indexes, opens=False).columns([leaf])
-    deleted = deleted_rows(snapshot.files)
-    live = agreed([physical_rows(snapshot.files), KnownCounts.of(told.facts.column("value_count"))]).less(deleted)
+    (told,) = FileStatistics(snapshot, indexes, storage=scan.storage, opens=False).columns([leaf])
+    deleted = KnownCounts.deleted(snapshot.files)
+    counted = KnownCounts.of(told.facts.column("value_count"))
+    live = KnownCounts.agreed([KnownCounts.physical(snapshot.files), counted]).less(deleted)
     column = Sorted.of(told, keys[0].direction)
     best, files = column.best(), scan.file_rows
     threshold = column.threshold(rows, live, deleted, certain_files(scan))

@@ -16,15 +16,10 @@ import pyarrow as pa
 from metaindex.core import Mask, Vector, arrow_array, dataclass
 from metaindex.expressions import column_domain_has_nan
 from metaindex.formats import Field, FileTable, Leaf
-from metaindex.index import StatState
-from metaindex.query.bounds import BoundsOf, ColumnFacts
+from metaindex.index import ColumnFacts, FileStatistics, KeptSketches, KeptSums, KeptValues, KnownCounts, StatState
 from metaindex.query.order import as_compared, compared_type
 
 from .asked import AggregateQuestion
-from .bound_values import bound_values
-from .kept import KeptSketches, KeptSums, sketches_of, sums_of
-from .kept_values import KeptValues, values_of
-from .live import KnownCounts, agreed, deleted_rows, physical_rows, with_deletes
 from .measures import How
 
 _Kept = TypeVar("_Kept")
@@ -67,8 +62,8 @@ class KnownColumn:
         nans = KnownCounts.of(facts.column("nan_count"))
         if not column_domain_has_nan(type_):
             nans = KnownCounts(np.zeros(len(state), np.int64), np.ones(len(state), np.bool_))
-        least = _attained(facts, "lower", type_, all_null)
-        greatest = _attained(facts, "upper", type_, all_null)
+        least = _attained(told, "lower", all_null)
+        greatest = _attained(told, "upper", all_null)
         no_nan = nans.known & (nans.values == 0)
         return cls(
             KnownCounts.of(facts.column("value_count")),
@@ -93,44 +88,43 @@ class KnownFiles:
     values: Mapping[Field, KeptValues]
 
     @classmethod
-    def of(cls, bounds: BoundsOf, question: AggregateQuestion) -> KnownFiles:
+    def of(cls, bounds: FileStatistics, question: AggregateQuestion) -> KnownFiles:
         """Collect the statistics that the question needs."""
         files = bounds.snapshot.files
         leaves = {leaf.field: leaf for leaf in bounds.snapshot.schema.leaves() if len(leaf.path) == 1}
         asked = [leaves[field] for field in question.fields if field in leaves]
         columns = {told.leaf.field: KnownColumn.of(told) for told in bounds.columns(asked)}
 
-        def kept(how: How, of: Callable[[BoundsOf, Leaf], _Kept | None]) -> dict[Field, _Kept]:
+        def kept(how: How, of: Callable[[FileStatistics, Leaf], _Kept | None]) -> dict[Field, _Kept]:
             told = {field: of(bounds, leaves[field]) for field in question.asked(how) if field in leaves}
             return {field: answer for field, answer in told.items() if answer is not None}
 
-        sums, sketches = kept(How.SUM, sums_of), kept(How.APPROX_DISTINCT, sketches_of)
-        values = kept(How.COUNT_DISTINCT, values_of)
+        sums, sketches = kept(How.SUM, KeptSums.of), kept(How.APPROX_DISTINCT, KeptSketches.of)
+        values = kept(How.COUNT_DISTINCT, KeptValues.of)
         counted = [*(told.rows for told in sums.values()), *(told.rows for told in sketches.values())]
-        return cls(_live(files, bounds, columns, counted), with_deletes(files), columns, sums, sketches, values)
+        return cls(_live(files, bounds, columns, counted), files.with_deletes, columns, sums, sketches, values)
 
 
 def _live(
-    files: FileTable, bounds: BoundsOf, columns: Mapping[Field, KnownColumn], counted: Sequence[KnownCounts]
+    files: FileTable, bounds: FileStatistics, columns: Mapping[Field, KnownColumn], counted: Sequence[KnownCounts]
 ) -> KnownCounts:
-    told = [physical_rows(files), *(column.rows for column in columns.values()), *counted]
-    if not agreed(told).known.all() and (leaf := _covered(bounds)) is not None:
+    told = [KnownCounts.physical(files), *(column.rows for column in columns.values()), *counted]
+    if not KnownCounts.agreed(told).known.all() and (leaf := _covered(bounds)) is not None:
         told += [KnownColumn.of(facts).rows for facts in bounds.columns([leaf])]
-    return agreed(told).less(deleted_rows(files))
+    return KnownCounts.agreed(told).less(KnownCounts.deleted(files))
 
 
-def _covered(bounds: BoundsOf) -> Leaf | None:
+def _covered(bounds: FileStatistics) -> Leaf | None:
     """A column of which some index has statistics: they count the rows, too."""
     return next((leaf for leaf in bounds.snapshot.schema.leaves() if bounds.covering(leaf).any()), None)
 
 
-def _attained(facts: pa.Table, side: str, type_: pa.DataType, all_null: Mask) -> Attained:
+def _attained(told: ColumnFacts, side: str, all_null: Mask) -> Attained:
     """Return a bound that some row has, if nothing else can be less (or greater): NULL where all rows are."""
-    count = facts.num_rows
-    values = bound_values(Vector(facts.column(side)).array, type_)
+    values = told.bounds(side)
     if values is None:
-        return Attained(pa.nulls(count, compared_type(type_)), all_null)
-    exact = Vector(facts.column(f"{side}_exact")).truths(null=False)
+        return Attained(pa.nulls(told.facts.num_rows, compared_type(told.leaf.type)), all_null)
+    exact = Vector(told.facts.column(f"{side}_exact")).truths(null=False)
     stands = Vector(values).valid
     known = exact if stands is None else exact & stands
     return Attained(_only(as_compared(values), known), all_null | known)

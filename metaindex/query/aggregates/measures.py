@@ -4,7 +4,6 @@ there are; and how partial answers are merged. Types and NULL, NaN and overflow 
 from __future__ import annotations
 
 from enum import Enum
-from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,15 +55,8 @@ class Measure:
     @property
     def merge(self) -> str:
         """Return the Arrow aggregation that merges partial answers."""
-        match self.how:
-            case How.COUNT | How.SUM:
-                return "sum"
-            case How.MIN | How.MAX:
-                return str(self.how.value)
-            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
-                raise AssertionError("different values are no partial answers of Arrow's")
-            case _:
-                assert_never(self.how)
+        self._check()
+        return "sum" if self.how in (How.COUNT, How.SUM) else str(self.how.value)
 
     @property
     def partial_type(self) -> pa.DataType:
@@ -84,38 +76,29 @@ class Measure:
         """Return what each of `rows` rows contributes. `column`: the values, if the measure is of a column."""
         if column is None:
             return pa.repeat(pa.scalar(1, pa.int64()), rows)
-        match self.how:
-            case How.COUNT:
-                return pc.is_valid(column).cast(pa.int64())
-            case How.SUM:
-                return column.cast(self.partial_type)
-            case How.MIN | How.MAX:
-                return as_compared(column)
-            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
-                raise AssertionError("different values are no partial answers of Arrow's")
-            case _:
-                assert_never(self.how)
+        self._check()
+        if self.how is How.COUNT:
+            return pc.is_valid(column).cast(pa.int64())
+        return column.cast(self.partial_type) if self.how is How.SUM else as_compared(column)
 
     def answer(self, merged: pa.ChunkedArray) -> pa.Array:
         """The answers of all groups. Raises ScanError for a sum that does not fit its type."""
         values = Vector(merged).array
-        match self.how:
-            case How.COUNT:
-                return pc.fill_null(values, 0).cast(pa.int64())
-            case How.MIN | How.MAX:
-                return as_shown(values, self.type)
-            case How.SUM:
-                try:
-                    return values.cast(self.type)
-                except pa.ArrowInvalid as error:
-                    raise ScanError(
-                        f"a sum fits its type, which is {self.type} here as in Spark; {self.name} does not; narrow the"
-                        " condition, or add up the column in a wider type by an engine that reads the scan"
-                    ) from error
-            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
-                raise AssertionError("different values are no partial answers of Arrow's")
-            case _:
-                assert_never(self.how)
+        self._check()
+        if self.how is How.COUNT:
+            return pc.fill_null(values, 0).cast(pa.int64())
+        if self.compares:
+            return as_shown(values, self.type)
+        try:
+            return values.cast(self.type)
+        except pa.ArrowInvalid as error:
+            raise ScanError(
+                f"a sum fits its type, which is {self.type} here as in Spark; {self.name} does not; narrow the"
+                " condition, or add up the column in a wider type by an engine that reads the scan"
+            ) from error
+
+    def _check(self) -> None:
+        assert not self.tells_apart, "different values are no partial answers of Arrow's"
 
 
 def summed_type(type_: pa.DataType) -> pa.DataType:

@@ -11,15 +11,14 @@ import pyarrow as pa
 from metaindex.core import ArrowRows, Column, Shown, Tabular, TextTable, counted, dataclass, plain
 from metaindex.expressions import columns
 from metaindex.formats import Version
+from metaindex.index import FileStatistics, LeftOut
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
-from metaindex.query.bounds import BoundsOf
 from metaindex.query.lookups.answer import Answer
 from metaindex.query.readers.plan import narrowest
 
 from .aggregating import Rows, aggregate
 from .asked import asked_of
 from .first import certain_files
-from .kept import LeftOut
 from .known import KnownFiles
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def aggregated(
         group_by=names["group_by"],
     )
     opened, _ = queries.handle.open_indexes(names_of(indexes, "indexes"))
-    bounds = BoundsOf(snapshot, queries.handle.ref.storage, opened, opens=False)
+    bounds = FileStatistics(snapshot, opened, storage=queries.handle.ref.storage, opens=False)
 
     def reading(rows: Rows, named: Sequence[str]) -> Scan:
         return replace(scan, rows=rows, columns=tuple(named) or (_for_counting(scan),))

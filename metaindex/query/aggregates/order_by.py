@@ -18,14 +18,11 @@ import pyarrow as pa
 from metaindex.core import ArgumentError, Mask, ScanError, UnknownColumnError, Vector, arrow_array, dataclass
 from metaindex.expressions import column_domain_has_nan
 from metaindex.formats import Schema
-from metaindex.index import StatState
-from metaindex.query.bounds import ColumnFacts
+from metaindex.index import ColumnFacts, KnownCounts, StatState
 from metaindex.query.order import Direction, has_order
 from metaindex.query.order_places import NULL_FIRST, VALUE, OrderPlace, OrderPlaces, nan_rank, null_rank
 from metaindex.query.readers.first_rows import SortKey
 from metaindex.query.readers.plan import shown_field
-
-from .live import KnownCounts
 
 _SIDES = {"asc": False, "desc": True}
 _NULLS = {"nulls first": True, "nulls last": False}

@@ -15,7 +15,7 @@ import pyarrow as pa
 from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTypeError, Shown, Tabular, TextTable, plain
 from metaindex.expressions import ColumnRef, Comparison, Literal, Op, Opaque, Or, Predicate
 from metaindex.formats import OfSchema, Schema, bound
-from metaindex.index import looked_up
+from metaindex.index import KINDS
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
 from metaindex.query.readers.footer_groups import FooterGroups
 
@@ -81,7 +81,7 @@ def search(
     opened, _ = queries.handle.open_indexes(only)
     time_zone = queries.handle.config.time_zone
     runs = (run for index in opened for run in index.entry.content.runs)
-    stable = {key.columns[0].stable for run in runs for key in looked_up(run) if len(key.columns) == 1}
+    stable = {key.columns[0].stable for run in runs for key in KINDS.looked_up(run) if len(key.columns) == 1}
     if not stable:
         raise IndexNotFoundError(
             "a search asks the columns that an index keys; no index of this table keys one; create one, for example"

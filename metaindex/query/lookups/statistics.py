@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Vector
-from metaindex.index import FACT_ROWS, OpenIndex
+from metaindex.index import OpenIndex
 
 
 def statistics_of(index: OpenIndex, column: str, partition: str | None = None) -> pa.Table:
@@ -17,7 +17,7 @@ def statistics_of(index: OpenIndex, column: str, partition: str | None = None) -
     for run in index.entry.content.runs:
         covered = next((c for c in run.columns if column in (c.name, c.stable) and not c.partition), None)
         if covered is not None:
-            table = FACT_ROWS.of_column(index.reader(run), covered, partition)
+            table = index.column_rows(run, covered, partition)
             ordinals = Vector(table.column("ordinal")).numbers.astype(np.int64)
             paths = index.rows(run, "files", ordinals, ["path"]).column("path")
             out.append(table.add_column(0, "path", paths))

@@ -13,15 +13,11 @@ import gc
 import os
 import threading
 import time
-from collections.abc import Callable
-from functools import wraps
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from metaindex.expressions import And, Or
-
-P = ParamSpec("P")
-S = TypeVar("S")
-R = TypeVar("R")
 
 _LONG: Final = 5_000  # characters
 _MANY: Final = 100  # parts
@@ -67,20 +63,16 @@ _REST: Final = _Rest()
 os.register_at_fork(after_in_child=_REST.forked)
 
 
-def gc_paused(method: Callable[Concatenate[S, object, P], R]) -> Callable[Concatenate[S, object, P], R]:
-    """Decorate a method, whose first argument is a predicate, to run with the collector paused if that is large."""
-
-    @wraps(method)
-    def held(self: S, predicate: object, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        resting = False
-        try:
-            resting = _large(predicate) and _REST.begin()
-            return method(self, predicate, *args, **kwargs)
-        finally:
-            if resting:
-                _REST.end()
-
-    return held
+@contextmanager
+def gc_paused(predicate: object) -> Iterator[None]:
+    """Pause the collector inside, if the predicate is large."""
+    resting = False
+    try:
+        resting = _large(predicate) and _REST.begin()
+        yield
+    finally:
+        if resting:
+            _REST.end()
 
 
 def _large(predicate: object) -> bool:

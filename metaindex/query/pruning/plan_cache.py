@@ -16,11 +16,11 @@ from dataclasses import replace
 from metaindex.core import dataclass
 from metaindex.expressions import leaves
 from metaindex.formats import Snapshot, Version
-from metaindex.index import IndexLogEntry, OpenIndex
+from metaindex.index import IndexLogEntry, OpenIndex, RunSource
 
-from .key_source import KEPT_BYTES
-from .question import NeedsSnapshot
-from .result import IndexReport, PruneResult
+from .report import IndexReport
+from .result import PruneResult
+from .walk import NeedsSnapshot
 
 _MOST = 256
 
@@ -98,7 +98,7 @@ class PlanCache:
 
 def _size(outcome: Outcome) -> int:
     """Estimate the bytes of an outcome: the files, the predicate, and the sources with the answers that they keep
-    (`key_source.KEPT_BYTES`; a truth a file where few leaves were asked one by one)."""
+    (`RunSource.KEPT_BYTES`; a truth a file where few leaves were asked one by one)."""
     if not isinstance(outcome, PruneResult):
         return 1_000
     named = len(leaves(outcome.walked))
@@ -107,5 +107,5 @@ def _size(outcome: Outcome) -> int:
         10_000
         + 1_000 * named
         + int(outcome.files.table.get_total_buffer_size())
-        + (min(masks, 2 * KEPT_BYTES) if named > 8 else masks)
+        + (min(masks, 2 * RunSource.KEPT_BYTES) if named > 8 else masks)
     )

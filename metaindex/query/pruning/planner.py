@@ -17,9 +17,9 @@ from metaindex.query.handle import Handle
 from .collector import gc_paused
 from .plan_cache import PlanCache, PlanCacheKey
 from .pruner import Pruner
-from .question import NeedsSnapshot, TableQuestion
 from .report import IndexReport
 from .result import PruneResult
+from .walk import NeedsSnapshot, TableQuestion
 
 logger = logging.getLogger("metaindex")
 
@@ -40,21 +40,15 @@ class Planner:
         self._handle = handle
         self._remembered = PlanCache(handle.config.cache_bytes // 8)
 
-    @gc_paused
     def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> PlannedAnswer:
         """Return the files that can hold matching rows at a version. `only`: names of the indexes that may answer."""
         started = time.perf_counter()
-        predicate = at_moment(predicate)
-        asked = self._asked(predicate, at, *self._handle.open_indexes(only))
-        answer = asked.first()
-        if answer is NeedsSnapshot.HELPS:
-            answer = asked.by_snapshot_or_alone()
-        elif answer is NeedsSnapshot.NEEDED:
-            answer = asked.by_snapshot()
-        assert isinstance(answer, PruneResult), "a snapshot always answers"
+        with gc_paused(predicate):
+            asked = self._asked(at_moment(predicate), at, *self._handle.open_indexes(only))
+            answer = asked.answer()
+        assert answer is not None, "a snapshot always answers"
         return PlannedAnswer(answer.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
 
-    @gc_paused
     def proved(self, predicate: object, version: VersionLike, only: Iterable[str] | None) -> PruneResult | None:
         """Prune by the indexes alone if they recorded the version, for an engine that uses the table's own partitions
         and statistics itself. None if no index knows a column of the predicate."""
@@ -62,13 +56,11 @@ class Planner:
         if not indexes:
             return None
         predicate = at_moment(predicate)
-        asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
-        if not asked.recorded and not self._known_lately(predicate, indexes):
-            return None  # nor is the table loaded
-        answer = asked.first()
-        if isinstance(answer, NeedsSnapshot):
-            answer = asked.by_snapshot()
-        return answer if isinstance(answer, PruneResult) else None
+        with gc_paused(predicate):
+            asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
+            if not asked.recorded and not self._known_lately(predicate, indexes):
+                return None  # nor is the table loaded
+            return asked.answer()
 
     def knows(self, predicate: object, only: Iterable[str] | None) -> bool:
         """Return whether some index knows a column of the predicate; True if unknown. Reads nothing of the table."""
@@ -77,7 +69,7 @@ class Planner:
     def over(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
         """The files of a snapshot that is loaded."""
         pruner = Pruner(*self._handle.open_indexes(only))
-        result = pruner.over(snapshot, tree)
+        result = pruner.over(snapshot, tree, table=self._handle.root(snapshot))
         self._handle.confined(result.files)
         return result
 
@@ -85,9 +77,7 @@ class Planner:
         """Prune a snapshot: each index answers for the files that it finds by their full identity, whatever version it
         recorded."""
         pruner = Pruner(*self._handle.open_indexes(only))
-        root = self._handle.root(snapshot)
-        question = TableQuestion(root, self._handle.format, snapshot.version, tree)
-        return pruner.by_snapshot(question, snapshot)
+        return pruner.over(snapshot, tree, table=self._handle.root(snapshot), recorded=False)
 
     def predicate(self, condition: object, schema: Schema) -> Predicate:
         """The predicate bound to the schema of the version."""
@@ -156,11 +146,26 @@ class _Asked:
         """Return whether an index has recorded the version."""
         return self._pruner.recorded(self._resolved.version)
 
-    def first(self) -> PruneResult | NeedsSnapshot | None:
-        """Answer by what the indexes recorded of the version, if one did. If that raises (a column that they do not
-        know, a bad schema) the table itself is asked, and decides."""
-        if not self.recorded:
-            return self.by_snapshot()
+    def answer(self) -> PruneResult | None:
+        """Decide whose list of files is walked, and walk it: what an index recorded of the version, if one did and
+        that is enough, else the table's own; the record again, if it answers, where the table cannot be read. None if
+        the indexes know no column of the predicate."""
+        answer = self._by_record() if self.recorded else NeedsSnapshot.NEEDED
+        if answer is NeedsSnapshot.NEEDED:
+            answer = self._answer(self._handle.loaded(self._resolved), alone=self._alone)
+        elif answer is NeedsSnapshot.HELPS:
+            try:
+                answer = self._answer(self._handle.loaded(self._resolved), alone=self._alone)
+            except MetaIndexError as error:
+                logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
+                answer = self._answer(None, alone=True)
+                if isinstance(answer, NeedsSnapshot):
+                    raise  # where no index can answer either, the table's error is the one to tell
+        return answer if isinstance(answer, PruneResult) else None
+
+    def _by_record(self) -> PruneResult | NeedsSnapshot | None:
+        """Answer by what the indexes recorded of the version. If that raises (a column that they do not know, a bad
+        schema) the table itself is asked, and decides."""
         try:
             return self._answer(None, alone=self._alone)
         except Exception as error:  # noqa: BLE001 - raised again where the table cannot answer
@@ -170,21 +175,6 @@ class _Asked:
                 raise error from None
             self._handle.suspects.find(self._pruner.indexes, snapshot)
             return self._answer(snapshot, alone=self._alone)
-
-    def by_snapshot(self) -> PruneResult | NeedsSnapshot | None:
-        """The answer over the table's own list of files."""
-        return self._answer(self._handle.loaded(self._resolved), alone=self._alone)
-
-    def by_snapshot_or_alone(self) -> PruneResult | NeedsSnapshot | None:
-        """Answer by the snapshot; by the indexes alone if the table cannot be read."""
-        try:
-            return self.by_snapshot()
-        except MetaIndexError as error:
-            logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
-            answer = self._answer(None, alone=True)
-            if isinstance(answer, NeedsSnapshot):
-                raise  # where no index can answer either, the table's error is the one to tell
-            return answer
 
     def _answer(self, snapshot: Snapshot | None, *, alone: bool) -> PruneResult | NeedsSnapshot | None:
         """Compute an answer, or return the cached one; None if the indexes know no column of the predicate. That the
@@ -196,10 +186,7 @@ class _Asked:
             question = self._bound(snapshot)
             if self._alone and not question.known_to(self.indexes):
                 return None
-            if snapshot is None:
-                answer = self._pruner.by_record(question, alone=alone)
-            else:
-                answer = self._pruner.by_snapshot(question, snapshot)
+            answer = self._pruner.prune(question, snapshot, alone=alone)
             if told is not None and self._pruner.whole and answer is not NeedsSnapshot.NEEDED:
                 self._remembered.keep(told, answer)
         if isinstance(answer, PruneResult):

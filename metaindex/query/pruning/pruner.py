@@ -16,19 +16,35 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from metaindex.core import TELEMETRY, Mask, MetaIndexError, counted, first_line
-from metaindex.expressions import Opaque, Predicate, leaves
-from metaindex.formats import Snapshot, Version
-from metaindex.index import OpenIndex
+import numpy as np
+import pyarrow as pa
 
-from .over_snapshot import each_over_snapshot, over_snapshot
-from .question import NeedsSnapshot, TableQuestion
+from metaindex.core import TELEMETRY, Mask, MetaIndexError, arrow_array, counted, first_line
+from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics, leaves
+from metaindex.formats import Snapshot, Version
+from metaindex.index import BoundPredicate, FileIdentities, OpenIndex, RunCoverage
+
 from .recorded import over_recorded, recorded_at
-from .result import IndexReport, PruneResult
-from .walk import LOG, Failed, Tally, Walked
+from .report import IndexReport
+from .result import PruneResult
+from .sources import FileSource, JoinedSources, Portion, log_source
+from .walk import (
+    LOG,
+    Failed,
+    NeedsSnapshot,
+    TableQuestion,
+    Tally,
+    Walked,
+    column_names,
+    guard,
+    leaf_reports,
+    surely,
+    walk,
+    walk_each,
+)
 
 logger = logging.getLogger("metaindex")
 
@@ -55,44 +71,41 @@ class Pruner:
         """Return whether some index knows the version's files, so that no snapshot is needed."""
         return any(recorded_at(index, version) is not None for index in self._indexes)
 
-    def by_record(self, question: TableQuestion, *, alone: bool = False) -> PruneResult | NeedsSnapshot:
-        """Prune by what the indexes recorded of the version. Returns `NeedsSnapshot.NEEDED` if none has recorded it,
-        or those that had turn out to be damaged; `NeedsSnapshot.HELPS` if the table itself knows more of the asked
-        columns and the indexes keep many files, unless they have to answer `alone`."""
+    def prune(
+        self, question: TableQuestion, snapshot: Snapshot | None, *, alone: bool = False
+    ) -> PruneResult | NeedsSnapshot:
+        """Prune by the table's own list of files; without a snapshot by what the indexes recorded of the version.
+        Returns `NeedsSnapshot.NEEDED` if none has recorded it, or those that had turn out to be damaged;
+        `NeedsSnapshot.HELPS` if the table itself knows more of the asked columns and the indexes keep many files,
+        unless they have to answer `alone`."""
         started = time.perf_counter()
-        version = self._of_this_table(question.version, None)
-        while self.recorded(question.version):
+        version = self._of_this_table(question.version, snapshot)
+        while snapshot is not None or self.recorded(question.version):
             try:
-                answer = over_recorded(question, self._indexes, alone=alone)
+                if snapshot is not None:
+                    answer: Walked | NeedsSnapshot = _over_snapshot(question, self._indexes, snapshot)
+                else:
+                    answer = over_recorded(question, self._indexes, alone=alone)
             except Exception as error:  # noqa: BLE001 - raised again where it is no index's fault
                 self._without_the_damaged(error)
             else:
                 return answer if isinstance(answer, NeedsSnapshot) else self._result(question, version, answer, started)
         return NeedsSnapshot.NEEDED
 
-    def by_snapshot(self, question: TableQuestion, snapshot: Snapshot) -> PruneResult:
-        """Prune by the table's own list of files."""
-        started = time.perf_counter()
-        version = self._of_this_table(question.version, snapshot)
-        while True:
-            try:
-                answer = over_snapshot(question, self._indexes, snapshot)
-            except Exception as error:  # noqa: BLE001 - as above
-                self._without_the_damaged(error)
-            else:
-                return self._result(question, version, answer, started)
-
-    def over(self, snapshot: Snapshot, predicate: Predicate) -> PruneResult:
-        """Prune a snapshot by a predicate that is bound to its schema."""
-        question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, predicate)
-        answer = self.by_record(question)
-        return self.by_snapshot(question, snapshot) if isinstance(answer, NeedsSnapshot) else answer
+    def over(self, snapshot: Snapshot, predicate: Predicate, *, table: str = "", recorded: bool = True) -> PruneResult:
+        """Prune a snapshot by a predicate that is bound to its schema: by what an index `recorded` of the version where
+        that is enough, else by the table's own list of files. `table`: as answers name it."""
+        question = TableQuestion(table or snapshot.table, snapshot.format, snapshot.version, predicate)
+        answer = self.prune(question, None) if recorded else NeedsSnapshot.NEEDED
+        answer = self.prune(question, snapshot) if isinstance(answer, NeedsSnapshot) else answer
+        assert isinstance(answer, PruneResult), "a snapshot always answers"
+        return answer
 
     def each_over(self, snapshot: Snapshot, predicates: Sequence[Predicate]) -> list[Mask] | None:
         """Return for each bound predicate a mask of the snapshot's files that may match, all of them asked together;
         None if an index fails, which `over` takes out."""
         try:
-            return each_over_snapshot(predicates, self._indexes, snapshot)
+            return _each_over_snapshot(predicates, self._indexes, snapshot)
         except Exception as error:  # noqa: BLE001 - as above
             logger.warning("predicates are asked one by one: %s", error)
             return None
@@ -136,7 +149,7 @@ class Pruner:
         for index in list(self._indexes):
             if index.name not in recorded and (why := index.of_another_table(table_uuid)):
                 self._indexes.remove(index)
-                self._refused.append(IndexReport(index.name, False, f"{why}; {OpenIndex.FULL_REFRESH}", left_out=True))
+                self._refused.append(IndexReport(index.name, False, why, left_out=True))
         return replace(version, table_uuid=table_uuid)
 
     def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:
@@ -184,3 +197,86 @@ def _unread_files(index: OpenIndex) -> tuple[str, ...]:
         f"{counted(unread, 'file')} could not be read when indexed, and {are} kept in every version that has {them}:"
         " verify says which",
     )
+
+
+def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapshot: Snapshot) -> Walked:
+    """Walks over all files of the snapshot."""
+    asked = BoundPredicate.of(question.bound(snapshot.schema), snapshot.schema, indexes)
+    count = len(snapshot.files)
+    sources, used, keyed = _sources(asked, indexes, snapshot)
+    tallies = {name: Tally() for name in sources}
+    mask, masks = walk(asked.walked, sources, tallies, indexes, count)
+    for name, single in masks.items():
+        tallies[name].files = int(np.count_nonzero(~single))
+        tallies[name].bytes = snapshot.files.filter(arrow_array(~single)).size_bytes if tallies[name].files else 0
+    kept = np.flatnonzero(mask)
+
+    def certain() -> pa.Array:
+        return arrow_array(surely(asked.predicate, CompositeStatistics(list(sources.values())), count)[mask])
+
+    return Walked(
+        files=snapshot.files.filter(arrow_array(mask)),
+        total_files=count,
+        total_bytes=snapshot.files.size_bytes,
+        schema=asked.schema,
+        predicate=asked.predicate,
+        walked=asked.walked,
+        alone=tallies,
+        used_columns=used,
+        dropped=lambda: snapshot.files.filter(arrow_array(~mask)),
+        certain=certain,
+        leaves=lambda: leaf_reports(asked, sources),
+        row_groups=lambda row, groups: FileSource(groups, list(sources.values()), int(kept[row])),
+        knows_row_groups=keyed,
+        lacks=_lacks(asked, indexes, sources, count),
+    )
+
+
+def _lacks(
+    asked: BoundPredicate, indexes: Sequence[OpenIndex], sources: Mapping[str, PruningStatistics[Mask]], count: int
+) -> dict[str, str]:
+    """Return what each index lacks, for indexes that know the asked columns in other files, or have no files."""
+    lacks = {}
+    for index in indexes if asked.columns else ():
+        source = sources.get(index.name)
+        if isinstance(source, JoinedSources):
+            lacks[index.name] = asked.lacking(index, count - int(np.count_nonzero(source.known)), count)
+        elif not index.entry.content.runs:
+            lacks[index.name] = asked.lacking(index, count, count)
+    return lacks
+
+
+def _each_over_snapshot(
+    predicates: Sequence[Predicate], indexes: Sequence[OpenIndex], snapshot: Snapshot
+) -> list[Mask]:
+    """The files that each may match, as a query of the snapshot keeps them: what answers is opened once, and asked for
+    all of them together. `predicates` are bound to the snapshot's schema."""
+    if not predicates:
+        return []
+    asked = BoundPredicate.of_each(predicates, snapshot.schema, indexes)
+    sources, _, _ = _sources(asked[0], indexes, snapshot)
+    return walk_each([each.walked for each in asked], sources, indexes, len(snapshot.files))
+
+
+def _sources(
+    asked: BoundPredicate, indexes: Sequence[OpenIndex], snapshot: Snapshot
+) -> tuple[dict[str, PruningStatistics[Mask]], dict[str, tuple[str, ...]], bool]:
+    """Return the sources by index name, the columns that each knows, and whether keys are among them."""
+    keyed = False
+    files: FileIdentities | None = None
+    sources: dict[str, PruningStatistics[Mask]] = {}
+    used: dict[str, tuple[str, ...]] = {}
+    for index in indexes:
+        with guard(index):
+            runs = RunCoverage.of_index(index, asked)
+        if not runs:
+            continue
+        files = files or FileIdentities.of(snapshot)
+        with guard(index):
+            portions = [portion for known in runs for portion in Portion.located(known, files)]
+            sources[index.name] = JoinedSources(len(snapshot.files), portions)
+            keyed = keyed or any(known.key_columns for known in runs)
+            used[index.name] = column_names(set().union(*(known.columns for known in runs)))
+    sources[LOG] = log_source(snapshot, asked.columns)
+    used[LOG] = column_names(set(asked.columns))
+    return sources, used, keyed

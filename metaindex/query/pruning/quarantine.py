@@ -15,7 +15,7 @@ from metaindex.core import TELEMETRY
 from metaindex.formats import FileTable, Snapshot
 from metaindex.index import IndexLogEntry, OpenIndex
 
-from .result import IndexReport
+from .report import IndexReport
 
 logger = logging.getLogger("metaindex")
 

@@ -4,7 +4,7 @@ replayed."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -12,22 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Mask, Vector, dataclass
-from metaindex.expressions import ColumnRef, CompositeStatistics, PruningStatistics
+from metaindex.expressions import CompositeStatistics, PruningStatistics
 from metaindex.formats import FileTable, Version, format_named
-from metaindex.index import (
-    FACT_ROWS,
-    OpenIndex,
-    Recorded,
-    RunRef,
-    covered_columns,
-    looked_up,
-    looked_up_rows,
-)
+from metaindex.index import BoundPredicate, OpenIndex, Recorded, RunCoverage, RunSource
 
-from .question import NeedsSnapshot, TableQuestion
-from .run_coverage import BoundPredicate, RunCoverage, known_runs, lacking
-from .sources import FileSource, JoinedSources, Portion, RunSource
-from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, may_match_any, surely, walk
+from .sources import FileSource, JoinedSources, Portion
+from .walk import NeedsSnapshot, Sources, TableQuestion, Tally, Walked, column_names, guard, leaf_reports, surely, walk
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -48,25 +38,31 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
     asked = BoundPredicate.of(question.bound(recorded.schema), recorded.schema, indexes)
     with guard(primary):
         runs = [run for run in primary.entry.content.runs if run.run in recorded.live.dead]
-        segments = [RunSegment(primary, run, recorded, RunCoverage.of(primary, run, asked), asked) for run in runs]
+        segments = [RunSegment(RunCoverage.of(primary, run, asked), recorded) for run in runs]
     others = []
     for index in indexes:
         if index is not primary:
             with guard(index):
-                others.append((index, known_runs(index, asked)))
+                others.append((index, RunCoverage.of_index(index, asked)))
     tallies = {index.name: Tally() for index in indexes}
     searched = [_search(segment, others, tallies, indexes) for segment in segments]
     kept = sum(piece.count for piece in searched)
     wide = not alone and not few(kept, record.files)
-    if wide and (_table_knows_more(asked, indexes) or _log_knows_more(question, asked, searched)):
+    if wide and (asked.answered_by_table(indexes) or _log_knows_more(question, asked, searched)):
         return NeedsSnapshot.HELPS
     with guard(primary):
         files = FileTable(_concat([piece.segment.files(piece.kept) for piece in searched]))
     used = {
         primary.name: column_names(set().union(*(segment.known.columns for segment in segments)) if segments else set())
     }
-    used |= {index.name: column_names(set().union(*(k.columns for _, k in known))) for index, known in others if known}
-    _tally(searched, tallies, primary, record.size_bytes - files.size_bytes, one_source=not any(k for _, k in others))
+    used |= {index.name: column_names(set().union(*(k.columns for k in known))) for index, known in others if known}
+    _tally(
+        searched,
+        tallies,
+        primary,
+        record.size_bytes - files.size_bytes,
+        one_source=not any(known for _, known in others),
+    )
 
     def certain() -> pa.Array:
         masks = [surely(asked.predicate, s.together(), s.segment.run.files)[s.kept] for s in searched]
@@ -85,7 +81,7 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
         certain=certain,
         leaves=lambda: [r for piece in searched for r in leaf_reports(asked, piece.sources(), piece.segment.live)],
         row_groups=lambda row, groups: _row_groups(searched, row, groups),
-        knows_row_groups=any(known.key_columns for _, runs in others for _, known in runs)
+        knows_row_groups=any(known.key_columns for _, runs in others for known in runs)
         or any(segment.known.key_columns for segment in segments),
         lacks=_lacks(asked, searched, [index for index in indexes if used.get(index.name)], record.files),
     )
@@ -96,7 +92,7 @@ def _lacks(
 ) -> dict[str, str]:
     """Return the lack of each index: the files of which it knows none of the asked columns."""
     return {
-        index.name: lacking(index, asked, count - sum(piece.knows(index.name) for piece in searched), count)
+        index.name: asked.lacking(index, count - sum(piece.knows(index.name) for piece in searched), count)
         for index in indexes
     }
 
@@ -113,7 +109,7 @@ def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> tuple[Ope
 
     def covered(pair: tuple[OpenIndex, Recorded]) -> int:
         stable = {leaf.stable for leaf in pair[1].schema.leaves() if leaf.parts in question.named}
-        return len(stable & _covered(pair[0]))
+        return len(stable & pair[0].covered_columns())
 
     return max(candidates, key=covered)
 
@@ -121,37 +117,6 @@ def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> tuple[Ope
 def recorded_at(index: OpenIndex, version: Version) -> Recorded | None:
     """The version as the index has recorded it."""
     return index.versions.find(version)
-
-
-def _covered(index: OpenIndex) -> set[str]:
-    """Stable names of the columns that some run covers."""
-    return {stable for run in index.entry.content.runs for stable in covered_columns(run)}
-
-
-def _table_knows_more(asked: BoundPredicate, indexes: Sequence[OpenIndex]) -> bool:
-    """Return whether the table itself answers some part better than any index: a column that none covers, or equality
-    of a column whose hashes partition the files. Its partitions and log are then asked, too: an index never makes an
-    answer much wider."""
-    runs = [run for index in indexes for run in index.entry.content.runs]
-    covered = {c.stable for run in runs for c in run.columns} | {s for run in runs for s in _looked_up(run, asked)}
-    named = {ref.parts for ref in asked.columns}
-    compared = {ref.parts for ref in asked.compared}
-    return any(
-        (leaf.parts in named and leaf.stable not in covered) or (leaf.field.bucketed and leaf.parts in compared)
-        for leaf in asked.schema.leaves()
-    )
-
-
-def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
-    """Return the columns about which a key of the run can answer the predicate: one of hashes answers equality alone,
-    one of several columns only if all are fixed."""
-    equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
-    together = {columns for combination in asked.combinations.values() for columns in combination.columns}
-    fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
-    for key in looked_up(run):
-        names = {column.stable for column in key.columns}
-        if names <= fixed if len(names) > 1 else not looked_up_rows(key).equality_only or names <= equal:
-            yield from names
 
 
 def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
@@ -163,33 +128,10 @@ def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Se
 class RunSegment:
     """The files of one run of the primary index, as the list to walk over."""
 
-    def __init__(
-        self, index: OpenIndex, run: RunRef, recorded: Recorded, known: RunCoverage, asked: BoundPredicate
-    ) -> None:
-        self.index, self.run, self.known, self.asked = index, run, known, asked
-        self.live = recorded.live.mask(run)
-        self._deletes = recorded.live.with_deletes(run)
-
-    def narrowed(self) -> RunSource:
-        """Partitions first (RFC-27): a source that looks only into those that may match.
-
-        It answers False for a file outside them, where its partition column answers or has no answer either, as its
-        partition did. Every question is of the kind "may some row ...?" and the walk only joins them with AND and OR,
-        so what it answers for a file outside is at most what it answered for its partition: no. A column whose equality
-        a key answers is left out: its partitions' bounds would be read to learn less.
-        """
-        answered = self.known.answered(self.asked)
-        stored = {ref: column for ref, column in self.known.stored.items() if ref not in answered}
-        if self.run.partitions > 1 and stored:
-            with guard(self.index):
-                partitions = FACT_ROWS.partition_source(self.index.reader(self.run), stored)
-                scope = may_match_any(self.asked.predicate, partitions, self.run.partitions)
-                if not scope.all():
-                    return RunSource(self.index, self.run, self.known, scope)
-        return self.whole()
-
-    def whole(self) -> RunSource:
-        return RunSource(self.index, self.run, self.known)
+    def __init__(self, known: RunCoverage, recorded: Recorded) -> None:
+        self.known, self.index, self.run, self.asked = known, known.index, known.run, known.asked
+        self.live = recorded.live.mask(known.run)
+        self._deletes = recorded.live.with_deletes(known.run)
 
     def with_later_runs(self, own: RunSource) -> RunSource | JoinedSources:
         """Join the run with other runs of the index of the same files: a quick refresh named those, and a later one has
@@ -204,8 +146,8 @@ class RunSegment:
         missing = set(self.asked.columns) - self.known.columns
         if not missing:
             return []
-        runs = [(run, known) for run, known in known_runs(self.index, self.asked) if run.run != self.run.run]
-        return _portions(self.index, [(run, known) for run, known in runs if known.columns & missing], self)
+        runs = [known for known in RunCoverage.of_index(self.index, self.asked) if known.run.run != self.run.run]
+        return _portions([known for known in runs if known.columns & missing], self)
 
     def size_bytes(self, ordinals: Ordinals) -> int:
         sizes = self.index.rows(self.run, "files", ordinals, ["size_bytes"]).column("size_bytes")
@@ -215,7 +157,7 @@ class RunSegment:
         return self.index.files_of(self.run, ordinals, self._deletes)
 
 
-_Others = Sequence[tuple[OpenIndex, list[tuple[RunRef, RunCoverage]]]]
+_Others = Sequence[tuple[OpenIndex, list[RunCoverage]]]
 
 
 @dataclass(frozen=True)
@@ -249,7 +191,7 @@ class _Searched:
 
     def sources(self) -> Sources:
         """Return all sources, each for all files."""
-        return {self.segment.index.name: self.segment.with_later_runs(self.segment.whole()), **self.others}
+        return {self.segment.index.name: self.segment.with_later_runs(self.segment.known.whole()), **self.others}
 
     def together(self) -> PruningStatistics[Mask]:
         """Return the sources as one."""
@@ -274,35 +216,28 @@ class _Searched:
 def _search(segment: RunSegment, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]) -> _Searched:
     started = time.perf_counter()
     with guard(segment.index):
-        own = segment.with_later_runs(segment.narrowed())
+        own = segment.with_later_runs(segment.known.narrowed())
     tallies[segment.index.name].seconds += time.perf_counter() - started
     more: dict[str, PruningStatistics[Mask]] = {}
     for index, runs in others:
         if runs:
             with guard(index):
-                more[index.name] = _aligned(index, runs, segment)
+                more[index.name] = JoinedSources(segment.run.files, _portions(runs, segment))
     sources = {segment.index.name: own, **more}
     mask, masks = walk(segment.asked.walked, sources, tallies, indexes, segment.run.files)
     return _Searched(segment, more, own, mask & segment.live, masks)
 
 
-def _aligned(index: OpenIndex, runs: list[tuple[RunRef, RunCoverage]], segment: RunSegment) -> JoinedSources:
-    """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file
-    id."""
-    return JoinedSources(segment.run.files, _portions(index, runs, segment))
-
-
-def _portions(index: OpenIndex, runs: list[tuple[RunRef, RunCoverage]], segment: RunSegment) -> list[Portion]:
+def _portions(runs: Sequence[RunCoverage], segment: RunSegment) -> list[Portion]:
+    """Return what runs say of the files of a segment: by equal numbering where the digests agree, else by file id."""
     portions = []
     everything = np.arange(segment.run.files)
-    for run, known in runs:
+    for known in runs:
+        run = known.run
         if (run.table_uuid, run.files_digest) == (segment.run.table_uuid, segment.run.files_digest):
-            portions.append(Portion(RunSource(index, run, known), everything, everything))
-            continue
-        at = index.locate(run, segment.index.identities(segment.run))
-        positions = np.flatnonzero(at >= 0)
-        if len(positions):
-            portions.append(Portion(RunSource(index, run, known), positions, at[positions]))
+            portions.append(Portion(known.whole(), everything, everything))
+        else:
+            portions += Portion.located(known, segment.index.identities(segment.run))
     return portions
 
 

@@ -1,10 +1,15 @@
-"""Reports of an index's part in an answer, and sizes for people."""
+"""Reports of an index's part in an answer, sizes for people, and drawings of the files that a query keeps and drops."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
-from metaindex.core import dataclass
+from metaindex.core import dataclass, human_bytes
+
+if TYPE_CHECKING:
+    from metaindex.core import Element, GridCell
+
 
 LOG: Final = "the table's log"
 
@@ -29,3 +34,44 @@ class IndexReport:
     def helped(self) -> bool:
         """Return whether it is an index that left files out."""
         return self.used and self.dropped_files > 0 and self.name != LOG
+
+
+def prune_grids(
+    files: tuple[int, int], sizes: tuple[int, int], by: Sequence[tuple[IndexReport, str]]
+) -> tuple[Element, ...]:
+    """Files and bytes, read of all; then a row an index, with the columns that it answered by."""
+    from metaindex.core import Heading, grid
+
+    titles = ("read", "left out", "all")
+    headings = [Heading("what"), *(Heading(title, number=True) for title in titles)]
+    shares = [_sizes("files", *files, "{:,}".format), _sizes("bytes", *sizes, human_bytes)]
+    whole = grid("What is read of the table (full), and what is left out (pale)", headings, shares)
+    if not by:
+        return (whole,)
+    by_index = ("files left out", "bytes left out", "look-ups", "read of it", "time")
+    headings = [Heading("index"), *(Heading(title, number=True) for title in by_index), Heading("how")]
+    rows = [_index(files[1], report, how) for report, how in by]
+    return whole, grid("Left out by whom, each by itself", headings, rows)
+
+
+def _sizes(what: str, part: int, whole: int, said: Callable[[int], str]) -> list[GridCell]:
+    from metaindex.core import BarCell
+
+    return [what, BarCell(said(part), part / whole if whole else 0.0), said(whole - part), said(whole)]
+
+
+def _index(total_files: int, report: IndexReport, how: str) -> list[GridCell]:
+    from metaindex.core import BarCell
+
+    if not report.used:
+        return [report.name, "-", "-", "-", "-", "-", f"not used: {report.reason}"]
+    share = report.dropped_files / max(total_files, 1)
+    return [
+        report.name,
+        BarCell(f"{report.dropped_files:,}", 0.0, share),
+        human_bytes(report.dropped_bytes),
+        f"{report.reads:,}",
+        human_bytes(report.bytes_read),
+        f"{report.seconds * 1000:.1f} ms",
+        how + (f" ({report.reason})" if report.reason else ""),
+    ]

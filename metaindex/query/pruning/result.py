@@ -15,7 +15,7 @@ from metaindex.expressions import Opaque, Predicate, PruningStatistics, columns,
 from metaindex.expressions import leaves as leaves_of
 from metaindex.formats import FileTable, Schema, Version
 
-from .report import IndexReport as IndexReport
+from .report import IndexReport, prune_grids
 from .sources import FileSource
 
 if TYPE_CHECKING:
@@ -170,10 +170,8 @@ class PruneResult(Shown):
     @property
     def grids(self) -> tuple[Element, ...]:
         """Return drawings of what is read, and of who dropped the rest."""
-        from .picture import FilesRead, prune_grids
-
-        read = FilesRead(self.kept_files, self.total_files, self.kept_bytes, self.total_bytes)
-        return prune_grids(read, [(report, self._how(report)) for report in self.indexes])
+        files, sizes = (self.kept_files, self.total_files), (self.kept_bytes, self.total_bytes)
+        return prune_grids(files, sizes, [(report, self._how(report)) for report in self.indexes])
 
     def _printed(self) -> str:
         lines = [

@@ -4,8 +4,7 @@ from the table's own log."""
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +26,7 @@ from metaindex.expressions import (
     pieces,
 )
 from metaindex.formats import Snapshot
-from metaindex.index import FACT_ROWS, OpenIndex, RunRef, columns_of
-
-from .key_source import KeySource, KindSource
-from .run_coverage import RunCoverage
+from metaindex.index import FileIdentities, KnowsRowGroups, RunCoverage, RunSource
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -40,63 +36,6 @@ LEAVES = (Comparison, In)
 """Predicates whose walk asks the same of every file, whatever it is told."""
 
 
-class KnowsRowGroups(BatchStatistics):
-    """A source that can say more of a file than one truth, and whose answers are of several kinds."""
-
-    @abstractmethod
-    def in_file(self, question: Question, position: int, groups: int) -> Mask:
-        """A truth for every row group of the file at a position of the source."""
-
-    @abstractmethod
-    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
-        """A source for each kind of answers that are put together here."""
-
-
-class RunSource(KnowsRowGroups):
-    """The files of one run: a partition column is answered by partition, any other column by its keys, and by the
-    file's statistics where no exact key has answered."""
-
-    def __init__(self, index: OpenIndex, run: RunRef, known: RunCoverage, scope: Mask | None = None) -> None:
-        super().__init__(run.files)
-        self.columns = known.columns
-        self._statistics = FACT_ROWS.source(index.reader(run), known.stored, scope)
-        self._keys = known.keys
-
-    def _ask(self, question: Question) -> Mask:
-        answers = self._keys.answers(question)
-        exact = any(answer.asked.exact for answer in answers)
-        out = self.constant(True) if exact else question.ask(self._statistics).copy()
-        for answer in answers:
-            out &= answer.files
-        return out
-
-    def many(self, questions: Sequence[Question]) -> Mask:
-        """A row a question: as `_ask`."""
-        if not self._keys:
-            return self._statistics.many(questions)
-        out = np.ones((len(questions), self.count), np.bool_)
-        of_questions = self._keys.answers_to(questions)
-        others = [place for place, told in enumerate(of_questions) if not any(answer.asked.exact for answer in told)]
-        if others:
-            out[others] = self._statistics.many([questions[place] for place in others])
-        for row, key_answers in zip(out, of_questions, strict=True):
-            for answer in key_answers:
-                row &= answer.mask()
-        return out
-
-    def in_file(self, question: Question, position: int, groups: int) -> Mask:
-        answers = self._keys.answers(question)
-        out = np.ones(groups, np.bool_)
-        for answer in answers:
-            out &= answer.in_file(position, groups)
-        if not any(answer.asked.exact for answer in answers):
-            out &= question.ask(self._statistics)[position]
-        return out
-
-    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
-        return {FACT_ROWS.name: self._statistics, **self._keys.by_kind()}
-
-
 @dataclass(frozen=True, slots=True)
 class Portion:
     """Files at `positions` (ascending) of the asked set are files `ordinals` of the source."""
@@ -104,6 +43,13 @@ class Portion:
     source: PruningStatistics[Mask]
     positions: Ordinals
     ordinals: Ordinals
+
+    @classmethod
+    def located(cls, known: RunCoverage, files: FileIdentities) -> list[Portion]:
+        """Return the portion of some files that a run has, by their full identity; none if it has none."""
+        at = known.index.locate(known.run, files)
+        positions = np.flatnonzero(at >= 0)
+        return [cls(known.whole(), positions, at[positions])] if len(positions) else []
 
     def ordinal(self, position: int) -> int | None:
         at = int(np.searchsorted(self.positions, position))
@@ -136,27 +82,26 @@ class JoinedSources(KnowsRowGroups):
         return out
 
     @property
-    def parts(self) -> list[PruningStatistics[Mask]]:
-        """The sources that are joined."""
-        return [portion.source for portion in self._portions]
+    def tally(self) -> tuple[int, int]:
+        asked, answered = zip((0, 0), *(tally_of(portion.source) for portion in self._portions), strict=True)
+        return sum(asked), sum(answered)
 
     @property
     def known(self) -> Mask:
         """The files of which some run knows some column."""
-        out = np.zeros(self.count, np.bool_)
-        for portion in self._portions:
-            if isinstance(portion.source, RunSource) and portion.source.columns:
-                if len(portion.positions) == self.count:  # of a million files it is soon said
-                    return np.ones(self.count, np.bool_)
-                out[portion.positions] = True
-        return out
+        known = (p for p in self._portions if isinstance(p.source, RunSource) and p.source.columns)
+        return self._in_any(known)
 
     def knowing(self, column: ColumnRef) -> Mask:
         """The files of which the run in a portion knows the column."""
+        return self._in_any(p for p in self._portions if isinstance(p.source, RunSource) and column in p.source.columns)
+
+    def _in_any(self, portions: Iterable[Portion]) -> Mask:
         out = np.zeros(self.count, np.bool_)
-        for portion in self._portions:
-            if isinstance(portion.source, RunSource) and column in portion.source.columns:
-                out[portion.positions] = True
+        for portion in portions:
+            if len(portion.positions) == self.count:  # of a million files it is soon said
+                return np.ones(self.count, np.bool_)
+            out[portion.positions] = True
         return out
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
@@ -177,7 +122,7 @@ class JoinedSources(KnowsRowGroups):
 
 def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:
     """Return what a source knows of a file's row groups; if it does not tell them apart, what it knows of the file."""
-    if isinstance(source, KnowsRowGroups | KeySource):
+    if isinstance(source, KnowsRowGroups):
         return source.in_file(question, position, groups)
     return np.full(groups, question.ask(source)[position], np.bool_)
 
@@ -187,16 +132,9 @@ def by_kind(source: PruningStatistics[Mask]) -> Mapping[str, PruningStatistics[M
     return source.by_kind() if isinstance(source, KnowsRowGroups) else {"log": source}
 
 
-def asked_and_answered(source: PruningStatistics[Mask]) -> tuple[int, int]:
+def tally_of(source: PruningStatistics[Mask]) -> tuple[int, int]:
     """Return how often the keys of a source of `by_kind` were asked so far, and how often they answered."""
-    match source:
-        case KindSource():
-            return source.asked, source.answered
-        case JoinedSources():
-            asked, answered = zip(*map(asked_and_answered, source.parts), strict=True) if source.parts else ((), ())
-            return sum(asked), sum(answered)
-        case _:
-            return 0, 0
+    return source.tally if isinstance(source, KnowsRowGroups) else (0, 0)
 
 
 class FileSource(BatchStatistics):
@@ -237,7 +175,7 @@ def _null_lists(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> dict[ColumnRef
     """Return what the log knows of lists and maps."""
     if not refs:
         return {}
-    nested = {leaf.parts: leaf for leaf in columns_of(snapshot.schema) if not leaf.field.children}
+    nested = {leaf.parts: leaf for leaf in snapshot.schema.columns if not leaf.field.children}
     said = {ref: snapshot.details.null_lists(nested[ref.parts]) for ref in refs if ref.parts in nested}
     return {ref: bounds for ref, bounds in said.items() if bounds is not None}
 

@@ -1,11 +1,13 @@
-"""The walk over all sources, and over each alone for the report; an index that fails in any way is taken out."""
+"""A predicate on a version of a table, and the walk over all sources, and over each alone for the report; an index that
+fails in any way is taken out."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from enum import Enum
 from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
@@ -15,33 +17,29 @@ import pyarrow as pa
 
 from metaindex.core import Mask, MetaIndexError, counted, dataclass
 from metaindex.expressions import (
-    And,
     BatchEvaluation,
     ColumnRef,
     CompositeStatistics,
     IsNull,
     Not,
     Opaque,
-    Or,
     Predicate,
     PredicateProgram,
     PruningStatistics,
     answers,
+    columns,
     gathered_form,
-    leaves,
     may_fail,
     may_match,
     pieces,
     signed_leaves,
 )
-from metaindex.formats import FileTable, Schema
-from metaindex.index import OpenIndex
+from metaindex.formats import FileTable, Schema, Version, bound
+from metaindex.index import BoundPredicate, Combination, OpenIndex
 from metaindex.query.described import describe
 
-from .combined import Combination
 from .report import LOG as LOG
-from .run_coverage import BoundPredicate
-from .sources import FileSource, asked_and_answered, by_kind
+from .sources import FileSource, by_kind, tally_of
 
 logger = logging.getLogger("metaindex")
 
@@ -49,6 +47,41 @@ T = TypeVar("T")
 
 Sources = Mapping[str, PruningStatistics[Mask]]
 """By the name of the index, or `LOG`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuestion:
+    """A predicate on a version of a table."""
+
+    table: str
+    format: str
+    version: Version
+    predicate: Predicate
+    schema: Schema | None = None  # that the predicate is bound to; None: it may be not bound yet
+
+    def bound(self, schema: Schema) -> Predicate:
+        """The predicate with the names and types of a schema."""
+        return self.predicate if schema is self.schema else bound(self.predicate, schema)
+
+    @property
+    def named(self) -> set[tuple[str, ...]]:
+        """Names of the predicate's columns, in parts."""
+        return {ref.parts for ref in columns(self.predicate)}
+
+    def known_to(self, indexes: Iterable[OpenIndex]) -> bool:
+        """Return whether some index has statistics or a key of a column that the predicate names."""
+        if self.schema is None:
+            return any(index.entry.content.runs for index in indexes)
+        named = self.named
+        stable = {leaf.stable for leaf in self.schema.leaves() if leaf.parts in named}
+        return any(not stable.isdisjoint(index.covered_columns()) for index in indexes)
+
+
+class NeedsSnapshot(Enum):
+    """Returned in place of an answer to ask for the table's own snapshot."""
+
+    NEEDED = "no index that knows the version is left"
+    HELPS = "the table itself knows more than the indexes, which keep many files"
 
 
 @dataclass(slots=True)
@@ -149,7 +182,7 @@ def walk(
     """The files that may match, of `count`; and, for the report, by each source alone (its answers are kept, so that
     costs no read)."""
     by_name = {index.name: index for index in indexes}
-    if many_leaves(predicate):
+    if PredicateProgram.pays(predicate):
         return _walk_together(PredicateProgram.may_match(predicate), sources, alone, by_name, count)
     masks = {}
     for name, source in sources.items():
@@ -214,25 +247,6 @@ def walk_each(
     return [some_walk.answer() for some_walk in walked]
 
 
-_FEW = 8
-"""Leaves up to which a walk is taken as it stands: a look-up of one value is over sooner than questions are
-gathered."""
-
-
-def many_leaves(predicate: Predicate) -> bool:
-    """Return whether the predicate is large enough to ask all its leaves together."""
-    return isinstance(predicate, And | Or | Not) and len(leaves(predicate)) > _FEW
-
-
-def may_match_any(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
-    """`may_match`, in the way that is sooner done."""
-    return (
-        PredicateProgram.may_match(predicate).over(source, count)
-        if many_leaves(predicate)
-        else may_match(predicate, source)
-    )
-
-
 class Failed(Exception):
     """An index failed: it is taken out, and the question asked again."""
 
@@ -259,7 +273,7 @@ class guard:  # noqa: N801 - reads as a statement
 def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
     """Return a mask of the files in which every row matches; all False if an index cannot say."""
     try:
-        if many_leaves(predicate):
+        if PredicateProgram.pays(predicate):
             return ~PredicateProgram.may_fail(predicate).over(source, count)
         return ~may_fail(predicate, source)
     except Exception as error:  # noqa: BLE001 - as in `guard`: an index never gets in the way of an answer
@@ -275,7 +289,7 @@ def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = No
         if isinstance(part.child if isinstance(part, Not) else part, Opaque):
             continue
         for name, kind, source in kinds:
-            asked_before, answered_before = asked_and_answered(source)
+            asked_before, answered_before = tally_of(source)
             try:
                 out = ~may_match(part, source)
             except Exception as error:  # noqa: BLE001 - as in `guard`
@@ -283,7 +297,7 @@ def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = No
                 continue
             dropped = int(np.count_nonzero(out if live is None else out & live))
             together = asked.combinations.get(part.column) if isinstance(part, IsNull) else None
-            times, answers_given = asked_and_answered(source)
+            times, answers_given = tally_of(source)
             answered = times == asked_before or answers_given > answered_before
             reports.append(LeafReport(part, name, kind, dropped, together, answered))
     return reports

@@ -10,22 +10,17 @@ import pyarrow as pa
 
 from metaindex.core import Mask, Vector, arrow_array, counted
 from metaindex.formats import Leaf
-from metaindex.index import StatState
+from metaindex.index import ColumnFacts, KeptSums, KnownCounts, LeftOut, StatState
 from metaindex.query import (
     AggregateQuestion,
-    ColumnFacts,
     How,
     KnownColumn,
     KnownFiles,
-    LeftOut,
     Measure,
     PartialAnswers,
     PruneResult,
     TooManyValues,
     from_metadata,
-    physical_rows,
-    sums_of,
-    with_deletes,
 )
 
 from .different_values import EachDifferent, each_different, kept_values, nulls_are_known, place_shown, told_apart
@@ -103,11 +98,11 @@ def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = T
     if len(question.told_apart) > 1:
         return Reason.NOTHING_ANSWERED
     live = known.live
-    added = {field: sums_of(known.bounds, Leaf((field,))) for field in question.asked(How.SUM)}
+    added = {field: KeptSums.of(known.bounds, Leaf((field,))) for field in question.asked(How.SUM)}
     sums = {field: kept for field, kept in added.items() if kept is not None}
     asks = values_kept and known.scan.text is None
     values = kept_values(question, known.bounds) if asks else {}
-    files_known = KnownFiles(live, with_deletes(known.files), columns, sums, {}, values)
+    files_known = KnownFiles(live, known.files.with_deletes, columns, sums, {}, values)
     asked_first, question = question, told_apart(question, files_known, known.certain)
     shown = place_shown(asked_first, question)
     sure, keys, partials = from_metadata(question, files_known)
@@ -180,7 +175,7 @@ def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
         bounded &= True if stands is None else stands
         farthest = np.maximum(farthest, np.abs(Vector(bound).items(np.int64).astype(np.float64)))
     widest = float(10**type_.precision) if digits else 2.0 ** (type_.bit_width - 1)
-    logged = physical_rows(known.files)
+    logged = KnownCounts.physical(known.files)
     rows = np.where(known.live.known, known.live.values, np.where(logged.known, logged.values, np.inf))
     most = np.where(bounded, farthest, widest) * rows
     asked = known.kept & (state != StatState.ALL_NULL)

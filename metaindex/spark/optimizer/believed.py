@@ -10,19 +10,19 @@ import numpy as np
 
 from metaindex.core import Mask
 from metaindex.formats import Leaf
-from metaindex.query import BoundsOf, KnownCounts, agreed, physical_rows
+from metaindex.index import FileStatistics, KnownCounts
 
 
-def counted_rows(bounds: BoundsOf) -> KnownCounts:
+def counted_rows(bounds: FileStatistics) -> KnownCounts:
     """Return the rows of each file, deleted ones included, as an index counted them; unknown if the log, or another
     index, has another number."""
     told = [KnownCounts.of(bounds.indexed(leaf).facts.column("value_count")) for leaf in _a_leaf_of_each_run(bounds)]
-    rows = agreed([physical_rows(bounds.snapshot.files), *told])
+    rows = KnownCounts.agreed([KnownCounts.physical(bounds.snapshot.files), *told])
     counted: Mask = np.logical_or.reduce([np.zeros(len(rows.known), np.bool_), *(counts.known for counts in told)])
     return KnownCounts(rows.values, rows.known & counted)
 
 
-def _a_leaf_of_each_run(bounds: BoundsOf) -> list[Leaf]:
+def _a_leaf_of_each_run(bounds: FileStatistics) -> list[Leaf]:
     """Columns, such that each run of an index that has statistics has them of one of these."""
     leaves = {leaf.stable: leaf for leaf in bounds.snapshot.schema.leaves()}
     leaf_of_runs: dict[str, Leaf] = {}

@@ -15,18 +15,7 @@ from typing import Final, TypeAlias
 
 from metaindex.expressions import ColumnRef
 from metaindex.formats import Resolved, Schema, Snapshot, Version
-from metaindex.index import (
-    ORDINAL,
-    ROW,
-    CoveredKey,
-    OpenIndex,
-    RowLayout,
-    StoredPart,
-    is_whole,
-    served_keys,
-    served_rows,
-    width,
-)
+from metaindex.index import KINDS, CoveredKey, OpenIndex, RowLayout, RowSizes, StoredPart
 from metaindex.query import (
     CORES,
     HOT,
@@ -106,7 +95,7 @@ def offered(
     out = Offered()
     opened = [index for index in handle_of(table).open_indexes(None)[0] if rule.allows(index.name)]
     for index in opened:
-        keys = {key.key_id: key for run in index.entry.content.runs for key in served_keys(run)}
+        keys = {key.key_id: key for run in index.entry.content.runs for key in KINDS.served_keys(run)}
         for key in keys.values():
             try:
                 offer = _candidate(table, index, key, scan, rule, kept_bytes, broken, cores)
@@ -202,7 +191,7 @@ class _Use:
 
 
 def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _Use | Reason:
-    layout = served_rows(key).row_layout(key)
+    layout = KINDS.served_rows(key).row_layout(key)
     if len(scan.needs) > len(key.columns):
         return Reason.NOT_COVERED
     at = _version(table, index, scan)
@@ -234,7 +223,7 @@ def _parts(
     use: _Use, index: OpenIndex, key: CoveredKey, scan: SparkScan, served: Serving
 ) -> tuple[_RunParts, _RunParts]:
     """Return all served parts, and those to be read, which exist."""
-    layout, rows_of = use.layout, served_rows(key)
+    layout, rows_of = use.layout, KINDS.served_rows(key)
     every = [(run.number, part) for run in served.runs for part in rows_of.parts(index.reader(run.run), run.key)]
     parts = every if layout.buckets else _in_range(every, use.at.schema, key, scan)
     there, wanted = _by_run(every), _by_run(parts)
@@ -252,7 +241,11 @@ def _offer(
     if len(parts) < len(every):
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
     leading = use.layout.stored.field(0)
-    in_table = {leading.name: int(KEY_SHARE * rows * width(leading.type))} if is_whole(leading.type) else {}
+    in_table = (
+        {leading.name: int(KEY_SHARE * rows * RowSizes.of_value(leading.type))}
+        if RowSizes.packs_sorted(leading.type)
+        else {}
+    )
     source, read, lacking = _prices(served, list(use.columns.values()), in_table, scan, kept_bytes, share)
     every_row = sum(part.info.rows for _, part in parts)
     few = wants.same and served.keys and every_row
@@ -339,7 +332,7 @@ def _in_range(
     if not scan.conditions:
         return list(parts)
     names = {ColumnRef(path): stable for path, stable in scans.named(schema, scan).items()}
-    left = served_rows(key).parts_left(key, [part for _, part in parts], scan.conditions, names)
+    left = KINDS.served_rows(key).parts_left(key, [part for _, part in parts], scan.conditions, names)
     kept = {part.path for part in left}
     return [(number, part) for number, part in parts if part.path in kept] or list(parts[:1])
 
@@ -375,8 +368,10 @@ def _prices(
     listed = served.total_bytes if scan.bytes is None else scan.bytes
     kept = min(listed, served.total_bytes if kept_bytes is None else kept_bytes)
     source = every * kept / max(1, served.total_bytes)
-    lineage: tuple[str, ...] = (ORDINAL,) if not served.deleted and any(len(run.dead) for run in served.runs) else ()
-    lineage = (ORDINAL, ROW) if served.deleted else lineage
+    lineage: tuple[str, ...] = (
+        (StoredPart.ORDINAL,) if not served.deleted and any(len(run.dead) for run in served.runs) else ()
+    )
+    lineage = (StoredPart.ORDINAL, StoredPart.ROW) if served.deleted else lineage
     read = share * (needed + sum(sizes.get(column, 0) for column in lineage))
     lacking = every * min(served.total_bytes - served.served_bytes, kept) / max(1, served.total_bytes)
     return source, read + lacking, lacking

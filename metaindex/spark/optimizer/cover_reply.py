@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from metaindex.index import width
+from metaindex.index import RowSizes
 
 from .candidates import CoverCandidate
 from .covers import Cover
@@ -51,7 +51,7 @@ def _size(candidate: CoverCandidate, scan: SparkScan) -> int:
     needed = sum(candidate.serving.column_bytes.get(name, 0) for name in candidate.columns.values())
     stored = candidate.layout.stored
     rows = sum(part.info.rows for _, part in candidate.parts)
-    held = rows * (8 + sum(width(stored.field(name).type) for name in candidate.columns.values()))
+    held = rows * (8 + sum(RowSizes.of_value(stored.field(name).type) for name in candidate.columns.values()))
     return max(1, needed, held if scan.bytes is None else min(held, scan.bytes))
 
 

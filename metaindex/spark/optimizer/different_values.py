@@ -16,18 +16,15 @@ import pyarrow as pa
 
 from metaindex.core import Mask, arrow_array
 from metaindex.formats import Field, Leaf
-from metaindex.index import can_be_sketched
+from metaindex.index import FileAggregate, FileStatistics, KeptValues
 from metaindex.query import (
     AggregateQuestion,
-    BoundsOf,
     EachValue,
     How,
-    KeptValues,
     KnownFiles,
     Measure,
     as_shown,
     from_metadata,
-    values_of,
 )
 
 from .stored_values import as_texts
@@ -37,12 +34,13 @@ MOST_ENTRIES: Final = 1_000_000
 """So many entries of indexes are read for a plan at most."""
 
 
-def kept_values(question: AggregateQuestion, bounds: BoundsOf) -> dict[Field, KeptValues]:
+def kept_values(question: AggregateQuestion, bounds: FileStatistics) -> dict[Field, KeptValues]:
     """Return the values that indexes keep of columns whose distinct values are asked."""
     fields = question.asked(How.COUNT_DISTINCT)
     if not question.measures:
         fields = [key for key in question.keys if not pa.types.is_floating(key.type)]
-    told = {field: values_of(bounds, Leaf((field,))) for field in fields if can_be_sketched(field.type)}
+    fields = [field for field in fields if FileAggregate.DISTINCT_VALUES.takes(field.type)]
+    told = {field: KeptValues.of(bounds, Leaf((field,))) for field in fields}
     return {field: kept for field, kept in told.items() if kept is not None}
 
 

@@ -10,7 +10,7 @@ from metaindex.core import UnknownColumnError
 from metaindex.expressions import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
 from metaindex.expressions import columns as asked_columns_of
 from metaindex.formats import OfSchema, Schema, Version, inner_fields
-from metaindex.index import CoveredKey, columns_of
+from metaindex.index import CoveredKey
 from metaindex.query import Restriction, restrictions
 
 from .request import Delta, Files, Group, Iceberg, SparkScan
@@ -35,7 +35,7 @@ def named(schema: Schema, scan: SparkScan) -> dict[tuple[str, ...], str]:
     with the names of today, so its scan says which column is which."""
     if isinstance(scan.source, Iceberg):
         return {path: f"id:{number}" for path, number in scan.source.ids}
-    return {leaf.parts: leaf.stable for leaf in columns_of(schema)}
+    return {leaf.parts: leaf.stable for leaf in schema.columns}
 
 
 def at_version(condition: Predicate, scan: SparkScan) -> Predicate | OfSchema:
@@ -46,7 +46,7 @@ def at_version(condition: Predicate, scan: SparkScan) -> Predicate | OfSchema:
         return condition
 
     def of(schema: Schema) -> Predicate:
-        there = {leaf.stable: ColumnRef(leaf.parts) for leaf in columns_of(schema)}
+        there = {leaf.stable: ColumnRef(leaf.parts) for leaf in schema.columns}
         folded: dict[tuple[str, ...], set[str]] = {}
         for path, number in source.ids:
             folded.setdefault(_folded(path), set()).add(f"id:{number}")
@@ -98,7 +98,7 @@ def inner(schema: Schema, scan: SparkScan, columns: Mapping[str, str]) -> dict[s
     if isinstance(scan.source, Iceberg):
         told = dict(scan.source.inner)
     else:
-        told = {leaf.stable: inner_fields(leaf) for leaf in columns_of(schema) if leaf.stable in by_ids}
+        told = {leaf.stable: inner_fields(leaf) for leaf in schema.columns if leaf.stable in by_ids}
     fields = {stable: told.get(stable, "") for stable in by_ids}
     return fields if all(fields.values()) else None
 

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from metaindex.core import Mask, Vector
 from metaindex.formats import FileTable, Resolved, Schema, Snapshot, Version
-from metaindex.index import CoveredKey, FileIdentities, OpenIndex, RunRef, served_keys, served_rows
-from metaindex.query import unkeyed_files
+from metaindex.index import KINDS, CoveredKey, FileIdentities, OpenIndex, RunRef
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -99,14 +98,14 @@ class Serving:
         """Return the compressed size of each stored column in the parts that are read."""
         sizes: dict[str, int] = {}
         for run in self.runs:
-            for name, size in served_rows(run.key).row_layout(run.key).sizes.column_bytes.items():
+            for name, size in KINDS.served_rows(run.key).row_layout(run.key).sizes.column_bytes.items():
                 sizes[name] = sizes.get(name, 0) + size
         return sizes
 
     @property
     def keys(self) -> int:
         """Return how many values the indexed columns have, summed over the runs; 0 if a run does not tell."""
-        sizes = [served_rows(run.key).row_layout(run.key).sizes for run in self.runs]
+        sizes = [KINDS.served_rows(run.key).row_layout(run.key).sizes for run in self.runs]
         counts = [layout.keys for layout in sizes if layout.column_bytes]  # others have no row
         return sum(counts) if all(counts) else 0
 
@@ -119,21 +118,15 @@ def usable_runs(
     a column had another type, or another field of that name, is not used."""
     usable = []
     for number, run in enumerate(index.entry.content.runs):
-        key = next((key_ for key_ in served_keys(run) if key_.key_id == key_id), None)
+        key = next((key_ for key_ in KINDS.served_keys(run) if key_.key_id == key_id), None)
         if key is not None:
-            stored = stored_types(key)
+            layout = KINDS.served_rows(key).row_layout(key)
+            stored = layout.spark_types
             alike = all(name in stored and same_type(stored[name], type_) for name, type_ in types.items())
-            fields = served_rows(key).row_layout(key).inner if alike and inner else {}
+            fields = layout.inner if alike and inner else {}
             if alike and all(fields.get(name) == said for name, said in inner.items()):
                 usable.append((number, run, key))
     return usable
-
-
-def stored_types(key: CoveredKey) -> dict[str, object]:
-    """The types of a key's columns by stable name, as JSON of Spark's."""
-    from metaindex.index import stored_types
-
-    return stored_types(served_rows(key).row_layout(key).schema_json)
 
 
 def same_type(type_: object, other: object) -> bool:
@@ -163,7 +156,7 @@ def serving(
     with_deletes = {}
     for number, run, key in runs:
         live = recorded.live.mask(run)
-        keyed = ~unkeyed_files(index, run, key)
+        keyed = ~index.unkeyed_files(run, key)
         masks[number] = live & keyed, keyed
         with_deletes[number] = recorded.live.with_deletes(run) & live & keyed
     snapshot = None
@@ -186,7 +179,7 @@ def _of_snapshot(index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]
     rows: dict[int, Ordinals] = {}
     for number, run, key in runs:
         at = index.locate(run, files)
-        keyed = ~unkeyed_files(index, run, key)
+        keyed = ~index.unkeyed_files(run, key)
         here = np.flatnonzero((at >= 0) & left)
         here = here[keyed[at[here]]]
         left[here] = False

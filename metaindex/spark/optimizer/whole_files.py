@@ -26,17 +26,8 @@ from metaindex.expressions import (
     leaves,
 )
 from metaindex.formats import FileTable, Leaf
-from metaindex.index import spark_type, stored_type
-from metaindex.query import (
-    BoundsOf,
-    ColumnFacts,
-    KnownCounts,
-    PruneResult,
-    Queries,
-    certain_files,
-    deleted_rows,
-    surely,
-)
+from metaindex.index import ColumnFacts, FileStatistics, KnownCounts, shown_as
+from metaindex.query import PruneResult, Queries, certain_files, surely
 from metaindex.table import Table, handle_of
 
 from . import text_scans
@@ -63,7 +54,7 @@ class WholeFiles:
     files: FileTable
     kept: Mask
     certain: Mask
-    bounds: BoundsOf
+    bounds: FileStatistics
     deleted: KnownCounts
     certain_by: frozenset[str] = frozenset()
 
@@ -139,14 +130,15 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
     kept = np.zeros(len(snapshot.files), np.bool_)
     kept[every.file_rows] = True
     indexes = handle_of(table).open_indexes(allowed)[0]
-    bounds = BoundsOf(snapshot, every.storage, indexes, opens=False, logged=False)
+    bounds = FileStatistics(snapshot, indexes, storage=every.storage, opens=False, logged=False)
     certain = certain_files(every) & kept
     by = frozenset[str]()
     if certain.any():
         told = _told_of(result.predicate, bounds)
         certain &= _certain_without_log(result.predicate, told, len(snapshot.files))
         by = frozenset(name for facts in told.values() for name in indexes_of(facts))
-    return WholeFiles(table, scan, result, snapshot.files, kept, certain, bounds, deleted_rows(snapshot.files), by)
+    deleted = KnownCounts.deleted(snapshot.files)
+    return WholeFiles(table, scan, result, snapshot.files, kept, certain, bounds, deleted, by)
 
 
 def indexes_of(facts: ColumnFacts) -> set[str]:
@@ -154,7 +146,7 @@ def indexes_of(facts: ColumnFacts) -> set[str]:
     return {source.removeprefix("index ") for source in facts.sources if source.startswith("index ")}
 
 
-def _told_of(predicate: Predicate, bounds: BoundsOf) -> dict[ColumnRef, ColumnFacts]:
+def _told_of(predicate: Predicate, bounds: FileStatistics) -> dict[ColumnRef, ColumnFacts]:
     """Return what indexes and partitions know of its columns."""
     of_schema = {leaf.parts: leaf for leaf in bounds.snapshot.schema.leaves()}
     asked = {ref: of_schema[ref.parts] for ref in columns(predicate) if ref.parts in of_schema}
@@ -192,5 +184,5 @@ def _same_type(leaf: Leaf, spark: object) -> bool:
         type_ = pa.timestamp("us", type_.tz)
     if pa.types.is_fixed_size_binary(type_) or pa.types.is_binary_view(type_):
         return False  # nobody has tried what Spark makes of their values
-    stored = stored_type(type_)
-    return stored is not None and spark == spark_type(stored)
+    shown = shown_as(type_)
+    return shown is not None and shown == spark

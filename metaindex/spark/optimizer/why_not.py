@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from metaindex.core import counted, human_bytes
-from metaindex.index import serves_rows
+from metaindex.index import KINDS
 from metaindex.query import PruneResult, Queries
 from metaindex.table import Table, handle_of
 
@@ -111,7 +111,7 @@ def _verdict(info: IndexInfo, answer: PruneResult | Reason, planned: Planned, cr
     if taken is not None and not isinstance(taken, Reason) and name in taken.indexes:
         return IndexVerdict(name, None, str(taken))
     refused = planned.refused.get(name)
-    if refused is not None and all(serves_rows(kind) for kind in info.kinds):
+    if refused is not None and all(KINDS.serves_rows(kind) for kind in info.kinds):
         return IndexVerdict(name, refused, planned.damaged.get(name, "") if refused is Reason.NOT_USABLE else "")
     if isinstance(answer, Reason):
         return IndexVerdict(name, answer)

@@ -19,7 +19,7 @@ from typing import Final
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import quoted, text_sql, word
 from metaindex.formats import READER
-from metaindex.index import Options, Value, value_text
+from metaindex.index import Options, Using, Value
 from metaindex.statements.grammar.tree import TableName
 
 Cure = tuple[str, str | Callable[[re.Match[str]], str]]
@@ -250,4 +250,4 @@ def _options(options: Options) -> str:
 
 
 def _value(said: Value | None) -> str:
-    return "..." if said is None or said == "..." else value_text(said)
+    return "..." if said is None or said == "..." else Using.value_text(said)

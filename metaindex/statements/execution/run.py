@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from metaindex.advisor import recommend
 from metaindex.core import ArgumentError, IndexNotFoundError, MetaIndexError, Tabular
 from metaindex.formats import spelled
-from metaindex.index import IndexFolder, Kind, State, create_text, kind_from_spec
+from metaindex.index import KINDS, IndexFolder, Kind, State, Using
 from metaindex.statements.grammar.tree import (
     CandidateIndex,
     ChangeIndex,
@@ -160,7 +160,7 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
     facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
     if kinds:
         named = table if table.options and not info.other_options else _as_built(table, opened, built, tables)
-        facts["statement"] = create_text(name, named.text(), kinds)
+        facts["statement"] = Using.create_text(name, named.text(), kinds)
     rows = [{"name": fact, "value": value} for fact, value in facts.items()]
     more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
     return result(DESCRIBED, rows, *info.shown, *more)
@@ -170,7 +170,7 @@ def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[
     """Return the kinds and options that the index was built with; empty if it cannot be read, or is gone."""
     try:
         latest = handle_of(table).log(name).latest()
-        return ([], {}) if latest is None else ([kind_from_spec(spec) for spec in latest.kinds], latest.table.options)
+        return ([], {}) if latest is None else ([KINDS.of(spec) for spec in latest.kinds], latest.table.options)
     except MetaIndexError:
         return [], {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metaindex.index import Options, Value, known_words
+from metaindex.index import Options, Using, Value
 
 from .clauses import kinds_of, verb_options
 from .cursor import Cursor
@@ -46,7 +46,7 @@ def _end_of_query(cursor: Cursor) -> tuple[int, int]:
         depth -= token.is_sign(")") or token.is_sign("]")
         if depth == 0 and token.word == "WITH" and cursor.ahead().word == "INDEX":
             behind = cursor.ahead(2)
-            unused = behind.word.lower() in known_words() and cursor.ahead(3).is_sign("(")  # USING was forgotten
+            unused = behind.word.lower() in Using.words() and cursor.ahead(3).is_sign("(")  # USING was forgotten
             if unused or behind.word in ("ON", "USING") or (behind.is_sign("(") and cursor.ahead(3).word != "SELECT"):
                 index_clause = cursor.place, last
         if depth == 0 and token.word == "OPTIONS" and cursor.ahead().is_sign("("):

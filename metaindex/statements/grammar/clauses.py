@@ -8,7 +8,7 @@ from typing import Final
 from metaindex.core import MetaIndexError, first_line
 from metaindex.expressions import ColumnRef
 from metaindex.formats import READER, spelled
-from metaindex.index import FactKind, Kind, Options, Using, Value, check_kinds, kind_of_word, known_words, options_of
+from metaindex.index import KINDS, FactKind, Kind, Options, Using, Value
 
 from .cursor import Cursor
 from .errors import near
@@ -29,7 +29,7 @@ def kinds_of(cursor: Cursor, *, named: bool = False) -> tuple[tuple[Kind, ...], 
     while not kinds or cursor.token.word == "USING":
         kinds.append(_kind(cursor, more))
     try:
-        check_kinds(kinds)
+        KINDS.check(kinds)
     except MetaIndexError as error:
         raise cursor.wrong(first_line(error), first) from None
     return tuple(kinds), tuple(more.items())
@@ -47,12 +47,12 @@ def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
         token = cursor.token
         kind = _named(cursor)
     keys = tuple(cursor.listed(lambda: _key(cursor))) if cursor.token.is_sign("(") else ()
-    kind = kind or kind_of_word("", columns=bool(keys))
+    kind = kind or Using.kind_of("", columns=bool(keys))
     assert kind is not None
     if not keys and not issubclass(kind, FactKind):
         raise cursor.expected("( and columns")
     included = tuple(cursor.listed(lambda: _column(cursor))) if cursor.takes("INCLUDE") else ()
-    own = options_of(kind)
+    own = Using.options_of(kind)
     options: Options = ()
     if cursor.takes("OPTIONS"):
         options = cursor.options(lambda key, place: _check(cursor, key.lower(), place, tuple(own)))
@@ -83,9 +83,9 @@ def _at_fault(using: Using) -> str:
 def _named(cursor: Cursor) -> type[Kind]:
     token = cursor.token
     word = cursor.name("a kind")
-    kind = kind_of_word(word)
+    kind = Using.kind_of(word)
     if kind is None:
-        known = known_words()
+        known = Using.words()
         cure = near(word.lower(), known) or f"there are {', '.join(known)}"
         raise cursor.wrong(f"there is no kind {word!r}", token, cure)
     return kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metaindex.core import dataclass
 from metaindex.expressions import column_sql, text_sql
-from metaindex.index import Kind, Options, with_text
+from metaindex.index import Kind, Options, Using
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class TableName:
     def text(self) -> str:
         """Write a table as a statement names it."""
         name = text_sql(self.path) if self.path else column_sql(self.parts)
-        return f"{name} {with_text(self.options)}" if self.options else name
+        return Using.table_text(name, self.options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from metaindex.core import (
 )
 from metaindex.formats import ReadOptions, Version, options_in_words, said_once
 from metaindex.index import (
+    KINDS,
     CoveredKey,
     IndexFolder,
     IndexLogEntry,
@@ -30,8 +31,6 @@ from metaindex.index import (
     OperationLog,
     Staleness,
     State,
-    asked,
-    stored_kind,
     why_not_read,
 )
 
@@ -421,8 +420,8 @@ def _told(
 
 
 def _said(key: CoveredKey) -> str:
-    rows = stored_kind(key.kind)
+    rows = KINDS.stored(key.kind)
     try:
-        return asked(key.kind, partial(rows.said, key)) if rows is not None else key.kind
+        return KINDS.call(key.kind, partial(rows.said, key)) if rows is not None else key.kind
     except DamagedIndexError:  # its class cannot say it; the index can be told of all the same
         return key.kind

@@ -16,9 +16,8 @@ from metaindex.advisor.clustering.strips import strip_of
 from metaindex.advisor.figures.charts import Strip, strip_figure
 from metaindex.core.figures.markup import html
 from metaindex.expressions import ColumnBounds, to_physical
-from metaindex.formats import Field, Leaf, Trust
-from metaindex.index import facts_of
-from metaindex.query import ColumnFacts
+from metaindex.formats import Field, Leaf
+from metaindex.index import ColumnFacts
 from tests.pages import parsed
 
 Numbers = npt.NDArray[np.int64]
@@ -33,12 +32,11 @@ def strip(
     low, high = to_physical(lower, lower.type, upper=False), to_physical(upper, upper.type, upper=True)
     if known is not None:
         low, high = (pc.if_else(pa.array(known), bound, None) for bound in (low, high))
-    facts = facts_of(
-        ColumnBounds(lower.type, low, high, pa.array(np.zeros(count, np.int64)), None, rows), count, Trust.LOG
-    )
-    leaf = Leaf((Field("c", lower.type),))
+    bounds = ColumnBounds(lower.type, low, high, pa.array(np.zeros(count, np.int64)), None, rows)
+    facts = ColumnFacts.unknown(Leaf((Field("c", lower.type),)), count)
+    facts.take("log", np.arange(count), bounds)
     files = FilesOf(count, np.ones(count), np.full(count, 100.0))
-    measured = Measured.of(ColumnFacts(leaf, facts, {"log": count}), files)
+    measured = Measured.of(facts, files)
     return strip_of(measured, measured.told(files)), measured, files
 
 

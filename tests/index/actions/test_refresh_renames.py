@@ -15,11 +15,11 @@ import metaindex as mi
 from metaindex.core import UnknownColumnError
 from metaindex.formats import Field, Schema
 from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.registry import kind_from_spec
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.renames import kind_at, with_ids
 from tests.tables import catalog_in
 
-KINDS: list[Kind] = [
+SOME: list[Kind] = [
     mi.ColumnStats("a"),
     mi.Values("a", ("a", "s.x"), by="hash"),
     mi.Bloom("s.x"),
@@ -47,7 +47,7 @@ def test_every_kind_follows_a_rename(tmp_path: Path) -> None:
         )
 
     append(0, ("a", "s", "x"))
-    mi.open_table(path).create_index("i", *KINDS, builder="local")
+    mi.open_table(path).create_index("i", *SOME, builder="local")
     with written.update_schema() as update:
         update.rename_column("a", "odd.name").rename_column("s.x", "y").rename_column("s", "t")
     with written.update_schema() as update:
@@ -82,7 +82,7 @@ def test_ids_are_kept_beside_what_was_asked_for() -> None:
         mi.CoveringRange("a"): mi.CoveringRange("`b`"),
     }.items():
         spec = with_ids(kind.spec(), before)
-        assert kind_from_spec(spec) == kind
+        assert KINDS.of(spec) == kind
         assert kind_at(spec, after) == now
         assert kind_at(kind.spec(), after) == kind, "an entry of before keeps the names"
     gone = Schema((field("a", 5), field("b", 2)))

@@ -51,7 +51,7 @@ class KeyedRun:
             for leaf in self.request.snapshot.schema.leaves()
             if ".".join(leaf.parts) == name
         ]
-        one = registry.key_reader(self.reader, keys[place], types)
+        one = registry.KINDS.key_reader(self.reader, keys[place], types)
         assert one is not None
         hits = one.null() if values == (None,) else one.among([tuple(map(literal, values))])
         assert hits is not None
@@ -384,11 +384,11 @@ def test_literals_of_other_kinds_say_nothing_or_nothing_is_there(tmp_path: Path)
     path = write(tmp_path, "a.parquet", pa.table({"i": [1, 2]}))
     request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [path])
     run = keyed(request, tmp_path / "index", Values("i"), Values("i", by="value"), ValueList("i"))
-    readers = [registry.key_reader(run.reader, key, [pa.int64()]) for key in run.found.keys]
+    readers = [registry.KINDS.key_reader(run.reader, key, [pa.int64()]) for key in run.found.keys]
     for reader in readers:
         assert reader is not None
         assert reader.among([(Literal("1"),)]) is None
         nothing = reader.among([(Literal(1.5),)])
         assert nothing is not None
         assert not nothing.mask(1).any()
-    assert registry.key_reader(run.reader, run.found.keys[0], [pa.float64()]) is None
+    assert registry.KINDS.key_reader(run.reader, run.found.keys[0], [pa.float64()]) is None

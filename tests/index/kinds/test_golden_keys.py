@@ -119,7 +119,7 @@ def test_a_form_of_tomorrow_is_not_asked_and_not_merged(tmp_path: Path) -> None:
     shutil.copytree(INTEGERS / "value_keys" / "int", tmp_path / "old")
     built = opened(tmp_path / "old")
     tomorrow = replace(built.key, layout={**built.key.layout, "key": "int128"})
-    assert registry.key_reader(built.run_reader(), tomorrow, [TYPES["int"]]) is None
+    assert registry.KINDS.key_reader(built.run_reader(), tomorrow, [TYPES["int"]]) is None
     assert keys_together((built.key,), (built.key,)) is not None
     assert keys_together((built.key,), (tomorrow,)) is None
     assert keys_together((tomorrow,), (built.key,)) is None

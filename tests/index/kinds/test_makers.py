@@ -8,7 +8,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.index.kinds.kind import KeyKind
-from metaindex.index.kinds.registry import maker_of
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, KindSpec
 from metaindex.index.log.versions import from_text
 from metaindex.table import IndexInfo, IndexList
@@ -25,7 +25,7 @@ def key_of(kind: KeyKind) -> CoveredKey:
 )
 def test_the_kind_of_a_key_has_its_columns(kind: KeyKind) -> None:
     key = key_of(kind)
-    made = maker_of(key, [mi.ColumnStats().spec(), kind.spec()])
+    made = KINDS.maker_of(key, [mi.ColumnStats().spec(), kind.spec()])
     assert made.keys == (("a", "b"),)
     assert made.rows is kind.rows
     assert made.spec().properties | {"keys": 0} == kind.spec().properties | {"keys": 0}
@@ -37,7 +37,7 @@ def test_properties_that_make_no_kind_are_damage(kind: KeyKind, change: dict[str
     key, spec = key_of(kind), kind.spec()
     broken = [] if change is None else [KindSpec(spec.name, 1, {**spec.properties, **change})]
     try:
-        made = maker_of(key, broken)
+        made = KINDS.maker_of(key, broken)
     except mi.DamagedIndexError:
         return
     assert made.keys == (("a", "b"),)  # its own keys are not asked of the entry

@@ -12,7 +12,7 @@ from metaindex.formats import Field, Schema
 from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.column_stats.spec import ColumnStats
 from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.registry import kind_from_spec
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.values.lists import ValueList
 from metaindex.index.kinds.values.spec import Values
 from metaindex.index.log.entry import KindSpec
@@ -25,7 +25,7 @@ SCHEMA = Schema(
         Field("tags", pa.list_(pa.string())),
     )
 )
-KINDS: list[Kind] = [
+SOME: list[Kind] = [
     ColumnStats(),
     ColumnStats("user", scan_floats=False, trust_log=True),
     Values("user"),
@@ -36,9 +36,9 @@ KINDS: list[Kind] = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=repr)
+@pytest.mark.parametrize("kind", SOME, ids=repr)
 def test_a_kind_is_the_same_after_the_log(kind: Kind) -> None:
-    assert kind_from_spec(kind.spec()) == kind
+    assert KINDS.of(kind.spec()) == kind
 
 
 @pytest.mark.parametrize("spec", [KindSpec("values", 2), KindSpec("covering_of_the_future", 1)])
@@ -46,7 +46,7 @@ def test_a_kind_that_is_not_known_is_refused_with_advice(spec: KindSpec) -> None
     with pytest.raises(
         DamagedIndexError, match=rf"'{spec.name}' version {spec.version} is .*known.*upgrade meta"
     ) as said:
-        kind_from_spec(spec)
+        KINDS.of(spec)
     assert len(str(said.value)) < 200, "a line, however many kinds there are"
 
 

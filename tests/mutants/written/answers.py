@@ -11,8 +11,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "deleted rows are counted",
         "metaindex/query/aggregates/known.py",
-        "return agreed(told).less(deleted_rows(files))",
-        "return agreed(told)",
+        "return KnownCounts.agreed(told).less(KnownCounts.deleted(files))",
+        "return KnownCounts.agreed(told)",
         _AGGREGATES,
         "a count from metadata has deleted rows in it",
     ),

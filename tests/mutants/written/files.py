@@ -27,7 +27,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "certain by the first index",
         "metaindex/query/pruning/recorded.py",
         "surely(asked.predicate, s.together(), s.segment.run.files)",
-        "surely(asked.predicate, s.segment.whole(), s.segment.run.files)",
+        "surely(asked.predicate, s.segment.known.whole(), s.segment.run.files)",
         ("tests/query/pruning/test_several_runs.py",),
         "a bloom filter on a column empties what is certain",
     ),

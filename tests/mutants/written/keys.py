@@ -66,7 +66,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a key under another text type",
-        "metaindex/query/pruning/run_coverage.py",
+        "metaindex/index/lookup/run_source.py",
         "if index.of_text and types != [column.type for column in key.columns]:",
         "if False:",
         ("tests/query/pruning/test_text_types.py",),
@@ -74,20 +74,20 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "files without a key",
-        "metaindex/query/pruning/key_source.py",
+        "metaindex/index/lookup/key_source.py",
         "return files | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else files",
         "return files",
-        ("tests/query/pruning/test_key_source.py",),
+        ("tests/index/lookup/test_key_source.py",),
         "files of which a key knows nothing are proved out by it",
     ),
     Mutant(
         "exact beside unkeyed files",
-        "metaindex/query/pruning/key_source.py",
+        "metaindex/index/lookup/key_source.py",
         "return looked_up_rows(self.key).exact and not self.key.unkeyed_files",
         "return True",
         (
             "tests/query/pruning/test_keyed_tables.py",
-            "tests/query/pruning/test_key_source.py",
+            "tests/index/lookup/test_key_source.py",
             "tests/query/pruning/test_lookup.py",
             "tests/contract",
         ),

@@ -451,7 +451,7 @@ def test_a_bound_of_a_part_that_is_none_ends_no_verb(
 
 
 def test_what_fails_by_no_single_index_s_fault_leaves_them_all_out(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaindex.query.pruning.recorded._table_knows_more", lambda *_: 1 // 0)
+    monkeypatch.setattr("metaindex.index.lookup.run_source.BoundPredicate.answered_by_table", lambda *_: 1 // 0)
     monkeypatch.setattr("metaindex.query.pruning.recorded.few", lambda *_: False)
 
     left_out_of(lake.open().prune("id = 23"))

@@ -11,8 +11,8 @@ import pytest
 import metaindex as mi
 from metaindex.core import MetaIndexError
 from metaindex.expressions import ColumnRef, Interval, Literal
-from metaindex.index import StoredColumn
 from metaindex.index.kinds.column_stats.reader import RunStatistics, Units
+from metaindex.index.kinds.described import StoredColumn
 from metaindex.query import Queries
 from metaindex.table import handle_of
 from tests.tables import delta_lake, rows

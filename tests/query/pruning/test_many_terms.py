@@ -108,7 +108,7 @@ def test_they_are_answered_as_leaf_by_leaf(table: mi.Table, stale: bool, p: Pred
     version = None if stale else table.versions()[-2]
     found = told(table.prune(p, version))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("metaindex.query.pruning.walk._FEW", 1 << 30)
+        patch.setattr("metaindex.expressions.predicate_program._FEW", 1 << 30)
         assert told(table.reopened().prune(p, version)) == found  # a handle that remembers nothing
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from metaindex.expressions import quoted, text_sql
-from metaindex.index.kinds.written import kinds_text, value_text
+from metaindex.index.kinds.written import Using
 from metaindex.statements.grammar.tree import (
     AskedVersion,
     CandidateIndex,
@@ -36,7 +36,7 @@ def _words(statement: Statement) -> Iterable[str]:
             yield "IF NOT EXISTS" if if_not_exists else ""
             yield from _on(name, table)
             yield _asked(at)
-            yield kinds_text(kinds, options)
+            yield Using.kinds_text(kinds, options)
         case RefreshIndex(name, table, mode, if_exists, at, options, where):
             yield "REFRESH INDEX"
             yield "IF EXISTS" if if_exists else ""
@@ -50,7 +50,7 @@ def _words(statement: Statement) -> Iterable[str]:
             yield "IF EXISTS" if if_exists else ""
             yield from _on(name, table)
             yield mode.upper()
-            yield "" if hours is None else f"RETAIN {value_text(hours)} HOURS"
+            yield "" if hours is None else f"RETAIN {Using.value_text(hours)} HOURS"
             yield _options(options)
         case ShowIndexes(table, at):
             yield "SHOW INDEXES ON"
@@ -87,12 +87,12 @@ def _on(name: str, table: TableName) -> Iterable[str]:
 
 def _asked(at: AskedVersion) -> str:
     if at.version is not None:
-        return f"VERSION AS OF {value_text(at.version)}"
+        return f"VERSION AS OF {Using.value_text(at.version)}"
     return f"TIMESTAMP AS OF {text_sql(at.timestamp)}" if at.timestamp is not None else ""
 
 
 def _options(options: tuple[tuple[str, str | int | float | bool], ...]) -> str:
-    said = ", ".join(f"{text_sql(key)} = {value_text(value)}" for key, value in options)
+    said = ", ".join(f"{text_sql(key)} = {Using.value_text(value)}" for key, value in options)
     return f"OPTIONS ({said})" if said else ""
 
 
@@ -101,7 +101,7 @@ def _candidates(candidates: Sequence[CandidateIndex], options: tuple[tuple[str, 
         return _options(options)
     said = [
         f"INDEX {f'ON {candidate.table.text()} ' if candidate.table is not None else ''}"
-        + kinds_text(candidate.kinds, options if candidate is candidates[-1] else ())
+        + Using.kinds_text(candidate.kinds, options if candidate is candidates[-1] else ())
         for candidate in candidates
     ]
     return f"WITH {', '.join(said)}"

@@ -65,9 +65,19 @@ class Bloom(WholeKind):
 
     @classmethod
     def command(cls) -> KindCommand[Self]:
-        from .command import BloomCommand
+        from metaindex.index.kinds.command import Keys
 
-        return BloomCommand(cls)
+        return Keys(
+            cls,
+            "--bloom",
+            "bloom filters: as values, smaller and inexact",
+            "a bloom filter of this column for each file, or of several columns as one (a,b); can be repeated",
+            fpp={
+                "type": float,
+                "metavar": "P",
+                "help": "the share of files without the value that are read in vain; default: 0.01",
+            },
+        )
 
     def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
         from .collector import BloomCollector

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def aggregated(rows: DataFrame) -> DataFrame:
-    """Aggregate rows of files to those of partitions; see `described.FactRows.aggregated`."""
+    """Aggregate rows of files to those of partitions."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
     def whole_sum(name: str) -> Column:

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 from metaindex.core import ArgumentError, dataclass
 from metaindex.expressions import physical_type
 from metaindex.formats import Leaf, Schema
-from metaindex.index.kinds.columns import find_leaf
-from metaindex.index.kinds.described import FactKind, FactRows
+from metaindex.index.kinds.described import FactKind
 from metaindex.index.kinds.kind import AskedColumns, Kind
 from metaindex.index.log.entry import KindSpec
-
-from .stored import ColumnStatsRows
 
 if TYPE_CHECKING:
     from metaindex.index.kinds.command import KindCommand
@@ -84,11 +81,7 @@ class ColumnStats(FactKind):
 
         return Statistics(cls)
 
-    @classmethod
-    def facts(cls) -> type[FactRows]:
-        return ColumnStatsRows
-
     def leaves(self, schema: Schema) -> list[Leaf]:
         if not self.columns:
             return [leaf for leaf in schema.leaves() if physical_type(leaf.type) is not None]
-        return [find_leaf(schema, name) for name in self.columns]
+        return [schema.indexable(name) for name in self.columns]

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from metaindex.core import BuildError, Vector, arrow_array, dataclass
 from metaindex.formats import Schema
-from metaindex.index.kinds.columns import columns_of, named
 from metaindex.index.kinds.served import RowPlan, RowWriter, travelling
 from metaindex.index.log.entry import CoveredKey
 
@@ -99,7 +98,7 @@ class CurvePlan(CoveringPlan):
 def planned_along(indexed: Sequence[str], included: Sequence[str], schema: Schema, place: int) -> CurvePlan:
     """Plan a copy along a curve; see `served.RowKind.planned`."""
     rule = "a covering index stores columns of the table"
-    columns = tuple(named(columns_of(schema), name, rule) for name in (*indexed, *included))
+    columns = tuple(schema.column(name, rule) for name in (*indexed, *included))
     check_columns(columns, len(indexed))
     number = covering_key_id([leaf.stable for leaf in columns], len(indexed), CURVE)
     return CurvePlan(number, columns, len(indexed), 0, place)

@@ -54,6 +54,13 @@ class CoveringLayout:
 
         return ByColumns(self.indexed) if self.curve is None else ByCurve(*self.curve)
 
+    @property
+    def spark_types(self) -> Mapping[str, object]:
+        """The type of each stored column by its name, as JSON of Spark's. DamagedIndexError."""
+        from metaindex.index.kinds.spark_types import stored_types
+
+        return stored_types(self.schema_json)
+
     @cached_property
     def stored(self) -> pa.Schema:
         """The columns of a part, lineage apart."""

@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 
 from metaindex.core import DamagedIndexError, first_line
 from metaindex.index.kinds.pieces import WrittenPart
-from metaindex.index.kinds.served import ORDINAL, ROW, StoredPart, with_lineage
-from metaindex.index.kinds.spark_types import is_whole
+from metaindex.index.kinds.served import ORDINAL, ROW, RowSizes, StoredPart, with_lineage
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.cache import span_of
 from metaindex.index.store.layout import PartInfo, run_folder
@@ -165,7 +164,7 @@ def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str, placement: P
     schema, lineage = first.schema, (ORDINAL, ROW)
     key = schema.names[0] if placement.first == 0 else None  # by what rows ascend
     plain = {name for name in schema.names if name not in lineage and not _repeats(first[name], name == key)}
-    delta = [*lineage, *(key_ for key_ in [key] if key_ in plain and is_whole(schema.field(key_).type))]
+    delta = [*lineage, *(key_ for key_ in [key] if key_ in plain and RowSizes.packs_sorted(schema.field(key_).type))]
     writer = pq.ParquetWriter(
         out,
         schema,

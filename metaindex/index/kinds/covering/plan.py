@@ -11,8 +11,8 @@ import pyarrow as pa
 from metaindex.core import UnsupportedFeatureError, dataclass
 from metaindex.formats import Leaf, Schema, inner_fields
 from metaindex.index.keys import column_id, key_id
-from metaindex.index.kinds.columns import columns_of, named
 from metaindex.index.kinds.served import (
+    NOT_COUNTED,
     ORDINAL,
     ROW,
     RUN,
@@ -22,6 +22,7 @@ from metaindex.index.kinds.served import (
     StoredPart,
     sizes_of,
     travelling,
+    with_lineage,
 )
 from metaindex.index.kinds.spark_types import spark_schema, stored_type
 from metaindex.index.log.entry import CoveredColumn, CoveredKey
@@ -57,6 +58,10 @@ class CoveringPlan:
     def storable(self) -> bool:
         """True if all columns have types that are stored."""
         return all(stored_type(leaf.type) is not None for leaf in self.columns)
+
+    @property
+    def part_schema(self) -> pa.Schema:
+        return with_lineage(self.stored)
 
     @cached_property
     def stored(self) -> pa.Schema:
@@ -133,7 +138,7 @@ class CoveringPlan:
 
         return self.buckets or max(1, -int(-size_bytes // range_bytes(int(size_bytes))))
 
-    def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
+    def covered(self, sizes: RowSizes = NOT_COUNTED, unkeyed_files: int = 0) -> CoveredKey:
         """The key as the log entry names it."""
         columns = (
             CoveredColumn(
@@ -167,7 +172,7 @@ def _unwritten(rows: pa.Table, placement: Placement, number: int) -> PartInfo:
 def planned(indexed: Sequence[str], included: Sequence[str], buckets: int, schema: Schema, place: int) -> CoveringPlan:
     """Plan a copy in buckets or ranges; see `served.RowKind.planned`."""
     rule = "a covering index stores columns of the table"
-    columns = tuple(named(columns_of(schema), name, rule) for name in (*indexed, *included))
+    columns = tuple(schema.column(name, rule) for name in (*indexed, *included))
     check_columns(columns, len(indexed))
     how = f"hash:{buckets}" if buckets else "range"
     number = covering_key_id([leaf.stable for leaf in columns], len(indexed), how)
@@ -177,7 +182,7 @@ def planned(indexed: Sequence[str], included: Sequence[str], buckets: int, schem
 def planned_again(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
     """Plan the key again; see `served.ServedRows.planned_again`."""
     layout = CoveringLayout.of(key)
-    by_stable: Mapping[str, Leaf] = {leaf.stable: leaf for leaf in columns_of(schema)}
+    by_stable: Mapping[str, Leaf] = {leaf.stable: leaf for leaf in schema.columns}
     columns = tuple(by_stable[column.stable] for column in key.columns if column.stable in by_stable)
     if len(columns) < len(key.columns):
         return None

@@ -12,7 +12,6 @@ import pyarrow as pa
 from metaindex.core import ArgumentError, Mask, dataclass
 from metaindex.expressions import ColumnRef, Predicate, parse_path
 from metaindex.formats import Schema
-from metaindex.index.kinds.columns import columns_of, named
 from metaindex.index.kinds.kind import AskedColumns, KeyRows, Kind, LayoutRule, Merged, MergeInto
 from metaindex.index.kinds.served import RowKind, RowPlan, ServedRows, StoredPart
 from metaindex.index.log.entry import CoveredKey, KindSpec
@@ -196,11 +195,11 @@ class Covering(RowKind):
         estimated from the widths of types."""
         if self.buckets is not None:
             return self
-        from metaindex.index.kinds.spark_types import width
+        from metaindex.index.kinds.served import RowSizes
 
-        every = sum(width(field.type) for field in schema.fields) or 1
-        widths = {leaf.parts: width(leaf.type) for leaf in columns_of(schema)}
-        columns = (named(columns_of(schema), name, "") for name in (*self.indexed, *self.included))
+        every = sum(RowSizes.of_value(field.type) for field in schema.fields) or 1
+        widths = {leaf.parts: RowSizes.of_value(leaf.type) for leaf in schema.columns}
+        columns = (schema.column(name, "") for name in (*self.indexed, *self.included))
         share = min(1.0, sum(widths[leaf.parts] for leaf in columns) / every)
         return Covering(self.indexed, self.included, buckets_for(table_bytes * share))
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from metaindex.index.kinds.canonical import plain_type
-from metaindex.index.kinds.theta.hashed import different
 from metaindex.index.kinds.theta.sketch import Theta
 
 
@@ -23,9 +22,8 @@ class SketchOfFile:
     def add(self, values: pa.Array) -> None:
         self._rows += len(values)
         self._values += len(values) - values.null_count
-        empty, hashes = different(values, self._type)
+        self._sketch, empty = self._sketch.with_values(values, self._type, self._entries)
         self._empty |= empty
-        self._sketch = self._sketch.with_hashes(hashes, self._entries)
 
     def row(self) -> Mapping[str, object]:
         return {

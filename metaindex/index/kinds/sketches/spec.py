@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from metaindex.core import ArgumentError, DamagedIndexError, dataclass
 from metaindex.index.kinds.kind import LayoutRule
-from metaindex.index.kinds.of_files import OfFilesKind, Told, one_column_each
-from metaindex.index.kinds.theta.hashed import can_be_sketched
-from metaindex.index.kinds.theta.sketch import ENTRIES, MOST_ENTRIES, Theta
+from metaindex.index.kinds.of_files import FileAggregate, OfFilesKind, one_column_each
+from metaindex.index.kinds.theta.sketch import Theta
 from metaindex.index.log.entry import CoveredKey, KindSpec
 
 from .sketched import SketchOfFile
@@ -46,14 +45,14 @@ class Sketches(OfFilesKind):
     entries: int
     name = "sketches"
     words = ("sketches", "sketch", "theta")
-    layout = LayoutRule(frozenset({"entries"}), {}, {"entries": MOST_ENTRIES})
+    layout = LayoutRule(frozenset({"entries"}), {}, {"entries": Theta.MOST_ENTRIES})
     schema = SKETCHES
-    tells = Told.DIFFERENT_VALUES
+    tells = FileAggregate.DISTINCT_VALUES
     taken = "values that have an order, and are no times finer than a microsecond"
 
-    def __init__(self, *columns: str | Sequence[str], entries: int = ENTRIES) -> None:
-        if type(entries) is not int or not 16 <= entries <= MOST_ENTRIES:
-            raise ArgumentError(f"entries is a whole number from 16 to {MOST_ENTRIES:,}; got {entries!r}")
+    def __init__(self, *columns: str | Sequence[str], entries: int = Theta.ENTRIES) -> None:
+        if type(entries) is not int or not 16 <= entries <= Theta.MOST_ENTRIES:
+            raise ArgumentError(f"entries is a whole number from 16 to {Theta.MOST_ENTRIES:,}; got {entries!r}")
         object.__setattr__(self, "keys", one_column_each("Sketches", columns))
         object.__setattr__(self, "entries", entries)
 
@@ -62,13 +61,23 @@ class Sketches(OfFilesKind):
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
-        return cls(*said["keys"], entries=said.get("entries", ENTRIES))
+        return cls(*said["keys"], entries=said.get("entries", Theta.ENTRIES))
 
     @classmethod
     def command(cls) -> KindCommand[Self]:
-        from .command import SketchesCommand
+        from metaindex.index.kinds.command import Keys
 
-        return SketchesCommand(cls)
+        return Keys(
+            cls,
+            "--sketches",
+            "sketches: how many different values there are, about",
+            "keep a sketch of this column's different values for each file; can be repeated",
+            entries={
+                "type": int,
+                "metavar": "N",
+                "help": "hashes that a sketch keeps, 8 bytes each; default: 4096",
+            },
+        )
 
     @property
     def said_layout(self) -> dict[str, int | str]:
@@ -80,10 +89,6 @@ class Sketches(OfFilesKind):
 
     def of_file(self, type_: pa.DataType) -> OfFile:
         return SketchOfFile(type_, self.entries)
-
-    @classmethod
-    def takes(cls, type_: pa.DataType) -> bool:
-        return can_be_sketched(type_)
 
     @classmethod
     def together(cls, key: CoveredKey, other: CoveredKey) -> bool:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from metaindex.core import dataclass
-from metaindex.index.kinds.exact_sums import SUM_BYTES, SumOfFile, can_be_summed
+from metaindex.index.kinds.exact_sums import SUM_BYTES, SumOfFile
 from metaindex.index.kinds.kind import LayoutRule
-from metaindex.index.kinds.of_files import OfFilesKind, Told, one_column_each
+from metaindex.index.kinds.of_files import FileAggregate, OfFilesKind, one_column_each
 from metaindex.index.log.entry import CoveredKey, KindSpec
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Sums(OfFilesKind):
     words = ("sums", "sum")
     layout = LayoutRule()
     schema = SUMS
-    tells = Told.SUM
+    tells = FileAggregate.SUM
     taken = "integers and decimals, which come to the same in any order"
 
     def __init__(self, *columns: str | Sequence[str]) -> None:
@@ -57,10 +57,6 @@ class Sums(OfFilesKind):
 
     def of_file(self, type_: pa.DataType) -> OfFile:
         return SumOfFile(type_)
-
-    @classmethod
-    def takes(cls, type_: pa.DataType) -> bool:
-        return can_be_summed(type_)
 
     @classmethod
     def made_by(cls, key: CoveredKey) -> Self:

@@ -1,14 +1,11 @@
-"""Values that count as distinct, and their hashes."""
+"""Values that are sketched."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from metaindex.core import compute
 from metaindex.expressions import physical_type
 from metaindex.index.kinds.canonical import UnkeyedValuesError, plain_type
-
-from .murmur import Hashes, murmur_hashes
 
 
 def can_be_sketched(type_: pa.DataType) -> bool:
@@ -27,10 +24,3 @@ def as_sketched(values: pa.Array, type_: pa.DataType) -> pa.Array:
         if not can_be_sketched(each):
             raise UnkeyedValuesError(f"sketches are of values that have an order; these are {each}")
     return (values if values.type == type_ else values.cast(type_)).drop_null()
-
-
-def different(values: pa.Array, type_: pa.DataType) -> tuple[bool, Hashes]:
-    """Return whether an empty text is among the values, and the hashes of the others, without NULL. Raises
-    UnkeyedValuesError like `as_sketched`."""
-    hashes = murmur_hashes(compute("unique", as_sketched(values, type_)))
-    return bool((hashes == 0).any()), hashes[hashes > 0]

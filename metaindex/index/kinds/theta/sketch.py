@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
+import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, dataclass
+from metaindex.core import DamagedIndexError, Vector, compute, dataclass
 
-from .murmur import Hashes
+from .hashed import as_sketched
+from .murmur import Hashes, murmur_hashes
 
 WHOLE: Final = np.uint64((1 << 63) - 1)
 """Theta where every hash is kept: the sketch counts exactly."""
-ENTRIES = 4096  # where nobody says another
-MOST_ENTRIES = 1 << 16
 _SERIAL, _COMPACT_FAMILY, _SEED_HASH = 3, 3, 0x93CC
 _READ_ONLY, _EMPTY, _COMPACT, _ORDERED = 2, 4, 8, 16
 _FLAGS = _READ_ONLY | _COMPACT | _ORDERED
@@ -29,14 +29,40 @@ _FLAGS = _READ_ONLY | _COMPACT | _ORDERED
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Theta:
-    """`hashes`: ascending, each once, all below `theta`."""
+    """`hashes`: ascending, each once, all below `theta`. `ENTRIES`: so many at most, unless another number is said."""
 
     hashes: Hashes
     theta: np.uint64 = WHOLE
+    ENTRIES: ClassVar[int] = 4096
+    MOST_ENTRIES: ClassVar[int] = 1 << 16
 
     @classmethod
     def nothing(cls) -> Self:
         return cls(np.zeros(0, np.uint64))
+
+    @classmethod
+    def union(cls, sketches: Sequence[Theta], entries: int = ENTRIES) -> Theta:
+        """Return the sketch of all values in any of the sketches."""
+        if not sketches:
+            return cls.nothing()
+        theta = min(sketch.theta for sketch in sketches)
+        hashes = np.unique(np.concatenate([sketch.hashes for sketch in sketches]))
+        return cls(hashes[hashes < theta], theta).cut(entries)
+
+    @staticmethod
+    def hash_each(values: pa.Array, type_: pa.DataType) -> Hashes:
+        """Return the hash of each value but NULL; 0 of an empty text. Raises UnkeyedValuesError like `as_sketched`."""
+        encoded = as_sketched(values, type_).dictionary_encode()
+        hashes: Hashes = murmur_hashes(encoded.dictionary)[Vector(encoded.indices).numbers]
+        return hashes
+
+    def with_values(self, values: pa.Array, type_: pa.DataType, entries: int = ENTRIES) -> tuple[Theta, bool]:
+        """And of more values, of at most so many hashes; and whether an empty text is among them. Raises
+        UnkeyedValuesError like `as_sketched`."""
+        hashes = murmur_hashes(compute("unique", as_sketched(values, type_)))
+        some = hashes[(hashes < self.theta) & (hashes > 0)]
+        whole = Theta(np.union1d(self.hashes, some), self.theta).cut(entries) if len(some) else self
+        return whole, bool((hashes == 0).any())
 
     @property
     def is_exact(self) -> bool:
@@ -46,13 +72,6 @@ class Theta:
     def estimate(self) -> float:
         """About how many different values there are."""
         return len(self.hashes) if self.is_exact else len(self.hashes) * (float(WHOLE) / float(self.theta))
-
-    def with_hashes(self, hashes: Hashes, entries: int) -> Theta:
-        """And of more values, of at most so many hashes."""
-        some = hashes[(hashes < self.theta) & (hashes > 0)]
-        if not len(some):
-            return self
-        return Theta(np.union1d(self.hashes, some), self.theta).cut(entries)
 
     def cut(self, entries: int) -> Theta:
         """Keep at most so many hashes: the least ones, below the least one dropped."""
@@ -102,7 +121,7 @@ class Theta:
                 return None
             count = struct.unpack_from("<i", data, 8)[0]
             theta = WHOLE if longs == 2 else np.uint64(struct.unpack_from("<Q", data, 16)[0])
-            fits = len(data) == 8 * (longs + count) and 0 <= count <= MOST_ENTRIES
+            fits = len(data) == 8 * (longs + count) and 0 <= count <= cls.MOST_ENTRIES
             hashes = np.frombuffer(data, "<u8", offset=8 * longs) if fits else None
         if hashes is None or not 0 < theta <= WHOLE:
             return None
@@ -110,12 +129,3 @@ class Theta:
         if len(hashes) and not (hashes[0] > 0 and hashes[-1] < theta and (hashes[1:] > hashes[:-1]).all()):
             return None
         return cls(hashes, theta)
-
-
-def union(sketches: Sequence[Theta], entries: int) -> Theta:
-    """Return the sketch of all values in any of the sketches."""
-    if not sketches:
-        return Theta.nothing()
-    theta = min(sketch.theta for sketch in sketches)
-    hashes = np.unique(np.concatenate([sketch.hashes for sketch in sketches]))
-    return Theta(hashes[hashes < theta], theta).cut(entries)

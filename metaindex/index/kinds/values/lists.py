@@ -47,9 +47,20 @@ class ValueList(ValueRows, WholeKind):
 
     @classmethod
     def command(cls) -> KindCommand[Self]:
-        from .lists_command import ListsCommand
+        from metaindex.index.kinds.command import Keys
 
-        return ListsCommand(cls)
+        return Keys(
+            cls,
+            "--value-list",
+            "value lists: for columns with few values (a country, a state)",
+            "the distinct values of this column in each file, or of several columns as one (a,b); can be repeated",
+            limit={
+                "type": int,
+                "metavar": "N",
+                "help": "of a file with more distinct values nothing is kept, and it is read; 1 to 1,000,000; default:"
+                " 1000",
+            },
+        )
 
     @classmethod
     def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:

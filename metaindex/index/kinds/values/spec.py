@@ -170,9 +170,18 @@ class Values(KeyKind):
 
     @classmethod
     def command(cls) -> KindCommand[Self]:
-        from .command import ValuesCommand
+        from metaindex.index.kinds.command import Keys
 
-        return ValuesCommand(cls)
+        return Keys(
+            cls,
+            "--values",
+            "values: which files and row groups hold a value? For look-ups of ids and names, exact",
+            by={
+                "choices": ["hash", "value"],
+                "help": "keep a hash of each value (smallest; answers = and IN; the default), or the values themselves,"
+                " in order (ranges and prefixes as well)",
+            },
+        )
 
     @property
     def rows(self) -> type[LookedUpRows]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import DamagedIndexError, Vector, arrow_array
-from metaindex.index.kinds.different import keys_type
+from metaindex.index.kinds.different import DistinctKeys
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.reader import RunReader
@@ -34,4 +34,4 @@ def each_value(reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.A
                 if there is not None:
                     ordinals = ordinals[there]
                     keys = keys.take(arrow_array(np.flatnonzero(there), None, pa.int64()))
-                yield ordinals, keys.cast(keys_type(type_))
+                yield ordinals, keys.cast(DistinctKeys(type_).type)

@@ -22,7 +22,6 @@ from metaindex.index.kinds.served import ORDINAL, ROW
 from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
-from metaindex.query import unkeyed_files
 from metaindex.table import handle_of
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Held:
             if run.run not in found.live.dead or not self.keys(run):
                 continue
             key = next(one for one in self.keys(run) if one.key_id == self.key(place).key_id)
-            live = found.live.mask(run) & ~unkeyed_files(self.index, run, key)
+            live = found.live.mask(run) & ~self.index.unkeyed_files(run, key)
             files = self.index.rows(run, "files", np.arange(run.files), ["path"]).column("path").to_pylist()
             rows = self.stored(run, key.key_id)
             for ordinal in np.flatnonzero(live).tolist():

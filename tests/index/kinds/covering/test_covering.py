@@ -28,7 +28,7 @@ from metaindex.index.kinds.covering.layout import CoveringLayout
 from metaindex.index.kinds.covering.murmur3 import buckets_of, hashed
 from metaindex.index.kinds.covering.order import in_spark_order, out_of_order, sort_columns
 from metaindex.index.kinds.covering.parts import stored_parts
-from metaindex.index.kinds.registry import kind_from_spec
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.served import ORDINAL, ROW, row_plans
 from metaindex.index.kinds.spark_types import arrow_schema, spark_schema, stored_type
 from metaindex.storage import Storage
@@ -55,7 +55,7 @@ def physical(*tables: pa.Table) -> tuple[Counter[str], Counter[str]]:
 
 def test_specs_say_what_they_are_and_come_back() -> None:
     for kind in (WIDE, RANGE, mi.Covering("a"), mi.CoveringRange("a", "b")):
-        assert kind_from_spec(kind.spec()) == kind
+        assert KINDS.of(kind.spec()) == kind
     assert mi.Covering("a").buckets is None
     for wrong in (
         lambda: mi.Covering([]),

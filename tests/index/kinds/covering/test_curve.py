@@ -29,7 +29,7 @@ from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.covering.placement import ByCurve
 from metaindex.index.kinds.covering.range_parts import SaidColumn, parts_left
 from metaindex.index.kinds.kind import AskedColumns
-from metaindex.index.kinds.registry import kind_from_spec, readable
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.served import ORDINAL, ROW, StoredPart
 from metaindex.index.store.layout import PartInfo
 from tests.hostile.changes import turn
@@ -171,7 +171,7 @@ def test_no_matching_row_is_left_out(
 
 
 def test_specs_say_what_they_are_and_come_back() -> None:
-    assert kind_from_spec(CURVE.spec()) == CURVE
+    assert KINDS.of(CURVE.spec()) == CURVE
     assert CURVE.title == "covering_curve(k, f, s; st, d, b)"
     for wrong in (["a"], [f"c{n}" for n in range(9)], [], ["a", "a"]):
         with pytest.raises(ValueError, match="CoveringCurve"):
@@ -309,8 +309,8 @@ def test_rows_that_are_not_in_the_order_of_the_curve_are_found_and_not_merged(
     assert table.verify_index("c").sound
     key = held.key()
     for wrong in ({"bits": 3}, {"cuts:1": "no"}, {"buckets": 4}, {"by": "spiral"}):
-        assert not readable(replace(key, layout={**key.layout, **wrong}))
-    assert readable(key)
+        assert not KINDS.readable(replace(key, layout={**key.layout, **wrong}))
+    assert KINDS.readable(key)
 
 
 @pytest.mark.slow

@@ -23,14 +23,14 @@ from tests.index.kinds.outside.installed import lay_into
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     place = tmp_path_factory.mktemp("packages") / "there"
     lay_into(place)
-    found = registry._OTHERS
+    found = dict(vars(registry.KINDS))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(place))
         patch.setattr(sys, "dont_write_bytecode", True)
-        registry._OTHERS = registry._Others()
+        vars(registry.KINDS).update(_others={}, _places=None, _told=set())
         yield
     sys.modules.pop("hash_set", None)
-    registry._OTHERS = found
+    vars(registry.KINDS).update(found)
 
 
 def hash_set(*keys: str | tuple[str, ...]) -> KeyKind:

@@ -69,10 +69,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     lay_into(place)
     monkeypatch.syspath_prepend(str(place))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    found = registry._OTHERS
+    found = dict(vars(registry.KINDS))
     yield place
     sys.modules.pop("hash_set", None)
-    registry._OTHERS = found
+    vars(registry.KINDS).update(found)
 
 
 def loaded(package: Path) -> ModuleType:
@@ -84,7 +84,7 @@ def loaded(package: Path) -> ModuleType:
 def forgotten() -> None:
     """As in a new process."""
     sys.modules.pop("hash_set", None)
-    registry._OTHERS = registry._Others()
+    vars(registry.KINDS).update(_others={}, _places=None, _told=set())
 
 
 def indexed(package: Path, folder: Path) -> Path:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from metaindex.core import DamagedIndexError
 from metaindex.index.kinds.sketches.sketched import SketchOfFile
 from metaindex.index.kinds.sketches.spec import Sketches
-from metaindex.index.kinds.theta.sketch import Theta, union
+from metaindex.index.kinds.theta.sketch import Theta
 from tests.contract.of_files_contract import OfFilesContract
 
 datasketches = pytest.importorskip("datasketches")
@@ -84,7 +84,7 @@ def test_many_values_are_estimated_as_there() -> None:
 @given(st.lists(st.sets(st.integers(0, 400)), min_size=1, max_size=5), st.sampled_from([16, 64, 4096]))
 def test_a_union_is_the_sketch_of_all_values(sets: list[set[int]], entries: int) -> None:
     every = sorted(set.union(*sets))
-    one = union([Theta.from_bytes(sketched(pa.array(sorted(s), pa.int64()), entries)) for s in sets], entries)
+    one = Theta.union([Theta.from_bytes(sketched(pa.array(sorted(s), pa.int64()), entries)) for s in sets], entries)
     whole = Theta.from_bytes(sketched(pa.array(every, pa.int64()), entries))
     if one.is_exact:
         assert np.array_equal(one.hashes, whole.hashes)

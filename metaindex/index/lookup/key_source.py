@@ -9,20 +9,20 @@ Every answer is kept with the units it was made from, so that the row groups of 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
 from metaindex.core import Mask, TooLate, dataclass
-from metaindex.expressions import BatchStatistics, ColumnRef, Literal, Question, grouped
-from metaindex.index import CoveredKey, Hits, KeyReader, ReadsRanges, SupportsBatchReads, looked_up_rows, stranger
-from metaindex.index import asked as asked_of_kind
+from metaindex.expressions import BatchStatistics, ColumnRef, Literal, PruningStatistics, Question, grouped
+from metaindex.index.kinds.keyed import Hits, KeyReader, ReadsRanges, SupportsBatchReads
+from metaindex.index.kinds.registry import KINDS
+from metaindex.index.log.entry import CoveredKey
 
 from .combined import Columns, Combination
-
-KEPT_BYTES = 4 << 20
-"""Of answers to many questions that one source keeps, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class AskedKey:
     @property
     def exact(self) -> bool:
         """Return whether, but for hash collisions, an answer leaves nothing for other sources to prove."""
-        return looked_up_rows(self.key).exact and not self.key.unkeyed_files
+        return KINDS.looked_up_rows(self.key).exact and not self.key.unkeyed_files
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,27 @@ class KeyAnswer:
         return np.full(groups, self.files[ordinal], np.bool_) if matching is None else matching
 
 
-class KeySource(BatchStatistics):
+class KnowsRowGroups(BatchStatistics):
+    """A source that can say more of a file than one truth, and whose answers are of several kinds. `KEPT_BYTES`: of
+    answers to many questions that one source keeps, about."""
+
+    KEPT_BYTES: Final = 4 << 20
+
+    @abstractmethod
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        """A truth for every row group of the file at a position of the source."""
+
+    @abstractmethod
+    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
+        """A source for each kind of answers that are put together here."""
+
+    @property
+    def tally(self) -> tuple[int, int]:
+        """Return how often the keys of one kind were asked so far, and how often they answered."""
+        return 0, 0
+
+
+class KeySource(KnowsRowGroups):
     """PruningStatistics[Mask] over the files of one run, from its keys. A column without a key is True throughout.
     `only`: one kind of them."""
 
@@ -85,7 +105,7 @@ class KeySource(BatchStatistics):
         self._all = tuple(keys)
         self._combinations = combinations
         self._keys: dict[Columns, list[AskedKey]] = {}
-        for asked_key in sorted(keys, key=lambda key: (looked_up_rows(key.key).turn, key.key.unkeyed_files)):
+        for asked_key in sorted(keys, key=lambda key: (KINDS.looked_up_rows(key.key).turn, key.key.unkeyed_files)):
             self._keys.setdefault(asked_key.columns, []).append(asked_key)
         self._readers: dict[int, KeyReader | None] = {}
         self._answers: dict[object, KeyAnswer | None] = {} if answers is None else answers
@@ -100,8 +120,7 @@ class KeySource(BatchStatistics):
         alone = (keys for keys in self._keys.values() if len(keys[0].columns) == 1)
         return frozenset(key.columns[0] for keys in alone for key in keys if key.exact)
 
-    def by_kind(self) -> dict[str, KindSource]:
-        """A source for each kind of its keys, with the answers that were given already."""
+    def by_kind(self) -> Mapping[str, KindSource]:
         return {
             kind: KindSource(self.count, [k for k in self._all if k.kind == kind], self._combinations, self._answers)
             for kind in dict.fromkeys(k.kind for k in self._all)
@@ -152,7 +171,6 @@ class KeySource(BatchStatistics):
         return out
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
-        """A truth for every row group of a file."""
         out = np.ones(groups, np.bool_)
         for answer in self.answers(question):
             out &= answer.in_file(position, groups)
@@ -186,13 +204,13 @@ class KeySource(BatchStatistics):
         for place, question, hits in zip(new, some, told, strict=True):
             out[place] = answer = None if hits is None else KeyAnswer(asked_key, hits, self.count)
             self._kept_bytes += 0 if hits is None else hits.size_bytes
-            if self._kept_bytes <= KEPT_BYTES:
+            if self._kept_bytes <= self.KEPT_BYTES:
                 self._answers[asked_key.key.key_id, question] = answer
         return out
 
     def _held(self, asked_key: AskedKey, look_up: Callable[[], list[Hits | None]]) -> list[Hits | None]:
         """Ask a reader. If another package's raises anything, or returns impossible hits, raise DamagedIndexError."""
-        if not stranger(asked_key.kind):
+        if not KINDS.is_foreign(asked_key.kind):
             return look_up()
 
         def held() -> list[Hits | None]:
@@ -202,7 +220,7 @@ class KeySource(BatchStatistics):
                     hits.hold(self.count)
             return answers
 
-        return asked_of_kind(asked_key.kind, held)
+        return KINDS.call(asked_key.kind, held)
 
     def _reader(self, asked_key: AskedKey) -> KeyReader | None:
         if asked_key.key.key_id not in self._readers:
@@ -214,6 +232,10 @@ class KindSource(KeySource):
     """The keys of one kind, for a report: it counts how often they were asked, and how often they answered."""
 
     asked = answered = 0
+
+    @property
+    def tally(self) -> tuple[int, int]:
+        return self.asked, self.answered
 
     def _answer(self, asked_key: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
         answer = super()._answer(asked_key, question, combination)

@@ -12,66 +12,66 @@ A file that no source bounds stays unknown. What goes wrong in an index leaves t
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, Vector, dataclass
+from metaindex.core import Mask, Vector
 from metaindex.expressions import ColumnBounds, narrowed_bounds
-from metaindex.formats import Leaf, Snapshot, Trust, format_named, read_footers
-from metaindex.index import (
-    FACT_ROWS,
-    CoveredColumn,
-    FileIdentities,
-    OpenIndex,
-    Ordinals,
-    RunRef,
-    StatState,
-    facts_of,
-    replace_rows,
-    take_bounds,
-    unknown_facts,
-    why_not_read,
-)
+from metaindex.formats import Leaf, Trust, format_named, read_footers
+from metaindex.index.kinds.bound_values import bound_values
+from metaindex.index.kinds.facts import facts_of, replace_rows, take_bounds, unknown_facts
+from metaindex.index.kinds.states import StatState
+from metaindex.index.log.entry import CoveredColumn, RunRef
+from metaindex.index.open_index import OpenIndex, Ordinals
 from metaindex.storage import Storage
 
-logger = logging.getLogger("metaindex")
+from .located import LocatedIndexes, logger
 
 PARTITION, LOG, FOOTERS = "partition", "log", "footers"
 _LEAVES = 16
 """So many columns are asked of the log at a time."""
 _THREADS = 16
-_T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ColumnFacts:
     """The facts of one column (`kinds.facts`), a row a file, and how many files each source gave."""
 
     leaf: Leaf
     facts: pa.Table
-    sources: dict[str, int]
+    sources: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def unknown(cls, leaf: Leaf, count: int) -> ColumnFacts:
+        """Nothing is known of the column in any of `count` files."""
+        return cls(leaf, unknown_facts(leaf.type, count))
+
+    def bounds(self, side: str) -> pa.Array | None:
+        """Return the bounds as values of the column. None if they say less than the values did (nanoseconds)."""
+        return bound_values(Vector(self.facts.column(side)).array, self.leaf.type)
+
+    def take(self, source: str, rows: Ordinals, bounds: ColumnBounds) -> None:
+        """Take a source's facts for those of the files `rows` of which nothing is known yet."""
+        said = facts_of(bounds, len(rows), Trust.LOG)
+        unknown = Vector(self.facts.column("state")).numbers[rows] == StatState.UNKNOWN
+        better = np.flatnonzero(unknown & (Vector(said.column("state")).numbers != StatState.UNKNOWN))
+        if len(better):
+            self.facts = replace_rows(self.facts, rows[better].astype(np.int64), said.take(pa.array(better)))
+            self.sources[source] = self.sources.get(source, 0) + len(better)
 
 
-@dataclass(slots=True)
-class BoundsOf:
-    """The bounds of a snapshot's files, column by column."""
+@dataclass(slots=True, kw_only=True)
+class FileStatistics(LocatedIndexes):
+    """Statistics of a snapshot's files, column by column."""
 
-    snapshot: Snapshot
     storage: Storage
-    indexes: Sequence[OpenIndex]
-    notes: list[str] = field(default_factory=list)
     opens: bool = True  # footers of files, where nothing else tells of them
     logged: bool = True  # what the log says of columns that are no partitions, be it copied into an index
-    _located: dict[tuple[str, str], Ordinals] = field(default_factory=dict)
-    _left_out: set[str] = field(default_factory=set)
-    _files: FileIdentities | None = None
 
     def columns(self, leaves: Sequence[Leaf]) -> Iterator[ColumnFacts]:
         """Yield the facts of each column, in order. A column's are released before the next ones are collected."""
@@ -85,11 +85,14 @@ class BoundsOf:
 
     def indexed(self, leaf: Leaf) -> ColumnFacts:
         """Return what the indexes alone know of a column."""
-        known = _Found(leaf, unknown_facts(leaf.type, len(self.snapshot.files)))
+        known = ColumnFacts.unknown(leaf, len(self.snapshot.files))
+        self._take_indexed(known)
+        return known
+
+    def _take_indexed(self, known: ColumnFacts) -> None:
         for index in self._in_order():
-            for rows, bounds in self._of_index(index, leaf):
+            for rows, bounds in self._of_index(index, known.leaf):
                 known.take(f"index {index.name}", rows, bounds)
-        return ColumnFacts(leaf, known.facts, known.sources)
 
     @property
     def _file_format(self) -> object:
@@ -99,21 +102,19 @@ class BoundsOf:
         self, leaf: Leaf, logged: ColumnBounds | None, footers: tuple[Ordinals, ColumnBounds] | None
     ) -> ColumnFacts:
         count = len(self.snapshot.files)
-        known = _Found(leaf, unknown_facts(leaf.type, count))
+        known = ColumnFacts.unknown(leaf, count)
         partition = self.snapshot.details.partition_bounds(leaf)
         everything = np.arange(count)
         if partition is not None and leaf.field.partition:
             known.take(PARTITION, everything, partition)
-        for index in self._in_order():
-            for rows, bounds in self._of_index(index, leaf):
-                known.take(f"index {index.name}", rows, bounds)
+        self._take_indexed(known)
         if logged is not None:
             known.take(LOG, everything, logged)
         if partition is not None and not leaf.field.partition:
             known.take("partitions", everything, partition)
         if footers is not None:
             known.take(FOOTERS, *footers)
-        return ColumnFacts(leaf, known.facts, known.sources)
+        return known
 
     def _log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
         return self.snapshot.details.many_log_bounds(leaves) if self.logged else [None] * len(leaves)
@@ -136,34 +137,6 @@ class BoundsOf:
             return by_rows
 
         return self.asked_of(index, said)
-
-    def asked_of(self, index: OpenIndex, ask: Callable[[], list[_T]]) -> list[_T]:
-        """Ask an index; a failure is reported, returns nothing, and leaves the index out from then on."""
-        if index.name in self._left_out:
-            return []
-        try:
-            return ask()
-        except Exception as error:  # noqa: BLE001 - whatever is stored: the index is left out, and told
-            self.leave_out(index, error)
-            return []
-
-    def leave_out(self, index: OpenIndex, error: Exception) -> None:
-        """Stop asking an index, because of this error."""
-        self._left_out.add(index.name)
-        self.notes.append(f"index {index.name} is left out: {why_not_read(error)}")
-        logger.warning("index %r is not asked what it knows of files: %s", index.name, error)
-
-    def places(self, index: OpenIndex, run: RunRef) -> Ordinals:
-        """Return the ordinal of each file in the run, or -1."""
-        key = (index.name, run.run)
-        if key not in self._located:
-            self._located[key] = index.locate(run, self._identities())
-        return self._located[key]
-
-    def _identities(self) -> FileIdentities:
-        if self._files is None:
-            self._files = FileIdentities.of(self.snapshot)
-        return self._files
 
     def _footers(self, leaves: Sequence[Leaf]) -> dict[tuple[str, ...], tuple[Ordinals, ColumnBounds]]:
         """Return the footer statistics of the files that the indexes do not cover in all of these columns."""
@@ -195,24 +168,6 @@ class BoundsOf:
         return known
 
 
-@dataclass(slots=True)
-class _Found:
-    """The facts of a column as far as they were found."""
-
-    leaf: Leaf
-    facts: pa.Table
-    sources: dict[str, int] = field(default_factory=dict)
-
-    def take(self, source: str, rows: Ordinals, bounds: ColumnBounds) -> None:
-        """Take a source's facts for those of the files `rows` of which nothing is known yet."""
-        said = facts_of(bounds, len(rows), Trust.LOG)
-        unknown = Vector(self.facts.column("state")).numbers[rows] == StatState.UNKNOWN
-        better = np.flatnonzero(unknown & (Vector(said.column("state")).numbers != StatState.UNKNOWN))
-        if len(better):
-            self.facts = replace_rows(self.facts, rows[better].astype(np.int64), said.take(pa.array(better)))
-            self.sources[source] = self.sources.get(source, 0) + len(better)
-
-
 def _covered(index: OpenIndex, run: RunRef, leaf: Leaf) -> CoveredColumn | None:
     """The column as the run has statistics of it, in the files themselves."""
     column = next((column_ for column_ in run.columns if column_.stable == leaf.stable and not column_.partition), None)
@@ -228,7 +183,7 @@ def _stored_bounds(
     """Return the run's bounds of the column in these files, under the type that it has now."""
     stored = column.type
     assert stored is not None
-    table = FACT_ROWS.of_column(index.reader(run), column, None)
+    table = index.column_rows(run, column)
     place = np.full(run.files, -1, np.int64)
     place[Vector(table.column("ordinal")).numbers] = np.arange(table.num_rows)
     rows = place[ordinals]

@@ -12,8 +12,9 @@ import numpy as np
 from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Interval, Literal
 from metaindex.expressions.literals import compare_values
-from metaindex.index import CoveredKey, Hits
-from metaindex.query.pruning.key_source import AskedKey
+from metaindex.index import CoveredKey
+from metaindex.index.kinds.keyed import Hits
+from metaindex.index.lookup.key_source import AskedKey
 
 Rows = Sequence[tuple[object, ...]]
 

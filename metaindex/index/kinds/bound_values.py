@@ -1,4 +1,4 @@
-"""Bounds of columns, and keys of indexes that keep values, as values again."""
+"""Bounds of columns as values again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from metaindex.core import Vector
 from metaindex.expressions import Family, family_of
-from metaindex.index import key_floats
 
 
 def bound_values(bounds: pa.Array, type_: pa.DataType) -> pa.Array | None:
@@ -37,15 +36,6 @@ def bound_values(bounds: pa.Array, type_: pa.DataType) -> pa.Array | None:
                 return None
     except (pa.ArrowException, ValueError):
         return None
-
-
-def keyed_values(keys: pa.Array, type_: pa.DataType) -> pa.Array | None:
-    """Return the values of keys made by `kinds.different`, none of them cut; 0.0 stands for either zero, and there is
-    one NaN. None if a key is of no value of the type."""
-    if family_of(type_) is not Family.FLOAT:
-        return bound_values(keys if keys.type == pa.int64() else keys.cast(pa.binary()), type_)
-    floats = key_floats(keys)
-    return None if floats is None else floats.cast(type_)
 
 
 def _decimals(bounds: pa.Array, type_: pa.DataType) -> pa.Array:
