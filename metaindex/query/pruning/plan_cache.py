@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import replace
 
 from metaindex.core import dataclass
 from metaindex.expressions import leaves
 from metaindex.formats import Snapshot, Version
-from metaindex.index import IndexLogEntry, OpenIndex, RunSource
+from metaindex.index import IndexLogEntry, RunSource
 
 from .report import IndexReport
 from .result import PruneResult
@@ -35,19 +35,6 @@ class PlanCacheKey:
     entries: tuple[IndexLogEntry, ...]
     refused: tuple[IndexReport, ...]
     snapshot: Snapshot | None
-
-    @classmethod
-    def of(
-        cls,
-        predicate: Hashable,
-        version: Version,
-        indexes: Sequence[OpenIndex],
-        refused: Sequence[IndexReport],
-        snapshot: Snapshot | None,
-        *,
-        alone: bool,
-    ) -> PlanCacheKey:
-        return cls(predicate, version, alone, tuple(index.entry for index in indexes), tuple(refused), snapshot)
 
     @property
     def key(self) -> Hashable:

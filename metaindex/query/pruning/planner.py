@@ -204,7 +204,8 @@ class _Asked:
         if told is None:
             return None
         version = self._version(snapshot)
-        return PlanCacheKey.of((type(predicate), told), version, self.indexes, self._refused, snapshot, alone=alone)
+        entries, refused = tuple(index.entry for index in self.indexes), tuple(self._refused)
+        return PlanCacheKey((type(predicate), told), version, alone, entries, refused, snapshot)
 
     def _bound(self, snapshot: Snapshot | None) -> TableQuestion:
         """The question with the columns that the version has. Of the same schema it is bound once."""

@@ -138,8 +138,12 @@ class Walked:
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it answers what can be asked of files, worked out now; the indexes, which know of row groups, stay
         here."""
-        told = (self.files, self.total_files, self.total_bytes, self.schema, self.predicate, self.walked, self.alone)
-        return _told, (*told, self.used_columns, *map(_answer, (self.dropped, self.certain, self.leaves)))
+        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        told |= {name: _answer(told[name]) for name in _LATER} | {"row_groups": None, "knows_row_groups": False}
+        return _told, (told,)
+
+
+_LATER = ("dropped", "certain", "leaves")
 
 
 def _answer(ask: Callable[[], T]) -> T | MetaIndexError:
@@ -156,24 +160,9 @@ def _again(answer: T | MetaIndexError) -> T:
     return answer
 
 
-def _told(*told: Any) -> Walked:
-    *plain, dropped, certain, leaves = told
-    files, total_files, total_bytes, schema, predicate, walked, alone, used_columns = plain
-    return Walked(
-        files,
-        total_files,
-        total_bytes,
-        schema,
-        predicate,
-        walked,
-        alone,
-        used_columns,
-        partial(_again, dropped),
-        partial(_again, certain),
-        partial(_again, leaves),
-        row_groups=lambda _, groups: FileSource(groups, [], 0),
-        knows_row_groups=False,
-    )
+def _told(told: dict[str, Any]) -> Walked:
+    later = {name: partial(_again, told[name]) for name in _LATER}
+    return Walked(**{**told, **later, "row_groups": lambda _, groups: FileSource(groups, [], 0)})
 
 
 def walk(
