@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ColumnStatsRows:
-    """How the stored rows are written, merged, asked, checked and told of: all of it is said of the class."""
+    """The stored rows: how they are written, merged, asked, checked and told of. All of it is said of the class."""
 
     name = "column_stats"
     files = Level(
