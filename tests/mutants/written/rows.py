@@ -110,7 +110,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/formats/files/compressed.py",
         "    if suffix in REFUSED or suffix in only_spark.SUFFIXES:\n",
         "    if suffix in REFUSED:\n",
-        ("tests/query/readers/test_only_spark.py",),
+        ("tests/query/readers/test_text_limits.py",),
         "compressed bytes are read as lines: rows are lost",
     ),
     Mutant(
@@ -118,7 +118,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/formats/files/only_spark.py",
         'if "linesep" in reader:',
         "if False:",
-        ("tests/query/readers/test_only_spark.py",),
+        ("tests/query/readers/test_text_limits.py",),
         "lines with an end of their own are read as one: rows are lost",
     ),
     Mutant(

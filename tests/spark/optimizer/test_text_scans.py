@@ -16,7 +16,7 @@ from metaindex.formats import ReadOptions
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.request import Session
 from metaindex.spark.optimizer.text_scans import usual_session
-from tests.query.readers import test_only_spark as only_spark
+from tests.query.readers import test_text_limits as only_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

@@ -1,6 +1,9 @@
-"""Statements about indexes in scripts are found wherever one may begin; parameters are refused where they stand."""
+"""Statements about indexes in scripts are found wherever one may begin, and held up by the jar's gate; parameters are
+refused where they stand."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from hypothesis import given
@@ -8,7 +11,9 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import StatementError
+from metaindex.spark.extension_jar import extension_sources
 from metaindex.spark.optimizer.scripts import indexes_in, is_script
+from metaindex.statements.grammar.forms import ALSO, FORMS
 from metaindex.statements.grammar.parsing import parsed
 
 
@@ -76,3 +81,13 @@ def test_what_looks_like_a_parameter_and_is_none(tmp_path: object) -> None:
         parsed(f"EXPLAIN INDEXES {query}")
     with pytest.raises(mi.StatementError, match="parameter"):
         mi.sql("SHOW INDEXES ON :t")
+
+
+def test_the_gate_knows_the_first_words_of_every_statement() -> None:
+    source = extension_sources()["Gate"]
+    first, second = (
+        " ".join(re.findall(r'"([^"]*)"', source.partition(f"String {name} =")[2].partition(";")[0])).split()
+        for name in ("FIRST", "SECOND")
+    )
+    assert set(first) == {words[0] for words in (*FORMS, *ALSO)}
+    assert set(second) == {words[1] for words in (*FORMS, *ALSO)}

@@ -1,4 +1,5 @@
-"""Ranges that are looked up together are answered as each alone, listed or not, in one go or in several."""
+"""Ranges that are looked up together are answered as each alone, listed or not, in one go or in several; units are
+sorted and each once, whichever way is taken."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from metaindex.index.kinds.values import ranges
 from metaindex.index.kinds.values.asked import KeyRange
-from metaindex.index.kinds.values.key_reader import position
+from metaindex.index.kinds.values.key_reader import _each_once, position
 
 ROWS = st.lists(st.tuples(st.integers(-3, 20), st.integers(0, 12)), max_size=40).map(sorted)
 ENDS = st.none() | st.integers(-5, 22)
@@ -63,3 +64,11 @@ def test_what_is_too_much_is_looked_up_one_by_one() -> None:
     assert ranges.units_of_each(units, *ends) is None
     keys = pa.array([b"%05d" % n for n in range(200)], pa.binary())
     assert ranges.rows_of_each(keys, [KeyRange(None, None)]) is None
+
+
+@given(st.lists(st.integers(0, 50) | st.integers(0, 2**50)), st.booleans())
+def test_units_are_sorted_and_each_once(units: list[int], dense: bool) -> None:
+    given_ = np.array([unit % 100 if dense else unit for unit in units], np.int64)
+    found = _each_once(given_)
+    assert found.dtype == np.int64
+    assert found.tolist() == sorted(set(given_.tolist()))
