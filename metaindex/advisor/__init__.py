@@ -6,8 +6,7 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .clustering.clustering import Clustering as Clustering
-    from .clustering.measure import ClusteringQuestion as ClusteringQuestion
-    from .clustering.measure import measure as measure
+    from .clustering.measure import known_clustering as known_clustering
     from .figures.page import Page as Page
     from .figures.page import Section as Section
     from .hypothetical.answer import WhatIf as WhatIf
@@ -20,13 +19,11 @@ if TYPE_CHECKING:
     from .savings import Spared as Spared
     from .savings import computed_savings as computed_savings
     from .selection.answer import Recommendation as Recommendation
-    from .selection.recommend import RecommendQuestion as RecommendQuestion
     from .selection.recommend import is_named as is_named
     from .selection.recommend import named_below as named_below
     from .selection.recommend import recommend as recommend
-    from .selection.recommend import recommendation as recommendation
+    from .selection.recommend import recommend_for as recommend_for
     from .workloads.reads import PlanReads as PlanReads
-    from .workloads.reads import together as together
     from .workloads.table_queries import TableNames as TableNames
     from .workloads.table_queries import TableQuery as TableQuery
     from .workloads.table_queries import of_table as of_table
@@ -39,7 +36,7 @@ else:
         __name__,
         {
             "clustering.clustering": "Clustering",
-            "clustering.measure": "ClusteringQuestion measure",
+            "clustering.measure": "known_clustering",
             "figures.page": "Page Section",
             "hypothetical.answer": "WhatIf",
             "hypothetical.estimates": "Estimate",
@@ -47,8 +44,8 @@ else:
             "report.written": "Reported check_page write_page",
             "savings": "Savings Spared computed_savings",
             "selection.answer": "Recommendation",
-            "selection.recommend": "RecommendQuestion is_named named_below recommend recommendation",
-            "workloads.reads": "PlanReads together",
+            "selection.recommend": "is_named named_below recommend recommend_for",
+            "workloads.reads": "PlanReads",
             "workloads.table_queries": "TableNames TableQuery of_table",
             "workloads.taking": "workload",
             "workloads.template": "NOT_READ Workload",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, c
 from metaindex.expressions import column_sql, physical_type
 from metaindex.formats import Leaf, Snapshot
 from metaindex.index import FileStatistics
-from metaindex.query import Handle, Scan, TimestampLike, VersionLike, at_version, names_of
+from metaindex.query import Handle, TimestampLike, VersionLike, at_version, names_of
 
 from .advice import Advice, LayoutEffect, Rewrite, Way, way_of
 from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
@@ -38,16 +37,13 @@ _PAYS = 0.3
 
 @dataclass(frozen=True, slots=True)
 class ClusteringQuestion:
-    """The parameters of a measurement. `columns`: none for all; `sample`: share of the table's bytes to read for
-    advice, 0 for none, None for a hundredth; `scan`: how a file is read; `name`, `path`: of the table in statements."""
+    """The parameters of a measurement. `columns`: none for all, or the first `most`; `sample`: share of the table's
+    bytes to read for advice, 0 for none, None for a hundredth."""
 
+    handle: Handle
     columns: tuple[str, ...]
     sample: float | None
-    scan: Callable[[int, Sequence[Leaf]], Scan]
-    name: str
-    path: str
-    rewritable: bool = True  # is all below `path` the table, as an engine reads it?
-    most: int | None = None  # so many columns are measured, where none are named
+    most: int | None = None
 
     def __post_init__(self) -> None:
         check_share(self.sample)
@@ -74,7 +70,7 @@ def measure(asked: ClusteringQuestion, bounds: FileStatistics) -> Clustering:
         asked, snapshot, files, [kept_column for kept_column in kept if not kept_column.facts.leaf.field.partition]
     )
     return Clustering(
-        table=asked.path,
+        table=asked.handle.root(snapshot),
         format=snapshot.format,
         version=str(snapshot.version),
         files=files.count,
@@ -135,7 +131,7 @@ def _advise(
         return Sampled(limit_bytes=limit, total_bytes=total, reason=f"{least}; {cure}"), ()
     leaves = [measured.facts.leaf for measured in wanted]
     try:
-        sample = read_sample(lambda row: asked.scan(row, leaves), rows, leaves)
+        sample = read_sample(lambda row: file_scan(asked.handle, snapshot, row, leaves), rows, leaves)
     except (MetaIndexError, OSError) as error:  # told, and the measures stand
         logger.warning("no advice is given: a file of the sample cannot be read: %s", error)
         return Sampled(limit_bytes=limit, total_bytes=total, reason=f"a file of the sample cannot be read: {error}"), ()
@@ -160,7 +156,7 @@ def _no_sample(asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wa
     """Why nothing has to be read: no layout would help."""
     if files.count < 2:
         return "a table of one file has nothing to leave out"
-    if not asked.rewritable:
+    if not _is_one_folder(asked.handle):
         return "a table of chosen files (patterns, several folders, a glob) is no folder that a statement could name"
     if snapshot.details.read_options().get("file_format", "parquet") != "parquet":
         return "CSV and JSON files have no bounds of their own: an index has them, and a CoveringRange index an order"
@@ -188,9 +184,9 @@ def _layouts(
         )
         parts = tuple(wanted[at].facts.leaf.parts for at in by)
         size = max(int(files.sizes.mean()), 1)
-        rewrite = Rewrite(
-            snapshot.format, asked.path, asked.name, parts, curve, size, files.count, snapshot.partition_columns
-        )
+        path, name = asked.handle.root(snapshot), catalog_name(asked.handle)
+        partitions = snapshot.partition_columns
+        rewrite = Rewrite(snapshot.format, path, name, parts, curve, size, files.count, partitions)
         advice.append(Advice(tuple(map(".".join, parts)), effects, files.count, rewrite))
     return _best(advice)
 
@@ -256,7 +252,13 @@ def clustering(
 ) -> Clustering:
     """Implement `Table.clustering`."""
     bounds = _bounds(handle, handle.snapshot(at_version(version, timestamp)), indexes)
-    return measure(_question(handle, bounds.snapshot, tuple(columns), sample), bounds)
+    return measure(ClusteringQuestion(handle, tuple(columns), sample), bounds)
+
+
+def known_clustering(handle: Handle, snapshot: Snapshot, most: int) -> tuple[ColumnClustering, ...]:
+    """Measure the first columns by what the log and the indexes hold of every file; no file is opened."""
+    bounds = FileStatistics(snapshot, handle.open_indexes(None)[0], storage=handle.ref.storage, opens=False)
+    return measure(ClusteringQuestion(handle, (), 0.0, most), bounds).columns
 
 
 def layout_found(
@@ -274,11 +276,11 @@ def layout_found(
     from metaindex.advisor.report.page import LayoutFindings
 
     bounds = _bounds(handle, snapshot, indexes)
-    whole = measure(_question(handle, snapshot, (), 0.0 if named else sample, _MOST), bounds)
+    whole = measure(ClusteringQuestion(handle, (), 0.0 if named else sample, _MOST), bounds)
     leaves = [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
     wanted = [leaf for leaf in leaves if leaf.parts in named]
     asked = tuple(column_sql(leaf.parts) for leaf in wanted)
-    advised = measure(_question(handle, snapshot, asked, sample), bounds) if wanted else whole
+    advised = measure(ClusteringQuestion(handle, asked, sample), bounds) if wanted else whole
     told = {column.column: column for column in (*whole.columns, *(advised.columns if wanted else ()))}
     drawn = [
         leaf for leaf in [*wanted, *(leaf for leaf in leaves if leaf not in wanted)] if ".".join(leaf.parts) in told
@@ -295,13 +297,6 @@ def _bounds(handle: Handle, snapshot: Snapshot, indexes: Iterable[str] | None) -
     opened, refused = handle.open_indexes(names_of(indexes, "indexes"))
     notes = [f"index {report.name} is left out: {report.reason}" for report in refused]
     return FileStatistics(snapshot, opened, notes, storage=handle.ref.storage)
-
-
-def _question(
-    handle: Handle, snapshot: Snapshot, columns: tuple[str, ...], sample: float | None, most: int | None = None
-) -> ClusteringQuestion:
-    scan, one_folder = partial(file_scan, handle, snapshot), _is_one_folder(handle)
-    return ClusteringQuestion(columns, sample, scan, catalog_name(handle), handle.root(snapshot), one_folder, most)
 
 
 def catalog_name(handle: Handle) -> str:

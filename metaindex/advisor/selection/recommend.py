@@ -63,9 +63,9 @@ class RecommendQuestion:
             raise ArgumentError("days= is the time that the workload is of; got 0; leave it out where nobody knows")
 
 
-def recommend_for(handles: Sequence[Handle], *asked: Any) -> Recommendation:
-    """Implement `Table.recommend`, whose arguments follow in the order of `RecommendQuestion`."""
-    return recommendation(handles, RecommendQuestion(*asked))
+def recommend_for(handles: Sequence[Handle], *arguments: Any, **named_arguments: Any) -> Recommendation:
+    """Implement `Table.recommend`, whose arguments are those of `RecommendQuestion`."""
+    return recommendation(handles, RecommendQuestion(*arguments, **named_arguments))
 
 
 def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Recommendation:

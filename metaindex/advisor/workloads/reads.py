@@ -34,14 +34,14 @@ class PlanReads:
     reads: StatementReads
     untold: tuple[str, ...] = ()
 
-
-def together(plans: Sequence[PlanReads]) -> PlanReads:
-    """Merge the plans of one query, each read once."""
-    tables = dict.fromkeys(read for plan in plans for read in plan.reads.tables)
-    joins = dict.fromkeys(join for plan in plans for join in plan.reads.joins)
-    limit = next((plan.reads.limit for plan in plans if plan.reads.limit is not None), None)
-    untold = dict.fromkeys(reason for plan in plans for reason in plan.untold)
-    return PlanReads(StatementReads(tuple(tables), tuple(joins), limit), tuple(untold))
+    @classmethod
+    def merged(cls, plans: Sequence[PlanReads]) -> PlanReads:
+        """Merge the plans of one query, each read once."""
+        tables = dict.fromkeys(read for plan in plans for read in plan.reads.tables)
+        joins = dict.fromkeys(join for plan in plans for join in plan.reads.joins)
+        limit = next((plan.reads.limit for plan in plans if plan.reads.limit is not None), None)
+        untold = dict.fromkeys(reason for plan in plans for reason in plan.untold)
+        return cls(StatementReads(tuple(tables), tuple(joins), limit), tuple(untold))
 
 
 def is_frame(query: object) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from metaindex.advisor import ClusteringQuestion, Savings, computed_savings, measure
+from metaindex.advisor import Savings, computed_savings, known_clustering
 from metaindex.core import (
     EmptyFilesError,
     MetaIndexError,
@@ -23,7 +23,7 @@ from metaindex.core import (
     percent,
 )
 from metaindex.formats import At, Snapshot, format_named
-from metaindex.index import FileIdentities, FileStatistics, OpenIndex, Staleness, State, Target
+from metaindex.index import FileIdentities, OpenIndex, Staleness, State, Target
 from metaindex.query import TableQueryLog
 from metaindex.table import History, IndexInfo, Table, UnreadFiles, handle_of
 
@@ -31,7 +31,7 @@ from .facts import LakeIndex, LakeLayout, LakeTable
 from .unread import unread_files
 
 if TYPE_CHECKING:
-    from metaindex.query import Handle, Scan
+    from metaindex.query import Handle
 
 _MOST_FILES = 20_000
 """Of a table whose layout is measured: the cheap part of advice stays cheap."""
@@ -230,13 +230,7 @@ def _layout(handle: Handle, snapshot: Snapshot) -> LakeLayout | None:
     """Measure the layout from what the log and the indexes hold of every file. No file is opened."""
     if not 1 < len(snapshot.files) <= _MOST_FILES:
         return None
-
-    def scan(*_: object) -> Scan:
-        raise AssertionError("nothing is sampled")
-
-    bounds = FileStatistics(snapshot, handle.open_indexes(None)[0], storage=handle.ref.storage, opens=False)
-    question = ClusteringQuestion((), 0.0, scan, "", handle.root(snapshot), False, _MOST_COLUMNS)
-    columns = [column for column in measure(question, bounds).columns if not column.unknown_files]
+    columns = [c for c in known_clustering(handle, snapshot, _MOST_COLUMNS) if not c.unknown_files]
     if not columns:
         return None
     best = min(columns, key=lambda column: (column.value_share, column.column))

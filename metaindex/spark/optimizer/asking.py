@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaindex.advisor import PlanReads, together
+from metaindex.advisor import PlanReads
 from metaindex.core import ExpressionError, SparkDriver, UnsupportedFeatureError, first_line, interrupts_first
 from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, columns, conjoined, without_said
 
@@ -54,7 +54,7 @@ def _reads(spark: SparkSession, logical: Any) -> PlanReads:
         raise ExpressionError(
             f"a query of a workload is one that Spark can analyse; it says: {said}; mend it"
         ) from None
-    return together([_of_survey(survey) for survey in read_surveys(told)])
+    return PlanReads.merged([_of_survey(survey) for survey in read_surveys(told)])
 
 
 def _of_survey(survey: PlanScans) -> PlanReads:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metaindex.advisor.workloads.gathering import Gathering
-from metaindex.advisor.workloads.reads import PlanReads, reads_of, together
+from metaindex.advisor.workloads.reads import PlanReads, reads_of
 from metaindex.advisor.workloads.text_files import MOST_CHARACTERS, byte_lines
 from metaindex.core import MetaIndexError, StorageError, dataclass
 from metaindex.expressions import StatementReads, is_statement
@@ -126,7 +126,7 @@ class Executions:
         self._held -= sum(query.sizes.values())
         if not query.plans:
             return
-        known = together([query.plans[number] for number in sorted(query.plans)])
+        known = PlanReads.merged([query.plans[number] for number in sorted(query.plans)])
         seconds = _seconds(query.started_ms, ended_ms)
         text = (
             _statement_of(query.text, self.zone or self.time_zone) if known.untold or not known.reads.tables else None
