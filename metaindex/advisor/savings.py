@@ -79,9 +79,9 @@ class IndexSavings:
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         names = [name for name in self.spared.__dataclass_fields__ if name not in ("queries", "planning_ms")]
-        told = {"name": self.name, **plain(self.spared, *names)}
-        told |= plain(self, "size_bytes", "upkeep_bytes", "upkeep_bytes_a_day")
-        return told | {"history_days": self.days, "queries": self.queries}
+        data = {"name": self.name, **plain(self.spared, *names)}
+        data |= plain(self, "size_bytes", "upkeep_bytes", "upkeep_bytes_a_day")
+        return data | {"history_days": self.days, "queries": self.queries}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -149,7 +149,7 @@ class Savings(Shown):
                 names=[str(day) for day, _ in days],
                 full=[float(spared.bytes_read) for _, spared in days],
                 frame=[float(spared.bytes_left_out) for _, spared in days],
-                said=lambda size: human_bytes(round(size)),
+                form=lambda size: human_bytes(round(size)),
                 titles=("day (UTC)", "read", "left out"),
                 summary=f"full: read; pale: left out; {out} in all",
             )
@@ -203,14 +203,14 @@ def computed_savings(
     own = helped.select([*_SUMS]).take(by_index.column("row")).append_column("index", by_index.column("index"))
     own, gone = _without_many(own, there)
     of_index = {name: spared for name, spared in _grouped(own, "index").items() if isinstance(name, str)}
-    told = [
+    each_index = [
         _index(name, of_index.get(name, Spared()), there.get(name), histories.get(name), rows)
         for name in sorted(of_index.keys() | there.keys())
     ]
-    told.sort(key=lambda each: (-each.spared.bytes_left_out, each.name))
+    each_index.sort(key=lambda each: (-each.spared.bytes_left_out, each.name))
     days = rows.append_column("day", pc.cast(pc.floor_temporal(rows.column("at"), unit="day"), pa.date32()))
     by_day = {day: spared for day, spared in sorted(_grouped(days, "day").items()) if isinstance(day, dt.date)}
-    return Savings(table, _sum(rows), tuple(told), by_day, (*queries.notes, *gone))
+    return Savings(table, _sum(rows), tuple(each_index), by_day, (*queries.notes, *gone))
 
 
 def _without_many(own: pa.Table, there: Mapping[str, IndexInfo]) -> tuple[pa.Table, list[str]]:
@@ -250,16 +250,16 @@ def _sum(rows: pa.Table) -> Spared:
     return _grouped(whole, "all").get(None, Spared())
 
 
-def _index(name: str, spared: Spared, info: IndexInfo | None, told: History | None, rows: pa.Table) -> IndexSavings:
+def _index(name: str, spared: Spared, info: IndexInfo | None, log: History | None, rows: pa.Table) -> IndexSavings:
     if info is None or info.problem:
         return IndexSavings(name, spared)
-    if told is None or not told.entries:
+    if log is None or not log.entries:
         return IndexSavings(name, spared, info.size_bytes, queries=rows.num_rows)
-    kept_up = [entry for entry in told.entries if entry.entry > 1 and "create" not in entry.verb]
-    since = min((entry.at_ms for entry in told.entries if entry.at_ms), default=0)
+    kept_up = [entry for entry in log.entries if entry.entry > 1 and "create" not in entry.verb]
+    since = min((entry.at_ms for entry in log.entries if entry.at_ms), default=0)
     now_ms = dt.datetime.now(dt.UTC).timestamp() * 1000
     days = max(now_ms - since, 0.0) / _DAY_MS if since else 0.0
-    created = max((entry.at_ms for entry in told.entries if "create" in entry.verb), default=since)
+    created = max((entry.at_ms for entry in log.entries if "create" in entry.verb), default=since)
     upkeep = sum(entry.bytes_added for entry in kept_up)
     return IndexSavings(name, spared, info.size_bytes, upkeep, days, _noted_since(rows, created))
 

@@ -74,8 +74,8 @@ class ColumnClustering:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        told: dict[str, object] = plain(self, *self.__dataclass_fields__, "constant_share")
-        return told
+        data: dict[str, object] = plain(self, *self.__dataclass_fields__, "constant_share")
+        return data
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -134,20 +134,20 @@ class Clustering(Shown):
     @property
     def remarks(self) -> list[str]:
         """Return what a reader of the table has to know."""
-        said = []
+        notes = []
         if not self.files:
-            said.append("the table has no files at this version: there is nothing to lay out")
+            notes.append("the table has no files at this version: there is nothing to lay out")
         elif not self.columns:
-            said.append(
+            notes.append(
                 "no column has bounds in any file; an index of column statistics has them: create_index('stats',"
                 " mi.ColumnStats())"
             )
         if self.files_with_deletes:
-            said.append(
+            notes.append(
                 f"{counted(self.files_with_deletes, 'file')} with deleted rows: bounds and rows are those of the file,"
                 " deleted ones too"
             )
-        return [*said, *self.notes, *([self.sampled.said] if self.files and self.sampled.said else [])]
+        return [*notes, *self.notes, *([self.sampled.said] if self.files and self.sampled.said else [])]
 
     def to_json(self, name: str | None = None) -> dict[str, object]:
         """Plain data for machines."""
@@ -206,7 +206,7 @@ class Measured:
         """Return what queries read of the files with bounds, by where their rows lie."""
         return OverlapReads(self.ranges, RowPlaces.of(self.ranges.lower, self.ranges.upper, self.weights, fractions))
 
-    def told(self, files: FilesOf) -> ColumnClustering:
+    def summary(self, files: FilesOf) -> ColumnClustering:
         """The measures of the column."""
         depth = self.ranges.depths()
         reads = self.reads()

@@ -49,12 +49,12 @@ class ClusteringQuestion:
         check_share(self.sample)
 
 
-def measure(asked: ClusteringQuestion, bounds: FileStatistics) -> Clustering:
+def measure(question: ClusteringQuestion, bounds: FileStatistics) -> Clustering:
     """Raises UnknownColumnError and UnsupportedFeatureError for columns that are none, or have no order."""
     snapshot = bounds.snapshot
-    leaves = _leaves(snapshot, asked.columns)[: None if asked.columns else asked.most]
+    leaves = _leaves(snapshot, question.columns)[: None if question.columns else question.most]
     files = FilesOf.of(snapshot)
-    told: list[ColumnClustering] = []
+    columns: list[ColumnClustering] = []
     kept: list[Measured] = []
     without: list[str] = []
     for facts in bounds.columns(leaves) if files.count else ():
@@ -62,26 +62,26 @@ def measure(asked: ClusteringQuestion, bounds: FileStatistics) -> Clustering:
         if not len(measured.ranges):
             without.append(".".join(facts.leaf.parts))
             continue
-        told.append(measured.told(files))
-        if asked.columns or (len(kept) < _CONSIDERED and _varies(told[-1])):
+        columns.append(measured.summary(files))
+        if question.columns or (len(kept) < _CONSIDERED and _varies(columns[-1])):
             kept.append(measured)
     table = snapshot.files.table
     sampled, advice = _advise(
-        asked, snapshot, files, [kept_column for kept_column in kept if not kept_column.facts.leaf.field.partition]
+        question, snapshot, files, [kept_column for kept_column in kept if not kept_column.facts.leaf.field.partition]
     )
     return Clustering(
-        table=asked.handle.root(snapshot),
+        table=question.handle.root(snapshot),
         format=snapshot.format,
         version=str(snapshot.version),
         files=files.count,
         size_bytes=snapshot.files.size_bytes,
         files_with_deletes=files.count - table.column("deletes").null_count,
-        columns=tuple(told),
+        columns=tuple(columns),
         without_bounds=tuple(without if files.count else ()),
         notes=tuple(bounds.notes),
         sampled=sampled,
         advice=advice,
-        named=bool(asked.columns),
+        named=bool(question.columns),
     )
 
 
@@ -114,14 +114,14 @@ def _varies(column: ColumnClustering) -> bool:
 
 
 def _advise(
-    asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]
+    question: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]
 ) -> tuple[Sampled, tuple[Advice, ...]]:
     """Return what was read, and advice for these columns."""
     total = snapshot.files.size_bytes
-    limit = limit_of(asked.sample, total)
-    if asked.sample == 0 or not files.count:
+    limit = limit_of(question.sample, total)
+    if question.sample == 0 or not files.count:
         return Sampled(total_bytes=total), ()
-    reason = _no_sample(asked, snapshot, files, wanted)
+    reason = _no_sample(question, snapshot, files, wanted)
     if reason:
         return Sampled(limit_bytes=limit, total_bytes=total, reason=reason), ()
     rows = chosen(snapshot.files, limit)
@@ -131,7 +131,7 @@ def _advise(
         return Sampled(limit_bytes=limit, total_bytes=total, reason=f"{least}; {cure}"), ()
     leaves = [measured.facts.leaf for measured in wanted]
     try:
-        sample = read_sample(lambda row: file_scan(asked.handle, snapshot, row, leaves), rows, leaves)
+        sample = read_sample(lambda row: file_scan(question.handle, snapshot, row, leaves), rows, leaves)
     except (MetaIndexError, OSError) as error:  # told, and the measures stand
         logger.warning("no advice is given: a file of the sample cannot be read: %s", error)
         return Sampled(limit_bytes=limit, total_bytes=total, reason=f"a file of the sample cannot be read: {error}"), ()
@@ -140,9 +140,9 @@ def _advise(
         SamplePartitions.of(sample, Vector(snapshot.files.table.column("partition")).array) if len(sample) else None
     )
     if groups is None or not groups.enough:
-        few = "the rows that were read are too few, or no partition has several files"
-        return _because(read, few), ()
-    advice = _layouts(asked, snapshot, files, wanted, sample, groups)
+        reason = "the rows that were read are too few, or no partition has several files"
+        return _because(read, reason), ()
+    advice = _layouts(question, snapshot, files, wanted, sample, groups)
     if advice:
         return read, advice
     return _because(read, f"no order of these columns leaves out {_PAYS:.0%} more of the files"), ()
@@ -152,11 +152,11 @@ def _because(read: Sampled, reason: str) -> Sampled:
     return Sampled(read.files, read.size_bytes, read.rows, read.limit_bytes, read.total_bytes, reason)
 
 
-def _no_sample(asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
+def _no_sample(question: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
     """Why nothing has to be read: no layout would help."""
     if files.count < 2:
         return "a table of one file has nothing to leave out"
-    if not _is_one_folder(asked.handle):
+    if not _is_one_folder(question.handle):
         return "a table of chosen files (patterns, several folders, a glob) is no folder that a statement could name"
     if snapshot.details.read_options().get("file_format", "parquet") != "parquet":
         return "CSV and JSON files have no bounds of their own: an index has them, and a CoveringRange index an order"
@@ -164,7 +164,7 @@ def _no_sample(asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wa
 
 
 def _layouts(
-    asked: ClusteringQuestion,
+    question: ClusteringQuestion,
     snapshot: Snapshot,
     files: FilesOf,
     wanted: list[Measured],
@@ -179,12 +179,14 @@ def _layouts(
     for by, curve in _candidates([measured.facts.leaf for measured in wanted], way_of(snapshot.format)):
         then = files_then(columns, groups, by, curve, RANGE, whole=whole) * files.count
         effects = tuple(
-            LayoutEffect(".".join(measured.facts.leaf.parts), bool(asked.columns) or at in by, now[at], float(then[at]))
+            LayoutEffect(
+                ".".join(measured.facts.leaf.parts), bool(question.columns) or at in by, now[at], float(then[at])
+            )
             for at, measured in enumerate(wanted)
         )
         parts = tuple(wanted[at].facts.leaf.parts for at in by)
         size = max(int(files.sizes.mean()), 1)
-        path, name = asked.handle.root(snapshot), catalog_name(asked.handle)
+        path, name = question.handle.root(snapshot), catalog_name(question.handle)
         partitions = snapshot.partition_columns
         rewrite = Rewrite(snapshot.format, path, name, parts, curve, size, files.count, partitions)
         advice.append(Advice(tuple(map(".".join, parts)), effects, files.count, rewrite))
@@ -279,16 +281,16 @@ def layout_found(
     whole = measure(ClusteringQuestion(handle, (), 0.0 if named else sample, _MOST), bounds)
     leaves = [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
     wanted = [leaf for leaf in leaves if leaf.parts in named]
-    asked = tuple(column_sql(leaf.parts) for leaf in wanted)
-    advised = measure(ClusteringQuestion(handle, asked, sample), bounds) if wanted else whole
-    told = {column.column: column for column in (*whole.columns, *(advised.columns if wanted else ()))}
+    names = tuple(column_sql(leaf.parts) for leaf in wanted)
+    advised = measure(ClusteringQuestion(handle, names, sample), bounds) if wanted else whole
+    by_name = {column.column: column for column in (*whole.columns, *(advised.columns if wanted else ()))}
     drawn = [
-        leaf for leaf in [*wanted, *(leaf for leaf in leaves if leaf not in wanted)] if ".".join(leaf.parts) in told
+        leaf for leaf in [*wanted, *(leaf for leaf in leaves if leaf not in wanted)] if ".".join(leaf.parts) in by_name
     ]
     files = FilesOf.of(snapshot)
     strips = []
     for facts in bounds.columns(drawn[:_STRIPS]) if drawn else ():
-        column = told[".".join(facts.leaf.parts)]
+        column = by_name[".".join(facts.leaf.parts)]
         strips.append(strip_of(Measured.of(facts, files), column))
     return LayoutFindings(whole, tuple(strips), advised, max(0, len(leaves) - _MOST))
 

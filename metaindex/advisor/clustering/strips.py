@@ -52,7 +52,7 @@ class _Reach:
         return cls(before(ranges.begins, ranges.begun, "left"), before(ranges.ends, ranges.ended, "right"))
 
 
-def strip_of(measured: Measured, told: ColumnClustering) -> Strip:
+def strip_of(measured: Measured, stats: ColumnClustering) -> Strip:
     """The picture of a column that some file has bounds of."""
     reach = _Reach.of(measured)
     count = len(reach.start)
@@ -60,8 +60,10 @@ def strip_of(measured: Measured, told: ColumnClustering) -> Strip:
     marks = list(zip(reach.start[some].tolist(), reach.end[some].tolist(), strict=True))
     edges = np.arange(_PROFILE + 1) / _PROFILE
     reads = np.diff(_behind(reach.start, edges) - _behind(reach.end, edges)) * _PROFILE
-    reads = np.clip(reads, 0.0, None) + told.unknown_files
-    return Strip(told.column, _summary(told, count, marks), marks, reads.tolist(), told.files, _ticks(measured, reach))
+    reads = np.clip(reads, 0.0, None) + stats.unknown_files
+    return Strip(
+        stats.column, _summary(stats, count, marks), marks, reads.tolist(), stats.files, _ticks(measured, reach)
+    )
 
 
 def _behind(points: Floats, edges: Floats) -> Floats:
@@ -72,12 +74,14 @@ def _behind(points: Floats, edges: Floats) -> Floats:
     return behind
 
 
-def _summary(told: ColumnClustering, count: int, marks: Sequence[Mark]) -> str:
+def _summary(stats: ColumnClustering, count: int, marks: Sequence[Mark]) -> str:
     each = "Each line is a file" if len(marks) == count else f"Each line is one of {round(count / len(marks)):,} files"
-    always = "" if not told.unknown_files else f" {counted(told.unknown_files, 'file')} without bounds are always read."
+    always = (
+        "" if not stats.unknown_files else f" {counted(stats.unknown_files, 'file')} without bounds are always read."
+    )
     return (
-        f"One value reads {told.value_files:,.1f} of {counted(told.files, 'file')} ({percent(told.value_share)}), a"
-        f" range over 1% of the rows {told.range_files:,.1f} ({percent(told.range_share)}). {each}, from its minimum"
+        f"One value reads {stats.value_files:,.1f} of {counted(stats.files, 'file')} ({percent(stats.value_share)}), a"
+        f" range over 1% of the rows {stats.range_files:,.1f} ({percent(stats.range_share)}). {each}, from its minimum"
         f" to its maximum; left to right are all rows by value.{always}"
     )
 

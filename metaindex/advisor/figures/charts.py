@@ -26,7 +26,7 @@ class ColumnChart:
     names: Sequence[str]
     full: Sequence[float]
     frame: Sequence[float]
-    said: Callable[[float], str]
+    form: Callable[[float], str]
     titles: tuple[str, ...]
     summary: str
 
@@ -86,7 +86,7 @@ def _column_numbers(columns: ColumnChart) -> Element:
     first, *others = columns.titles
     headings = [Heading(first), *(Heading(title, number=True) for title in others)]
     rows = [
-        (name, *(columns.said(value) for value in pair[: len(others)]))
+        (name, *(columns.form(value) for value in pair[: len(others)]))
         for name, pair in zip(columns.names, _pairs(columns), strict=True)
     ]
     return tag("details", tag("summary", "Numbers"), grid(columns.title, headings, rows))

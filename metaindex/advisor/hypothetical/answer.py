@@ -60,8 +60,8 @@ class Effect:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        said = {"candidate": self.candidate, "exact": self.exact, "sampled_files": self.sampled_files}
-        return {**said, "note": self.note, "instead_of_bytes": self.instead_of_bytes, **self.reads.to_json()}
+        data = {"candidate": self.candidate, "exact": self.exact, "sampled_files": self.sampled_files}
+        return {**data, "note": self.note, "instead_of_bytes": self.instead_of_bytes, **self.reads.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class QueryWeighed:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        said = {**plain(self, "query", "weight"), "stands_for_others": self.stands is not None}
-        return {**said, **plain(self, "problem", "now"), "with": plain(self.effects)}
+        data = {**plain(self, "query", "weight"), "stands_for_others": self.stands is not None}
+        return {**data, **plain(self, "problem", "now"), "with": plain(self.effects)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,8 @@ class WhatIf(Shown):
 
     @property
     def _spread(self) -> Spread:
-        asked = [weighed for weighed, _ in self._nows]
-        return Spread.of([weighed.weight for weighed in asked], [weighed.stands for weighed in asked])
+        queries = [weighed for weighed, _ in self._nows]
+        return Spread.of([weighed.weight for weighed in queries], [weighed.stands for weighed in queries])
 
     @property
     def _weighted(self) -> bool:
@@ -242,11 +242,11 @@ class WhatIf(Shown):
             for each in weighed.effects:
                 if each.note and not self.cost(each.candidate).problem:
                     queries.setdefault((each.candidate, each.note), []).append(weighed.query)
-        said = []
+        notes = []
         for (candidate, note), of in queries.items():
             more = f" and {len(of) - 1:,} more" if len(of) > 1 else ""
-            said.append(f"{candidate} for {of[0]}{more}: {note}")
-        return said
+            notes.append(f"{candidate} for {of[0]}{more}: {note}")
+        return notes
 
     def _effects(self) -> TextTable:
         titles = ("files", "row groups", "bytes", "saved")

@@ -79,8 +79,8 @@ def named(given: Kind | Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
         KINDS.check(kinds)
         name = " + ".join(kind.title for kind in kinds)
         if any(name == other.name for other in found):
-            said = json.dumps([dict(kind.spec().properties) for kind in kinds], default=str)
-            name = f"{name} {said}"
+            properties = json.dumps([dict(kind.spec().properties) for kind in kinds], default=str)
+            name = f"{name} {properties}"
         if any(kinds == other.kinds for other in found):
             raise ArgumentError(f"a candidate is given once; {name} was given twice; leave one out")
         found.append(Candidate(name, kinds))
@@ -89,8 +89,8 @@ def named(given: Kind | Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
 
 def following(trees: Iterable[Predicate], schema: Schema) -> list[Candidate]:
     """Return candidates that may help these queries, as the kinds of metaindex themselves suggest."""
-    asked = asked_columns(trees, schema)
-    return named([suggested for kind in KINDS for suggested in kind.suggested(asked)])
+    wanted = asked_columns(trees, schema)
+    return named([suggested for kind in KINDS for suggested in kind.suggested(wanted)])
 
 
 def asked_columns(trees: Iterable[Predicate], schema: Schema) -> AskedColumns:
@@ -161,7 +161,7 @@ def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) ->
     queries that Spark could read from such rows."""
     ordered = sorted(queries, key=lambda query: -query.weight)
     of_query = [of_queries([query], schema) for query in ordered]
-    copied = [told for query, told in zip(ordered, of_query, strict=True) if not in_part(query.asked.needs)]
+    copied = [asked_for for query, asked_for in zip(ordered, of_query, strict=True) if not in_part(query.asked.needs)]
     whole = _merged(of_query)
     out = Suggestions()
     columns = [name for name in whole.named if name in {*whole.compared, *whole.ranged}]
@@ -238,8 +238,8 @@ def _alone(whole: AskedColumns, name: str) -> AskedColumns:
 def _copies(out: Suggestions, kind: type[Kind], of_query: Sequence[AskedColumns], columns: Sequence[str]) -> None:
     """Suggest copies for single queries, and for all that ask for a column, as one that begins with it."""
     left = MOST_COPIES
-    for columns_asked in of_query:
-        left -= out.add(kind, columns_asked, left)
+    for asked_for in of_query:
+        left -= out.add(kind, asked_for, left)
     for name in columns[:MOST_COLUMNS]:
         several = [query for query in of_query if name in (*query.compared, *query.ranged)]
         if len(several) > 1:

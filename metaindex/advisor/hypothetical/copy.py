@@ -103,12 +103,12 @@ def read_of(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], c
     if missing:
         return CopyRead(None, note=f"it does not have the column {missing[0]}")
     first = [ColumnRef(parts) for parts in copy.names[: copy.kind.bounded]]
-    asked = restrictions(conjuncts(now.tree))
-    if first[0] not in asked and not (len(first) > 1 and _asks_of(now.tree, first)):
+    restricted = restrictions(conjuncts(now.tree))
+    if first[0] not in restricted and not (len(first) > 1 and _asks_of(now.tree, first)):
         which = f"first column, {first[0].name}" if len(first) == 1 else "indexed columns"
         return CopyRead(None, note=f"the query asks nothing of its {which}")
-    left = _of_order(sight, now, copy, asked[first[0]]) if len(first) == 1 else _of_curve(copy, now)
-    read = _bytes_of(copy, set(asked_for), left, asked.get(first[0], Restriction()).equal)
+    left = _of_order(sight, now, copy, restricted[first[0]]) if len(first) == 1 else _of_curve(copy, now)
+    read = _bytes_of(copy, set(asked_for), left, restricted.get(first[0], Restriction()).equal)
     source = _source(sight, now, copy, set(asked_for))
     if not pays(source, read.expected):
         return CopyRead(None, note="the table is read: the columns take no more in the files that it reads now")
@@ -141,8 +141,8 @@ def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -
 
 def _asks_of(tree: Predicate, some: Sequence[ColumnRef]) -> bool:
     """Return whether some condition is on these columns alone."""
-    asked = (set(columns(part)) for part in conjuncts(tree))
-    return any(refs and refs <= set(some) for refs in asked)
+    named = (set(columns(part)) for part in conjuncts(tree))
+    return any(refs and refs <= set(some) for refs in named)
 
 
 def _of_curve(copy: Copy, now: Now) -> Left:
@@ -155,20 +155,20 @@ def _of_curve(copy: Copy, now: Now) -> Left:
     return Left(shares, Estimate(float(low), parts * copy.parts, float(min(high, copy.parts))))
 
 
-def _of_order(sight: SampleContext, now: Now, copy: Copy, asked: Restriction) -> Left:
+def _of_order(sight: SampleContext, now: Now, copy: Copy, restriction: Restriction) -> Left:
     """Estimate the rows left in buckets, or in the order of the first column."""
     first, indexed = ColumnRef(copy.names[0]), [".".join(parts) for parts in copy.names[: copy.sample.plan.indexed]]
     counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
     buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
-    shares = [asked.share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
-    left = [share_read({indexed[0]: replace(asked, measured=share)}, indexed, buckets) for share in shares]
+    shares = [restriction.share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
+    left = [share_read({indexed[0]: replace(restriction, measured=share)}, indexed, buckets) for share in shares]
     parts = copy.parts
     if buckets:
-        some = min(buckets, asked.equal) if asked.equal and len(indexed) == 1 else buckets
+        some = min(buckets, restriction.equal) if restriction.equal and len(indexed) == 1 else buckets
         files = Estimate.exactly(float(some))
     else:  # a range begins and ends in the midst of parts
-        few = [min(parts, max(1.0, np.floor(share * parts))) for share in shares]
-        files = Estimate(float(few[0]), float(few[1]), float(min(parts, few[2] + 1)))
+        left_parts = [min(parts, max(1.0, np.floor(share * parts))) for share in shares]
+        files = Estimate(float(left_parts[0]), float(left_parts[1]), float(min(parts, left_parts[2] + 1)))
     return Left((left[0], left[1], left[2]), files, "" if counted is not None else _GUESSED)
 
 

@@ -64,10 +64,10 @@ def row_groups(
     return Estimate.of(np.maximum(known + np.round(others * means + within), known))
 
 
-def home_groups(sight: SampleContext, more: Baseline, asked: Redrawn | None) -> list[int]:
+def home_groups(sight: SampleContext, more: Baseline, redrawn: Redrawn | None) -> list[int]:
     """The row groups that are read of files which values that were drawn are of."""
     groups: list[int] = []
-    for tree, homes in asked.homes(_LOOKED_AT) if asked is not None else ():
+    for tree, homes in redrawn.homes(_LOOKED_AT) if redrawn is not None else ():
         result = more.answer(tree)
         groups += [sight.groups_of(result, row) for row in homes]
     return groups
@@ -129,7 +129,7 @@ def _with_candidate(
     still = rows[trial.more.kept(result)[rows]]
     others_kept = trial.alone(now.tree, kept)
     alike = (
-        home_groups(sight, trial.more, others_kept.asked)
+        home_groups(sight, trial.more, others_kept.redrawn)
         if sight.grouped and not len(still) and others_kept.files.any()
         else []
     )
@@ -149,7 +149,7 @@ class _NotTried:
     files: Floats
     size_bytes: Floats
     left: Rows
-    asked: Redrawn | None = None
+    redrawn: Redrawn | None = None
     unknown: bool = False  # nothing was tried: they are expected to be read
 
 
@@ -176,21 +176,21 @@ class _Trial:
         tried, still = rows[possible[rows]], rows[then[rows]]
         others = kept & ~mask_of(rows, len(kept))
         left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
-        told = places is not self.standing and len(still) == len(tried) and sight.facts_tell(tree, self.sampled)
-        if told:
+        bounds_tell = places is not self.standing and len(still) == len(tried) and sight.facts_tell(tree, self.sampled)
+        if bounds_tell:
             others_kept = _NotTried(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), left)
             more = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
         else:
-            asked = sight.redraws.asked(tree, rows, self.standing, places, self.more) if others.any() else None
-            chance = None if asked is None else asked.by_chance
-            drawn = None if asked is None else asked.told()
+            redrawn = sight.redraws.of(tree, rows, self.standing, places, self.more) if others.any() else None
+            chance = None if redrawn is None else redrawn.by_chance
+            drawn = None if redrawn is None else redrawn.by_draws()
             larger = _larger(sizes, left, rows)
             files = TrialCount(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
             unknown = not len(tried) and drawn is None
             if unknown:
                 files = np.array([0.0] * 6 + [float(len(left))] * 94)
             size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
-            others_kept = _NotTried(files, size_bytes, left, asked, unknown)
+            others_kept = _NotTried(files, size_bytes, left, redrawn, unknown)
             more = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
         return others_kept if more is None else _with_more(others_kept, more, elsewhere, sizes[elsewhere])
 
@@ -200,7 +200,7 @@ def _with_more(others_kept: _NotTried, files: Floats, where: Rows, sizes: Floats
     times = len(files) // len(others_kept.files)
     some, size_bytes = (np.repeat(each, times) for each in (others_kept.files, others_kept.size_bytes))
     more, left = _bytes(files, sizes, sizes[:0], sizes[:0]), np.union1d(others_kept.left, where)
-    return _NotTried(some + files, size_bytes + more, left, others_kept.asked)
+    return _NotTried(some + files, size_bytes + more, left, others_kept.redrawn)
 
 
 def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:

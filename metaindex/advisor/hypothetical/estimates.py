@@ -110,7 +110,7 @@ class DrawResult:
     `values`: how many a query names."""
 
     kept: tuple[int, ...]
-    asked: tuple[int, ...]
+    trials: tuple[int, ...]
     values: int = 1
 
 
@@ -177,36 +177,36 @@ def with_nan(files: int, tried: int) -> Floats:
 def shares_of(rng: np.random.Generator, drawn: DrawResult) -> Floats:
     """Particles of the share of files that are kept for a value: that of one of those drawn, as far as the files that
     it was asked of tell, and as many more that are as those of all values, as these are alike."""
-    kept, asked = np.array(drawn.kept, np.float64), np.array(drawn.asked, np.float64)
-    mean = rng.beta(kept.sum() + 0.25, (asked - kept).sum() + 0.5, PARTICLES)
-    more = _alike(kept[asked > 0], asked[asked > 0])
+    kept, trials = np.array(drawn.kept, np.float64), np.array(drawn.trials, np.float64)
+    mean = rng.beta(kept.sum() + 0.25, (trials - kept).sum() + 0.5, PARTICLES)
+    more = _alike(kept[trials > 0], trials[trials > 0])
     which = rng.integers(len(kept), size=PARTICLES)
-    shares: Floats = rng.beta(kept[which] + more * mean, (asked - kept)[which] + more * (1 - mean))
+    shares: Floats = rng.beta(kept[which] + more * mean, (trials - kept)[which] + more * (1 - mean))
     return shares
 
 
-def _alike(kept: Floats, asked: Floats) -> float:
+def _alike(kept: Floats, trials: Floats) -> float:
     """The sum of both numbers of the Beta distribution that shares differ by, from how much more those that were seen
     differ than chance alone has it."""
-    mean, trials = kept.sum() / asked.sum(), float(asked.mean())
+    mean, size = kept.sum() / trials.sum(), float(trials.mean())
     chance = max(mean * (1 - mean), 1e-9)
-    more = (float((kept / asked).var()) / chance - 1 / trials) / (1 - 1 / trials) if trials > 1 else 0.0
+    more = (float((kept / trials).var()) / chance - 1 / size) / (1 - 1 / size) if size > 1 else 0.0
     return float(np.clip(1 / max(more, 1e-3) - 1, *_ALIKE))
 
 
-def _likely(kept: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], shares: Floats) -> Floats:
+def _likely(kept: npt.NDArray[np.int64], trials: npt.NDArray[np.int64], shares: Floats) -> Floats:
     """Return the likelihood that so many of those asked are kept, each with its share; 0 for what cannot be."""
-    possible = (kept >= 0) & (kept <= asked)
-    kept, asked = np.where(possible, kept, 0), np.where(possible, asked, 0)
-    likely: Floats = shares**kept * (1 - shares) ** (asked - kept) * _ways(asked, kept)
+    possible = (kept >= 0) & (kept <= trials)
+    kept, trials = np.where(possible, kept, 0), np.where(possible, trials, 0)
+    likely: Floats = shares**kept * (1 - shares) ** (trials - kept) * _ways(trials, kept)
     return np.where(possible, likely, 0.0)
 
 
-def _ways(asked: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> Floats:
+def _ways(trials: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> Floats:
     """Return the number of ways to choose so many of them, relative to the greatest."""
-    most = int(asked.max(initial=0)) + 1
+    most = int(trials.max(initial=0)) + 1
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
-    logged = logs[asked] - logs[kept] - logs[asked - kept]
+    logged = logs[trials] - logs[kept] - logs[trials - kept]
     out: Floats = np.exp(logged - logged.max(initial=0.0))
     return out
 

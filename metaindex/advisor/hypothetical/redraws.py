@@ -162,7 +162,7 @@ class Redrawn:
         kept = np.count_nonzero(self.kept & without, axis=1)
         return DrawResult(tuple(kept.tolist()), tuple(trials.tolist())) if trials.any() else None
 
-    def told(self) -> DrawResult | None:
+    def by_draws(self) -> DrawResult | None:
         """Return the results over the files but for those that a draw comes from; None if nothing could be drawn, or
         bounds exclude all other files."""
         at = {row: place for place, row in enumerate(self.rows.tolist())}
@@ -170,8 +170,8 @@ class Redrawn:
         for number, draw in enumerate(self.draws):
             others[number, [at[home] for home in draw.homes if home in at]] = False
         kept = np.count_nonzero(self.kept & others, axis=1)
-        asked = np.count_nonzero(others, axis=1)
-        return DrawResult(tuple(kept.tolist()), tuple(asked.tolist()), self.values) if asked.any() else None
+        trials = np.count_nonzero(others, axis=1)
+        return DrawResult(tuple(kept.tolist()), tuple(trials.tolist()), self.values) if trials.any() else None
 
     def homes(self, many: int) -> list[tuple[Predicate, list[int]]]:
         """Return for some draws the files that their values come from, as far as these are read."""
@@ -191,9 +191,7 @@ class Redraws:
     _draws: dict[_Key, list[Draw]] = field(default_factory=dict)
     _kept: dict[tuple[_Key, tuple[str, ...]], Mask] = field(default_factory=dict)
 
-    def asked(
-        self, tree: Predicate, rows: Rows, standing: Baseline, places: Baseline, more: Baseline
-    ) -> Redrawn | None:
+    def of(self, tree: Predicate, rows: Rows, standing: Baseline, places: Baseline, more: Baseline) -> Redrawn | None:
         """Draw for a query. `rows`: the sampled files that `standing` keeps of it; `places`: with bounds of all files;
         `more`: with the candidate. None if there is nothing to draw."""
         shape = PredicateShape.of(tree, self.snapshot.schema)
@@ -221,8 +219,8 @@ class Redraws:
         return self._values[key]
 
     def _asked_of(self, standing: Baseline, key: _Key, drawn: Sequence[Draw], rows: Rows) -> Mask:
-        asked = (key, tuple(index.entry.index_uuid for index in standing.indexes))
-        if asked not in self._kept:
+        memo = (key, tuple(index.entry.index_uuid for index in standing.indexes))
+        if memo not in self._kept:
             masks = standing.kept_each([draw.tree for draw in drawn])
-            self._kept[asked] = np.array([mask[rows] for mask in masks], np.bool_).reshape(len(drawn), len(rows))
-        return self._kept[asked]
+            self._kept[memo] = np.array([mask[rows] for mask in masks], np.bool_).reshape(len(drawn), len(rows))
+        return self._kept[memo]

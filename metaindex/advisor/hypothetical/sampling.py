@@ -85,10 +85,10 @@ def needs_of(
 ) -> SampleNeeds:
     """`candidates`: none for those that follow from the queries, which need no other columns than these and `shown`,
     those that they show."""
-    asked = _asked(trees, schema)
+    compared = _asked(trees, schema)
     if not candidates:
         by_name = {leaf.parts: leaf.source for leaf in schema.columns}
-        return SampleNeeds(asked, asked | {by_name[parts] for parts in shown if parts in by_name})
+        return SampleNeeds(compared, compared | {by_name[parts] for parts in shown if parts in by_name})
     narrow: set[tuple[str, ...]] = set()
     wide: set[tuple[str, ...]] = set()
     for candidate in candidates:
@@ -191,8 +191,8 @@ class _Costs:
         """Return as many files as the limit allows, by `spread`, given what each is thought to take."""
         if needed is None or not self.by_columns:
             return spread(limit, self.sizes)
-        few = np.unique(np.linspace(0, len(self.sizes) - 1, _LOOKED_AT).astype(np.int64))
-        share = self.total(few, needed) / max(float(self.sizes[few].sum()), 1.0)
+        some = np.unique(np.linspace(0, len(self.sizes) - 1, _LOOKED_AT).astype(np.int64))
+        share = self.total(some, needed) / max(float(self.sizes[some].sum()), 1.0)
         for _ in range(_TRIES):
             rows = spread(limit, self.sizes * min(max(share, 1e-9), 1.0))
             taken = self.total(rows, needed)
@@ -282,9 +282,9 @@ class SampleContext:
         if self.bounds is None or any(run.keys for run in runs):
             return False
         by_name = {leaf.parts: leaf for leaf in self.snapshot.schema.leaves()}
-        asked = {by_name[ref.parts].stable for ref in columns(tree) if ref.parts in by_name}
+        needed = {by_name[ref.parts].stable for ref in columns(tree) if ref.parts in by_name}
         known = {column.stable for run in self.bounds.entry.content.runs for column in run.columns}
-        return asked & {column.stable for run in runs for column in run.columns} <= known
+        return needed & {column.stable for run in runs for column in run.columns} <= known
 
     def share_of(self, sources: Iterable[tuple[str, ...]]) -> float:
         """Estimate the share of the files' bytes that these columns take, by footers of sampled files; 1 for files

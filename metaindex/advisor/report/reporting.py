@@ -120,10 +120,12 @@ class _Collector:
     def _recommended(self) -> Recommendation | None:
         from metaindex.advisor.selection.recommend import RecommendQuestion, recommendation
 
-        asked = self._question
-        if asked.queries is None:
+        report = self._question
+        if report.queries is None:
             return None
-        question = RecommendQuestion(asked.queries, sample=asked.sample, tables=asked.tables, progress=self._progress)
+        question = RecommendQuestion(
+            report.queries, sample=report.sample, tables=report.tables, progress=self._progress
+        )
         return recommendation([self._handle], question)
 
     def _noted(self, what: str, read: Callable[[], _T]) -> _T | None:

@@ -25,8 +25,8 @@ class Reported(Shown, Plain):
     notes: tuple[str, ...] = ()
 
     def _printed(self) -> str:
-        told = f"{self.table}: {self.path} written, {self.size_bytes:,} bytes"
-        return "\n".join([told, *(f"  missing: {note}" for note in self.notes)])
+        line = f"{self.table}: {self.path} written, {self.size_bytes:,} bytes"
+        return "\n".join([line, *(f"  missing: {note}" for note in self.notes)])
 
 
 def check_page(given: object, forbidden: Sequence[str], *, overwrite: bool) -> Path:

@@ -420,8 +420,8 @@ class Recommendation(Shown):
         names = [index.name for index in self.indexes if any(kind.needs_spark for kind in index.kinds)]
         if not names:
             return []
-        said = f"{', '.join(names)}: built by Spark, and of use to its queries alone"
-        return [f"{said}; copies=False recommends what every engine uses"]
+        note = f"{', '.join(names)}: built by Spark, and of use to its queries alone"
+        return [f"{note}; copies=False recommends what every engine uses"]
 
     def _line(self, index: RecommendedIndex) -> str:
         """Return the Python line that creates the index; it runs behind `import metaindex as mi`."""
@@ -484,8 +484,8 @@ class Recommendation(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         names = ("queries", "templates", "days", "budget_bytes", "budget_cpu_seconds", "read_bytes", "saved_bytes")
-        told: dict[str, object] = plain(self, *names, "size_bytes", "indexes", "tables", "notes")
-        return told
+        data: dict[str, object] = plain(self, *names, "size_bytes", "indexes", "tables", "notes")
+        return data
 
 
 def budget_of(size_bytes: float | None, cpu_seconds: float | None) -> Budget:
@@ -517,8 +517,8 @@ def _row(index: RecommendedIndex) -> tuple[str, ...]:
     )
 
 
-def _lines(said: Sequence[str], title: str, few: bool) -> list[str]:
+def _lines(texts: Sequence[str], title: str, few: bool) -> list[str]:
     """Return a titled list, cut after its first lines."""
     most = _MOST_SHOWN if few else 2 * _MOST_SHOWN
-    more = [f"  and {len(said) - most:,} more (to_json() and --json have all)"] if len(said) > most else []
-    return [f"{title}:", *(f"  {line}" for line in said[:most]), *more] if said else []
+    more = [f"  and {len(texts) - most:,} more (to_json() and --json have all)"] if len(texts) > most else []
+    return [f"{title}:", *(f"  {line}" for line in texts[:most]), *more] if texts else []

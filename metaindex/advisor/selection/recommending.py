@@ -124,8 +124,8 @@ def unused_of(case: TableEvaluation) -> tuple[UnusedIndex, ...]:
         without = Baseline(standing.snapshot, tuple(other for other in standing.indexes if other is not index))
         if all(_same(tree, standing, without) for tree in trees):
             standing = without
-            told = None if helped is None else helped.get(index.name, 0)
-            unused.append(UnusedIndex(index.name, sizes.get(index.name, 0), told))
+            count = None if helped is None else helped.get(index.name, 0)
+            unused.append(UnusedIndex(index.name, sizes.get(index.name, 0), count))
     return tuple(unused)
 
 
@@ -389,11 +389,11 @@ def recommended(
 
 
 def _case(table: TableWorkload, folder: str, progress: Progress | None) -> TableEvaluation:
-    def told(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         if progress is not None:
             progress(f"weighing indexes of {table.handle.path}", done, total)
 
-    return TableEvaluation.of(Weighing.of(table), folder, told)
+    return TableEvaluation.of(Weighing.of(table), folder, report)
 
 
 def _steps(cases: Sequence[TableEvaluation], budget: Budget, days: float | None) -> list[tuple[int, Step]]:

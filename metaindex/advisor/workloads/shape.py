@@ -110,13 +110,13 @@ def shown_predicate(predicate: Predicate) -> str:
         if isinstance(leaf, Opaque):
             return leaf.text
         try:
-            said = to_sql(leaf)
+            sql = to_sql(leaf)
         except ExpressionError:
             return str(leaf)
-        said = said[1:-1] if said.startswith("(") else said
+        sql = sql[1:-1] if sql.startswith("(") else sql
         for name in (part for ref in columns(leaf) for part in ref.parts):
-            said = said.replace(f"`{name}`", name, 1) if _NAME.fullmatch(name) else said
-        return said
+            sql = sql.replace(f"`{name}`", name, 1) if _NAME.fullmatch(name) else sql
+        return sql
 
     text = fold(
         predicate,

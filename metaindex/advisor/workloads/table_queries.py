@@ -85,8 +85,8 @@ class TableNames:
     def has(self, name: str) -> bool:
         if not name:
             return True  # a bare condition is asked of whatever table it is held against
-        for told, path in self.given.items():
-            if told.lower() == name.lower():
+        for alias, path in self.given.items():
+            if alias.lower() == name.lower():
                 return _clean(path) == _clean(self.path)
         if _WHOLE.match(name):
             return _clean(name) == _clean(self.path)

@@ -231,10 +231,10 @@ def _logged(gathering: Gathering, row: dict[str, Any], is_masked: Callable[[Pred
     named = tuple(str(name) for name in row.get("columns") or ())
     grouped = tuple(str(name) for name in row.get("group_keys") or ())
     order = tuple(str(name) for name in row.get("order") or ())
-    asked = named or tuple(ref.name for ref in columns(predicate))
+    wanted = named or tuple(ref.name for ref in columns(predicate))
     # Who asked for files alone may read any column of them.
     unknown = not named or row.get("engine") == "prune"
-    read = TableRead(table, predicate, asked, grouped, order, every_column=unknown)
+    read = TableRead(table, predicate, wanted, grouped, order, every_column=unknown)
     joins = tuple(JoinKey(table, str(name), "", "") for name in row.get("join_keys") or ())
     limit, spent = row.get("limit"), row.get("milliseconds")
     seconds = float(spent) / 1000 if isinstance(spent, int | float) else None

@@ -105,8 +105,8 @@ class Workload(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        told: dict[str, object] = plain(self, "seen", "days", "templates", "problems")
-        return told
+        data: dict[str, object] = plain(self, "seen", "days", "templates", "problems")
+        return data
 
 
 def _table_json(read: TableRead) -> dict[str, object]:

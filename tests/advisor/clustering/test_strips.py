@@ -37,7 +37,7 @@ def strip(
     facts.take("log", np.arange(count), bounds)
     files = FilesOf(count, np.ones(count), np.full(count, 100.0))
     measured = Measured.of(facts, files)
-    return strip_of(measured, measured.told(files)), measured, files
+    return strip_of(measured, measured.summary(files)), measured, files
 
 
 def integers(pairs: list[tuple[int, int]]) -> tuple[pa.Array, pa.Array]:
@@ -52,8 +52,8 @@ def test_the_full_part_is_what_a_value_reads(pairs: list[tuple[int, int]]) -> No
     drawn, measured, files = strip(*integers(pairs))
     assert len(pairs) == len(drawn.marks)
     full = sum(end - start for start, end in drawn.marks) / len(pairs)
-    assert full == pytest.approx(measured.told(files).value_share)
-    assert np.mean(drawn.reads) == pytest.approx(measured.told(files).value_files)
+    assert full == pytest.approx(measured.summary(files).value_share)
+    assert np.mean(drawn.reads) == pytest.approx(measured.summary(files).value_files)
     starts = [start for start, _ in drawn.marks]
     assert starts == sorted(starts)
 
@@ -63,7 +63,7 @@ def test_of_many_files_some_are_drawn_and_all_are_counted(pairs: list[tuple[int,
     lower, upper = integers(pairs)
     known = np.arange(len(pairs)) >= unknown
     drawn, measured, files = strip(lower, upper, known)
-    assert np.mean(drawn.reads) == pytest.approx(measured.told(files).value_files)
+    assert np.mean(drawn.reads) == pytest.approx(measured.summary(files).value_files)
     assert 24 < len(drawn.marks) <= 48
     assert all(0 <= start < end <= 1 for start, end in drawn.marks)
     assert drawn.marks == sorted(drawn.marks)

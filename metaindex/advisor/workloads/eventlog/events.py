@@ -56,9 +56,9 @@ class Executions:
     def environment(self, event: Mapping[str, Any]) -> None:
         """Take the time zone of sessions that do not set their own."""
         for part, name in (("Spark Properties", _ZONE), ("System Properties", "user.timezone")):
-            said = event.get(part)
-            if isinstance(said, Mapping) and isinstance(said.get(name), str):
-                self.zone = said[name]
+            properties = event.get(part)
+            if isinstance(properties, Mapping) and isinstance(properties.get(name), str):
+                self.zone = properties[name]
                 return
 
     def start(self, event: Mapping[str, Any], size: int) -> None:
@@ -110,12 +110,12 @@ class Executions:
     def _plan(self, query: _OpenQuery, number: int, event: Mapping[str, Any], size: int) -> None:
         zone = query.zones.get(number) or self.zone or self.time_zone
         try:
-            found = plan_reads(plan_of(event.get("sparkPlanInfo")), zone)
+            plan = plan_reads(plan_of(event.get("sparkPlanInfo")), zone)
         except (MetaIndexError, RecursionError) as error:
-            said = str(error) if isinstance(error, MetaIndexError) else "a plan of an event log is nested too deeply"
-            found = PlanReads(StatementReads(()), (said,))
-        if (found.reads.tables or number not in query.plans) and len(query.plans) < _MOST_PLANS:
-            query.plans[number] = found
+            reason = str(error) if isinstance(error, MetaIndexError) else "a plan of an event log is nested too deeply"
+            plan = PlanReads(StatementReads(()), (reason,))
+        if (plan.reads.tables or number not in query.plans) and len(query.plans) < _MOST_PLANS:
+            query.plans[number] = plan
             self._held += size - query.sizes.get(number, 0)
             query.sizes[number] = size
         while self._held > MOST_HELD and len(self._open) > 1:

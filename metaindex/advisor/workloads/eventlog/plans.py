@@ -349,9 +349,9 @@ def _limit(plan: PlanNode) -> int | None:
     """Return the limit of the whole plan: nothing above it adds rows, or takes some away."""
     node = plan
     while True:
-        said = _LIMIT.match(node.text) or _TOP.match(node.text)
-        if said is not None:
-            return int(said[1])
+        match = _LIMIT.match(node.text) or _TOP.match(node.text)
+        if match is not None:
+            return int(match[1])
         if not _THROUGH.fullmatch(_kind(node)) or len(node.children) != 1:
             return None
         node = node.children[0]
@@ -410,15 +410,15 @@ class _PlanReader:
             self._order(_TOP.match(text), 2, places)
         return self._renamed(text, places) if kind in ("Project", "TakeOrderedAndProject") else places
 
-    def _group(self, said: re.Match[str] | None, places: Mapping[int, _Place]) -> None:
-        for part in said[1].split(", ") if said is not None else ():
+    def _group(self, match: re.Match[str] | None, places: Mapping[int, _Place]) -> None:
+        for part in match[1].split(", ") if match is not None else ():
             place = _place(part, places)
             if place is not None:
                 self.scans[place[0]][0].group_keys.append(place[1])
 
     def _join(self, text: str, places: Mapping[int, _Place]) -> None:
-        said = _JOIN.match(text)
-        sides = [] if said is None else [said[1].split(", "), said[2].split(", ")]
+        match = _JOIN.match(text)
+        sides = [] if match is None else [match[1].split(", "), match[2].split(", ")]
         if not sides or len(sides[0]) != len(sides[1]):
             return
         for left, right in zip(*sides, strict=True):
@@ -429,10 +429,10 @@ class _PlanReader:
     def _side(self, place: _Place | None) -> tuple[str, str]:
         return ("", "") if place is None else (self.scans[place[0]][0].table, place[1])
 
-    def _order(self, said: re.Match[str] | None, group: int, places: Mapping[int, _Place]) -> None:
+    def _order(self, match: re.Match[str] | None, group: int, places: Mapping[int, _Place]) -> None:
         """Note the sort order; the node visited last, the lowest, decides."""
         by_scan: dict[int, list[str]] = {}
-        for part in _COMMA.split(said[group]) if said is not None else ():
+        for part in _COMMA.split(match[group]) if match is not None else ():
             column, _, direction = part.partition(" ")
             place = _place(column, places)
             if place is None or (by_scan and place[0] not in by_scan):
