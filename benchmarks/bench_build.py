@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.formats import read_footers
+from metaindex.formats import Footer
 from metaindex.storage import LocalStorage
 from metaindex.table import handle_of
 
@@ -43,7 +43,7 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
     steps: dict[str, Callable[[], object]] = {
         "open footers": lambda: [pq.read_metadata(root / path) for path in paths],
         "plain accessors": lambda: [_accessors(pq.read_metadata(root / path)) for path in paths],
-        "footer statistics, ours": lambda: read_footers(storage, paths, leaves),
+        "footer statistics, ours": lambda: Footer.of_files(storage, paths, leaves),
     }
     found: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(2 if quick else 5):

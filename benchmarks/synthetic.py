@@ -16,20 +16,8 @@ import pyarrow as pa
 
 from metaindex.core import Config
 from metaindex.expressions import ColumnBounds
-from metaindex.formats import (
-    FILE_SCHEMA,
-    At,
-    Diff,
-    Field,
-    FileTable,
-    Format,
-    Schema,
-    Snapshot,
-    SnapshotDetails,
-    TableRef,
-    Trust,
-    Version,
-)
+from metaindex.formats import At, Diff, Field, FileTable, Format, Schema, Snapshot, TableRef, Trust, Version
+from metaindex.formats.model import SnapshotDetails
 from metaindex.index import Progress
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.kinds.facts import facts_of, in_column_order
@@ -139,7 +127,8 @@ class SyntheticFormat(Format):
             "partition": pa.array(partition),
         }
         files = pa.table(
-            [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in FILE_SCHEMA], schema=FILE_SCHEMA
+            [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in FileTable.SCHEMA],
+            schema=FileTable.SCHEMA,
         )
         version = self.resolve(ref, at)
         return Snapshot(ref.path, self.name, version, 0, self.shape.schema, FileTable(files), _Details(self.shape))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from metaindex.core import ArgumentError
-from metaindex.formats import FILES, NAMED
+from metaindex.formats import NAMED
 from metaindex.statements import VERBS
 
 Part = Callable[[Any], object]
@@ -198,7 +198,7 @@ OPENING = group(
         "--trust-index",
         "of plain files: do not list the folder, as nothing has changed since an index was created or refreshed",
     ),
-    option("--format", None, "the table's format; detected where not given", choices=[*NAMED, FILES]),
+    option("--format", None, "the table's format; detected where not given", choices=[*NAMED, "files"]),
     many("--option", "KEY=VALUE", "an option of the reader, such as header=true or delimiter=';'", type=pair),
     STORAGE,
     LOCATION,

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from metaindex.core import ArrowRows, MetaIndexError, first_line
-from metaindex.formats import check_folder, new_draft
+from metaindex.storage import check_folder, new_draft
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # which no reading of rows says
 

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Hashable
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from metaindex.core import LiteralTypeError, dataclass
-from metaindex.expressions import ColumnRef, Comparison, In, Opaque, Predicate, StartsWith, bind, leaves
-from metaindex.formats.model import Field, Schema
+from metaindex.expressions import ColumnRef, Comparison, In, Opaque, Predicate, StartsWith, leaves
+
+
+class Columns(Protocol):
+    """A table's schema, as far as conditions need it."""
+
+    @property
+    def named_types(self) -> list[tuple[tuple[str, ...], pa.DataType]]: ...
+
+    def asked(self) -> pa.Schema: ...
+
+    def bound(self, predicate: Predicate, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +33,15 @@ class OfSchema:
     """A predicate that depends on the table's columns at the queried version. `told`: its source; equal sources give
     equal predicates for a schema. None: it equals no other."""
 
-    make: Callable[[Schema], Predicate]
+    make: Callable[[Any], Predicate]
     told: Hashable = None
+
+    @staticmethod
+    def at_moment(condition: object) -> object:
+        """Return the condition with one reading of the clock, where it may need one."""
+        if isinstance(condition, str) and _CLOCK.search(condition):
+            return AtMoment(condition, dt.datetime.now(dt.UTC))
+        return condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +52,18 @@ class AtMoment:
     now: dt.datetime
 
 
-def at_moment(condition: object) -> object:
-    """The condition with one reading of the clock, where it may need one."""
-    if isinstance(condition, str) and _CLOCK.search(condition):
-        return AtMoment(condition, dt.datetime.now(dt.UTC))
-    return condition
-
-
 _MOST_FIELDS: Final = 12
 """Of a struct, that are named."""
 _CLOCK: Final = re.compile(r"\b(now|current_timestamp|current_date|curdate|localtimestamp)\b", re.IGNORECASE)
 
 
-def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.Schema | None = None) -> Predicate:
+def predicate_of(condition: object, schema: Columns, time_zone: str, *, seen: pa.Schema | None = None) -> Predicate:
     """The predicate with the names and types of the schema. What has no zone of its own is read in `time_zone`, a Spark
     Column in its session's. `seen`: the columns as the engine that made the condition has them, where it has others."""
     if isinstance(condition, OfSchema):
         condition = condition.make(schema)
     if isinstance(condition, Predicate):
-        named = bound(condition, schema, time_zone)
+        named = schema.bound(condition, time_zone)
         _refuse_structs(condition, named, schema)
         return named
     from metaindex.expressions import engine_of, to_predicate
@@ -66,16 +76,16 @@ def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.
     if isinstance(condition, AtMoment):
         asked, now = condition.text, condition.now
     tree = to_predicate(asked, schema.asked() if seen is None else seen, time_zone=time_zone, now=now)
-    named = bound(tree, schema, time_zone, as_held=engine not in (None, "pyspark"))
+    named = schema.bound(tree, time_zone, as_held=engine not in (None, "pyspark"))
     _refuse_structs(tree, named, schema)
     return named
 
 
-def _refuse_structs(tree: Predicate, named: Predicate, schema: Schema) -> None:
+def _refuse_structs(tree: Predicate, named: Predicate, schema: Columns) -> None:
     """LiteralTypeError where a struct is compared with a value, which no engine answers: a field of it is meant."""
     if not any(isinstance(leaf, Opaque) for leaf in leaves(named)):
         return
-    paths = [path for path, _ in _named_types(schema.fields, ())]
+    paths = [path for path, _ in schema.named_types]
     for leaf in leaves(tree):
         if not isinstance(leaf, Comparison | In | StartsWith):
             continue
@@ -89,21 +99,6 @@ def _refuse_structs(tree: Predicate, named: Predicate, schema: Schema) -> None:
                 f"a literal is a value of its column's type; {leaf.column} is a struct; compare a field of it:"
                 f" {', '.join(fields[:_MOST_FIELDS])}{more}"
             )
-
-
-def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate:
-    """The predicate with the names and types of the schema. Binding what is bound changes nothing. `as_held`: as in
-    `bind`."""
-    return bind(predicate, list(_named_types(schema.fields, ())), time_zone=time_zone, as_held=as_held)
-
-
-def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    """Every leaf, lists and maps included: predicates may name those, although nothing is known of them."""
-    for field in fields:
-        if field.children:
-            yield from _named_types(field.children, (*above, field.name))
-        else:
-            yield (*above, field.name), field.asked
 
 
 def _session_zone() -> str | None:

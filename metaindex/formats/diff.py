@@ -6,7 +6,7 @@ A file is the same file when its path, size, time and sign are: whatever a forma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,60 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .model import IDENTITY, ChangedPositions, Changes, Diff, Field, FileTable, Schema, Snapshot
+from metaindex.core import Shown, counted, dataclass
+
+from .model import IDENTITY, ChangedPositions, Field, FileTable, Schema, Snapshot, Version
 from .nested_fields import told_apart
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Diff(Shown):
+    """Changes from `base` to `target`. A file whose bytes are the same and whose deletes changed is in
+    `deletes_changed` only (as at target)."""
+
+    base: Version
+    target: Version
+    appended: FileTable
+    deleted: FileTable
+    deletes_changed: FileTable
+    schema_changed: bool
+    source: str = "snapshots"  # "log" where the log itself served the range
+    positions: Callable[[int], ChangedPositions] | None = field(default=None, compare=False, repr=False)
+    """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it."""
+
+    @classmethod
+    def between(cls, base: Snapshot, target: Snapshot) -> Diff:
+        """Compare two snapshots, in either direction of time. Rows are as in their own one, `deletes_changed` as at the
+        target."""
+        return between(base, None, target, "snapshots")
+
+    def _printed(self) -> str:
+        said = [f"from version {self.base} to {self.target}{', the schema changed' if self.schema_changed else ''}"]
+        for what in ("appended", "deleted", "deletes_changed"):
+            files: FileTable = getattr(self, what)
+            said.append(f"{what}: {counted(len(files), 'file')}, {files.size_bytes:,} B")
+            said += (f"  {path}" for path in files.paths.to_pylist())
+        return "\n".join(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes from `base` to the version of `touched`.
+
+    `touched.files` are the files named that are live at the target; some may have been live at the base already (their
+    deletes changed, their statistics were written again). `gone` (path, size_bytes, and deletes where the log says with
+    which ones a file was taken out) are the others that were named; some may never have been live at the base. The
+    files of the target are those of the base, without the `gone` ones, and with the touched ones; that must make
+    `files` of them, where the log says how many there are.
+    """
+
+    base: Version
+    touched: Snapshot  # of the target, but its `files` are not all of the table's
+    gone: FileTable
+    files: int | None = None
 
 
 def of_changes(changes: Changes | None, base: Snapshot) -> Diff | None:
@@ -32,7 +81,7 @@ def of_changes(changes: Changes | None, base: Snapshot) -> Diff | None:
         pa.chunked_array([*changes.gone.paths.chunks, *changes.touched.files.paths.chunks]),
     )
     rows = pc.indices_nonzero(pc.is_in(base.files.paths, named.cast(pa.string()))).cast(pa.int64())
-    diff = _between(base, rows, changes.touched, "log")
+    diff = between(base, rows, changes.touched, "log")
     said = gone.column("deletes") if "deletes" in gone.column_names else None
     if said is not None and _other_deletes(diff.deleted.table, gone.column("path"), said):
         return None
@@ -40,13 +89,7 @@ def of_changes(changes: Changes | None, base: Snapshot) -> Diff | None:
     return diff if changes.files is None or changes.files == count else None
 
 
-def compare(base: Snapshot, target: Snapshot) -> Diff:
-    """Return what changed from `base` to `target`, in either direction of time. Rows are as in their own snapshot,
-    `deletes_changed` as at target."""
-    return _between(base, None, target, "snapshots")
-
-
-def _between(base: Snapshot, rows: pa.Array | None, target: Snapshot, source: str) -> Diff:
+def between(base: Snapshot, rows: pa.Array | None, target: Snapshot, source: str) -> Diff:
     """Compare the files of `base` in these rows (None: all) with those of `target`, which may be only those that a log
     names."""
     before, after = base.files.table if rows is None else base.files.table.take(rows), target.files.table

@@ -6,13 +6,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from functools import cache
-from typing import Any, ClassVar, Literal
+from functools import cache, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from metaindex.core import dataclass
+from metaindex.core import UnsupportedFeatureError, dataclass
 from metaindex.storage import Confines, Storage
 
-from .model import Base, Changes, Diff, FileTable, Snapshot, Version
+from .files.globs import escape
+from .model import Base, FileTable, Snapshot, Version
+from .names import FORMATS, PLAIN
+
+if TYPE_CHECKING:
+    from .diff import Changes, Diff  # which reading a table does without
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,18 @@ class TableRef:
     history: Storage | None = None  # of plain files: the folder that keeps their listings; None: beside the table
     confines: Confines | None = None  # where its files may lie; None: anywhere in its store
 
+    literal: ClassVar = staticmethod(escape)
+
+    @staticmethod
+    def options_in(catalog: object, name: str) -> dict[str, str]:
+        """Return storage options that an Iceberg catalog gives for a table. A wrong name or catalog is reported when
+        the table is opened."""
+        from .iceberg.configured import table_in
+        from .iceberg.file_io import storage_options
+
+        table = table_in(catalog, name)
+        return {} if table is None else storage_options(str(table.location()), dict(table.io.properties))
+
     def of_catalog(self) -> Any:
         """Return pyiceberg's table, loaded anew; None where the table was opened by its path."""
         from .iceberg.configured import identifier_of
@@ -55,13 +73,20 @@ class TableRef:
         return None if catalog is None else catalog.load_table(identifier_of(name))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A catalog holds connections: another process loads it anew, by its name and properties."""
-        from .sent_catalog import SentCatalog
+        """A catalog holds connections: another process loads it anew, by its name and properties, if it has those."""
+        catalog: Any = self.options.get("catalog")
+        name, properties = getattr(catalog, "name", None), getattr(catalog, "properties", None)
+        if isinstance(name, str) and isinstance(properties, Mapping):
+            kind: Any = type(catalog)
+            catalog = partial(kind, name, **properties)
+        options = {key: value for key, value in self.options.items() if key != "catalog"}
+        return _sent, (catalog, self.storage, self.path, options, self.patterns, self.history, self.confines)
 
-        options = dict(self.options)
-        if (catalog := options.get("catalog")) is not None:
-            options["catalog"] = SentCatalog(catalog)
-        return TableRef, (self.storage, self.path, options, self.patterns, self.history, self.confines)
+
+def _sent(catalog: Any, storage: Storage, path: str, options: dict[str, object], *places: Any) -> TableRef:
+    if catalog is not None:
+        options["catalog"] = catalog() if isinstance(catalog, partial) else catalog
+    return TableRef(storage, path, options, *places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +126,17 @@ class Format(ABC):
     """The Python library that takes a scan of a table."""
     named_by_path: ClassVar[bool] = False
     """Spark's SQL names a table by its path, as in parquet.`path`; else by its name in a catalog."""
+
+    @staticmethod
+    def named(name: str) -> Format:
+        """Return a format by its name; its modules are imported on first use."""
+        if name not in FORMATS:
+            raise UnsupportedFeatureError(
+                f"the formats are {', '.join((*FORMATS, *PLAIN))}; got {name!r}; name one of these"
+            )
+        module, _, of = FORMATS[name].rpartition(".")
+        made: Format = getattr(import_module(f".{module}", __package__), of)()
+        return made
 
     @abstractmethod
     def detect(self, ref: TableRef) -> bool:
@@ -152,6 +188,17 @@ class Format(ABC):
 
     def read_options(self, ref: TableRef) -> Mapping[str, object] | None:
         """Return `SnapshotDetails.read_options` of every version; None if that takes a snapshot."""
+        return None
+
+    def options_kept(
+        self, ref: TableRef, options: Mapping[str, object], snapshot: Callable[[], Snapshot]
+    ) -> dict[str, object]:
+        """Return the reader options that an index of the table keeps, of those with which it is opened."""
+        return dict(options)
+
+    def check_indexable(self, snapshot: Snapshot, *, by_spark: bool) -> None:
+        """Raise UnsupportedFeatureError if no file can be read: no query would use an index. `by_spark`: Spark builds
+        it, by a reader of its own."""
         return None
 
     def root(self, ref: TableRef) -> str | None:

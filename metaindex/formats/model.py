@@ -8,13 +8,14 @@ a file is true of the file's *physical* rows, or it says nothing; deletes belong
 from __future__ import annotations
 
 import difflib
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +25,15 @@ from metaindex.expressions import (
     UUID,
     ColumnBounds,
     ColumnRef,
+    Predicate,
     PruningStatistics,
     parse_path,
     physical_type,
     reader_hint,
 )
+
+from .column_names import alike
+from .nested_fields import told_apart
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -109,6 +114,13 @@ class Field:
             return pa.struct([pa.field(c.name, c.asked, c.nullable) for c in self.children])
         return UUID if self.logical == "uuid" else self.type
 
+    alike: ClassVar = staticmethod(alike)
+
+    @property
+    def collated(self) -> bool:
+        """Return whether the column is a text of which equal values differ in bytes."""
+        return self.logical == COLLATED
+
     @property
     def shown(self) -> Field:
         """The column as readers give it: nothing that compares bytes may speak of a collated text, yet it is a text."""
@@ -117,7 +129,7 @@ class Field:
             return replace(
                 self, children=children, type=pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
             )
-        return replace(self, type=pa.string()) if self.logical == COLLATED else self
+        return replace(self, type=pa.string()) if self.collated else self
 
 
 _said = attrgetter(*(member.name for member in fields(Field) if member.name != "type"))
@@ -149,6 +161,25 @@ class Schema:
         """The schema as predicates see the columns: a UUID is a UUID, and no bytes."""
         return pa.schema([pa.field(f.name, f.asked, f.nullable) for f in self.fields])
 
+    def predicate(self, condition: object, time_zone: str, *, seen: pa.Schema | None = None) -> Predicate:
+        """Return a condition, in any engine's words, with the names and types of these columns; see `condition`."""
+        from .condition import predicate_of
+
+        return predicate_of(condition, self, time_zone, seen=seen)
+
+    def bound(self, predicate: Predicate, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate:
+        """Return the predicate with the names and types of these columns. Binding what is bound changes nothing.
+        `as_held`: as in `bind`."""
+        from metaindex.expressions import bind
+
+        return bind(predicate, self.named_types, time_zone=time_zone, as_held=as_held)
+
+    @property
+    def named_types(self) -> list[tuple[tuple[str, ...], pa.DataType]]:
+        """The path and the type of every leaf, lists and maps included: predicates may name those, although nothing is
+        known of them."""
+        return list(_named_types(self.fields, ()))
+
     def leaves(self) -> list[Leaf]:
         """Yield every primitive leaf, including fields of structs, without lists and maps."""
         return list(self._leaves)
@@ -164,7 +195,7 @@ class Schema:
             leaf = _named(self.leaves(), name, "a column is named that the table has, no struct, list or map")
         except UnknownColumnError:
             parts = parse_path(name)
-            if any(leaf.parts == parts and leaf.field.logical == COLLATED for leaf in self.columns):
+            if any(leaf.parts == parts and leaf.field.collated for leaf in self.columns):
                 raise UnknownColumnError(
                     f"an indexed column has values that are equal where their bytes are; {name!r} has not (a collation,"
                     " or CHAR); choose another column"
@@ -259,6 +290,36 @@ class Leaf:
     def type(self) -> pa.DataType:
         return self.path[-1].type
 
+    @property
+    def inner_fields(self) -> str:
+        """Return what identifies the fields inside the column, in the order of its type, as a JSON list: ids, or names
+        in files that are never reused. Empty if there are no fields, or names are all there is."""
+        fields = [*_inside(self.field)] if self.stable.startswith("id:") else []
+        return self.noted(fields) if all(fields) else ""
+
+    @staticmethod
+    def noted(fields: Iterable[str]) -> str:
+        """Return identities of fields as `inner_fields` has them; empty if there are none."""
+        listed = [*fields]
+        return json.dumps(listed, separators=(",", ":")) if listed else ""
+
+
+def _inside(field: Field) -> Iterator[str]:
+    """Yield the identity of each field inside; "" for one identified by its name alone."""
+    if not field.children:
+        yield from told_apart(field.type)
+    for child in field.children:
+        yield child.stable if child.stable.startswith("id:") else ""
+        yield from _inside(child)
+
+
+def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    for member in fields:
+        if member.children:
+            yield from _named_types(member.children, (*above, member.name))
+        else:
+            yield (*above, member.name), member.asked
+
 
 def _part(name: str) -> str:
     """A part of a stable name: column `a.b` is not field b of struct a, nor is a column called id:3 the one with that
@@ -312,6 +373,9 @@ _SHOWN = 20
 @dataclass(frozen=True, slots=True, repr=False)
 class FileTable(Shown):
     """Live files as columns: FILE_SCHEMA, one row a file, no two rows with the same path."""
+
+    SCHEMA: ClassVar[pa.Schema] = FILE_SCHEMA
+    IDENTITY: ClassVar[tuple[str, ...]] = IDENTITY
 
     table: pa.Table
 
@@ -412,6 +476,20 @@ class SnapshotDetails(ABC):
         None: nothing."""
         return None
 
+    def partition_values(self, leaf: Leaf) -> pa.Array | None:
+        """Return the typed value of a partition column in each file, where each is known; None: there are none."""
+        return None
+
+    def known_partition_values(self, leaf: Leaf, time_zone: str) -> tuple[pa.Array, Mask] | None:
+        """Return the value of a partition column in each file, and in which it is known; a time without a zone is one
+        of `time_zone`. None: there are none."""
+        return None
+
+    def initial_default(self, field_id: int) -> tuple[bool, object] | None:
+        """Return whether the value of a column that a file lacks is known, and the value, from the schemas alone; None:
+        fields have none."""
+        return None
+
     def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
         """Return which files have no NULL in this list or map itself: a count of 0, and nothing else."""
         return None
@@ -425,6 +503,14 @@ class SnapshotDetails(ABC):
     def read_options(self) -> Mapping[str, object]:
         """Return how the data files are read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the
         reader's options}."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PlainDetails(SnapshotDetails):
+    options: Mapping[str, object]
+
+    def read_options(self) -> Mapping[str, object]:
+        return self.options
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -442,6 +528,20 @@ class Snapshot(Shown):
     properties: Mapping[str, str] = field(default_factory=dict)
     mapping: str = ""  # what every `etag` ends with because the table maps columns of files by name (Iceberg)
 
+    @classmethod
+    def plain(
+        cls,
+        table: str,
+        table_format: str,
+        version: Version,
+        timestamp_ms: int,
+        schema: Schema,
+        files: FileTable,
+        read_options: Mapping[str, object],
+    ) -> Snapshot:
+        """Return a snapshot of files without deletes whose columns all stand in the files."""
+        return cls(table, table_format, version, timestamp_ms, schema, files, _PlainDetails(read_options))
+
     def _printed(self) -> str:
         columns = [f"{field.name} ({field.type})" for field in self.schema]
         more = f" and {len(columns) - _SHOWN:,} more (.schema)" if len(columns) > _SHOWN else ""
@@ -455,35 +555,15 @@ class Snapshot(Shown):
         """Id of the table from its own metadata, "" if it has none (plain files)."""
         return self.version.table_uuid
 
+    def described(self, path: str) -> str:
+        """Return a data file as errors name it."""
+        return f"data file {self.uri(path)} of {self.format} table {self.table} at version {self.version}"
+
     def uri(self, path: str) -> str:
         """Return what an engine opens for a path of `files`."""
         if path.startswith("/") or "://" in path:
             return path
         return f"{self.table.rstrip('/')}/{path}"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Diff(Shown):
-    """Changes from `base` to `target`. A file whose bytes are the same and whose deletes changed is in
-    `deletes_changed` only (as at target)."""
-
-    base: Version
-    target: Version
-    appended: FileTable
-    deleted: FileTable
-    deletes_changed: FileTable
-    schema_changed: bool
-    source: str = "snapshots"  # "log" where the log itself served the range
-    positions: Callable[[int], ChangedPositions] | None = field(default=None, compare=False, repr=False)
-    """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it."""
-
-    def _printed(self) -> str:
-        said = [f"from version {self.base} to {self.target}{', the schema changed' if self.schema_changed else ''}"]
-        for what in ("appended", "deleted", "deletes_changed"):
-            files: FileTable = getattr(self, what)
-            said.append(f"{what}: {counted(len(files), 'file')}, {files.size_bytes:,} B")
-            said += (f"  {path}" for path in files.paths.to_pylist())
-        return "\n".join(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,23 +573,6 @@ class Base:
     version: Version
     schema: Schema
     partition_columns: tuple[str, ...] = ()  # `Snapshot.partition_columns`
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Changes from `base` to the version of `touched`.
-
-    `touched.files` are the files named that are live at the target; some may have been live at the base already (their
-    deletes changed, their statistics were written again). `gone` (path, size_bytes, and deletes where the log says with
-    which ones a file was taken out) are the others that were named; some may never have been live at the base. The
-    files of the target are those of the base, without the `gone` ones, and with the touched ones; that must make
-    `files` of them, where the log says how many there are.
-    """
-
-    base: Version
-    touched: Snapshot  # of the target, but its `files` are not all of the table's
-    gone: FileTable
-    files: int | None = None
 
 
 def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:

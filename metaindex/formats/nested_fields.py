@@ -6,40 +6,13 @@ again, or took another's name, is another field of that name: so the ids are not
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
-
-from .model import Field, Leaf
 
 FIELD_ID = b"PARQUET:field_id"
 PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 """In the metadata of Arrow's fields: by what files know them."""
-
-
-def inner_fields(leaf: Leaf) -> str:
-    """Return what identifies the fields inside a column, in the order of its type, as a JSON list: ids, or names in
-    files that are never reused. Empty if there are no fields, or names are all there is."""
-    if not leaf.stable.startswith("id:"):
-        return ""
-    inside = [*_inside(leaf.field)]
-    return noted(text for text in inside if text) if all(inside) else ""
-
-
-def noted(fields: Iterable[str]) -> str:
-    """Return the fields as `inner_fields` writes them; empty if there are none."""
-    listed = [*fields]
-    return json.dumps(listed, separators=(",", ":")) if listed else ""
-
-
-def _inside(field: Field) -> Iterator[str]:
-    """Yield the identity of each field inside; "" for one identified by its name alone."""
-    if not field.children:
-        yield from told_apart(field.type)
-    for child in field.children:
-        yield child.stable if child.stable.startswith("id:") else ""
-        yield from _inside(child)
 
 
 def told_apart(type_: pa.DataType) -> Iterator[str]:

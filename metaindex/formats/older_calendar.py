@@ -8,8 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+GREGORIAN_DAY: Final = -141_427
+"""1582-10-15."""
+GREGORIAN_MICROS: Final = -2_208_988_800_000_000
+"""1900-01-01: from here on zones agree too."""
+_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _VERSION = b"org.apache.spark.version"
 _MARKS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _SINCE = (3, 0)  # the calendar of today
@@ -41,3 +49,15 @@ def created_by(metadata: Any) -> str:
         return metadata.created_by or ""
     except UnicodeDecodeError:
         return ""
+
+
+def predates(values: pa.Array) -> bool:
+    """Return whether one of the values is of the time in which the calendars differ; no other types do."""
+    if pa.types.is_date32(values.type):
+        early = pc.less(values.view(pa.int32()), GREGORIAN_DAY)
+    elif pa.types.is_timestamp(values.type):
+        # As numbers: a zone changes how an instant is shown, not what it is.
+        early = pc.less(values.view(pa.int64()), GREGORIAN_MICROS // 10**6 * _PER_SECOND[values.type.unit])
+    else:
+        return False
+    return bool(pc.any(early).as_py())

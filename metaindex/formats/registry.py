@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
-from typing import Any
 
 from metaindex.core import EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.storage import Storage, is_remote, parent_of, storage_for
@@ -15,19 +13,8 @@ from .format import Format, TableRef
 from .names import FILES, FORMATS, PLAIN
 
 
-def format_named(name: str) -> Format:
-    """Return a format by its name; its modules are imported on first use."""
-    if name not in FORMATS:
-        raise UnsupportedFeatureError(
-            f"the formats are {', '.join((*FORMATS, *PLAIN))}; got {name!r}; name one of these"
-        )
-    module, _, of = FORMATS[name].rpartition(".")
-    made: Format = getattr(import_module(f".{module}", __package__), of)()
-    return made
-
-
 def formats_with_logs() -> Iterator[Format]:
-    return (format_named(name) for name in FORMATS if name != FILES)
+    return (Format.named(name) for name in FORMATS if name != FILES)
 
 
 def detect(ref: TableRef) -> Format:
@@ -66,7 +53,7 @@ def open_ref(
     if catalog is None:
         several = _several(path, format, storage_options, options)
         if several is not None:
-            return format_named(FILES), several
+            return Format.named(FILES), several
     if not isinstance(path, str | os.PathLike):
         (path,) = path  # a list of one
     path = os.fspath(path)
@@ -76,13 +63,13 @@ def open_ref(
                 f"catalog= opens Iceberg tables; got format={format!r}; leave one of them out"
             )
         # The path is a name in the catalog, which alone knows where the table is.
-        return format_named("iceberg"), TableRef(_storage_of(catalog, path, storage_options), path, dict(options))
+        return Format.named("iceberg"), TableRef(_storage_of(catalog, path, storage_options), path, dict(options))
     from .iceberg.finding import METADATA_ENDS
 
     storage, root = storage_for(path, storage_options)
     if path.endswith(METADATA_ENDS) and (format is None or format.lower() == "iceberg"):
         # One metadata file names a table, whose files lie below the folder above its own.
-        return format_named("iceberg"), TableRef(
+        return Format.named("iceberg"), TableRef(
             storage_for(parent_of(parent_of(root)), storage_options)[0], root, dict(options)
         )
     if format is None:
@@ -97,8 +84,8 @@ def open_ref(
                     f"{root!r} is a table of format {other.name}, whose files are not all live; open it with"
                     f" format={other.name!r}"
                 )
-        return format_named(FILES), ref
-    table_format = format_named(wanted)
+        return Format.named(FILES), ref
+    table_format = Format.named(wanted)
     if not table_format.detect(ref):
         _refuse_log_of_nothing(ref)
         raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave format= out")
@@ -127,7 +114,7 @@ def _several(
     ref = TableRef(
         roots.storage, roots.path, {**options, "format": wanted} if wanted in PLAIN else dict(options), roots.patterns
     )
-    table_format = format_named(FILES)
+    table_format = Format.named(FILES)
     if not table_format.detect(ref):
         raise NotATableError(
             f"a table of plain files has Parquet, CSV or JSON files; {roots.path!r} fits none; check the pattern, or"
@@ -136,32 +123,11 @@ def _several(
     return ref
 
 
-def catalog_options(catalog: object, name: str) -> dict[str, str]:
-    """Return storage options that an Iceberg catalog gives for a table. A wrong name or catalog is reported when the
-    table is opened."""
-    from .iceberg.file_io import storage_options
-
-    table = _table_of(catalog, name)
-    return {} if table is None else storage_options(str(table.location()), dict(table.io.properties))
-
-
-def _table_of(catalog: object, name: str) -> Any:
-    """Return pyiceberg's table; None if there is none, or no catalog."""
-    load = getattr(catalog, "load_table", None)
-    if load is None:
-        return None
-    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
-    from .iceberg.configured import identifier_of
-
-    with suppress(ValueError, NoSuchTableError, NoSuchNamespaceError):
-        return load(identifier_of(name))
-    return None
-
-
 def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] | None) -> Storage:
     """Return the storage of a catalog's table. The format reports a wrong name or catalog when it asks again."""
-    table = _table_of(catalog, name)
+    from .iceberg.configured import table_in
+
+    table = table_in(catalog, name)
     location = "/" if table is None else str(table.location())
     return storage_for(location, storage_options if "://" in location and not location.startswith("file:") else None)[0]
 

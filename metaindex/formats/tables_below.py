@@ -191,7 +191,7 @@ def look(storage: Storage, folder: str, most: int) -> FoundTable | PlainFolder:
     cannot be read."""
     folders: set[str] = set()
     data = False
-    formats = list(formats_with_logs())
+    formats = [each for each in formats_with_logs() if each.mark]
     alone = {each.mark: each.name for each in formats if not each.mark_files}
     for glance in glances(storage, folder):
         folders.update(glance.folders)

@@ -30,8 +30,8 @@ from metaindex.core import (
     StoragePermissionError,
     StorageUnavailableError,
 )
-from metaindex.formats import ReadOptions, TableRef, above, name_of
-from metaindex.storage import is_remote, own_folder
+from metaindex.formats import ReadOptions, TableRef
+from metaindex.storage import above, is_remote, name_of, own_folder
 
 from .kinds.registry import KINDS
 from .log.entry import IndexLogEntry

@@ -21,7 +21,7 @@ import pyarrow as pa
 import xxhash
 
 from metaindex.core import Vector, compute, dataclass
-from metaindex.formats import IDENTITY, FileTable, Snapshot
+from metaindex.formats import FileTable, Snapshot
 
 _AT_ONCE = (
     1 << 17
@@ -79,14 +79,14 @@ def _unmapped(snapshot: Snapshot) -> FileTable:
     """The files without what the table's name mapping adds to their signs."""
     import pyarrow.compute as pc
 
-    table = snapshot.files.table.select(IDENTITY)
+    table = snapshot.files.table.select(FileTable.IDENTITY)
     plain = pc.utf8_slice_codeunits(Vector(table.column("etag")).array, 0, stop=-len(snapshot.mapping))
     return FileTable(table.set_column(3, "etag", plain))
 
 
 def file_ids(files: FileTable) -> pa.FixedSizeBinaryArray:
     """The ids of all files, 16 bytes each, in their order. One C call a file; no Python object outlives it."""
-    table = files.table.select(IDENTITY)
+    table = files.table.select(FileTable.IDENTITY)
     pieces = [_ids(table.slice(start, _AT_ONCE)) for start in range(0, table.num_rows, _AT_ONCE)]
     return _binary(np.concatenate(pieces) if pieces else np.empty((0, 2), np.uint64))
 

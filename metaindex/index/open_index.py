@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from metaindex.core import DamagedIndexError, Mask, MetaIndexError, Vector, arrow_array, compute, dataclass
 from metaindex.expressions import ColumnRef
-from metaindex.formats import FILE_SCHEMA, Schema
+from metaindex.formats import FileTable, Schema
 from metaindex.index.keys import FileIdentities, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.registry import FACT_ROWS, KINDS
@@ -37,8 +37,8 @@ _FEW_FILES = 4_096
 """A run of so many is kept as it is listed: some hundred kilobytes, from which the rows of kept files are taken at
 once."""
 
-_DELETES = FILE_SCHEMA.names.index("deletes")
-_LISTED = [name for name in FILE_SCHEMA.names if name not in ("deletes", "deleted_count")]
+_DELETES = FileTable.SCHEMA.names.index("deletes")
+_LISTED = [name for name in FileTable.SCHEMA.names if name not in ("deletes", "deleted_count")]
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ class OpenIndex:
         return self.entry.table.options.get("file_format") in ("csv", "json")
 
     def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
-        """FILE_SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
+        """FileTable.SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
         if run.files <= _FEW_FILES:
             everything = self.reader(run).derived(
                 "files", lambda: _one_batch(self.rows(run, "files", np.arange(run.files), _LISTED))
@@ -181,7 +181,7 @@ class OpenIndex:
             attached = pa.array([ATTACHED if d else None for d in deletes], pa.string())
         columns = rows.columns
         columns[_DELETES:_DELETES] = [attached, pa.nulls(len(ordinals), pa.int64())]
-        return pa.Table.from_arrays(columns, schema=FILE_SCHEMA)
+        return pa.Table.from_arrays(columns, schema=FileTable.SCHEMA)
 
     def rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
         """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""

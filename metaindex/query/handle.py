@@ -30,8 +30,6 @@ from metaindex.formats import (
     Snapshot,
     TableRef,
     Version,
-    catalog_options,
-    format_named,
     open_ref,
 )
 from metaindex.index import (
@@ -105,7 +103,7 @@ class Handle:
         those that it does not know. Raises what `open_table` raises."""
         if catalog is not None:
             options["catalog"] = catalog
-            storage_options = {**catalog_options(catalog, str(path)), **(storage_options or {})}
+            storage_options = {**TableRef.options_in(catalog, str(path)), **(storage_options or {})}
         config = config or Config()
         stores = dict(storage_options or {})
         if config.single_writer:
@@ -392,4 +390,4 @@ class Handle:
 def _opened(
     table_format: str, ref: TableRef, config: Config, storage_options: dict[str, str], trust_index: bool
 ) -> Handle:
-    return Handle(format_named(table_format), ref, config, Builders(config, None), storage_options, trust_index)
+    return Handle(Format.named(table_format), ref, config, Builders(config, None), storage_options, trust_index)

@@ -11,7 +11,7 @@ import numpy as np
 
 from metaindex.core import ArgumentError, MetaIndexError, Vector
 from metaindex.expressions import And, Constant, Predicate
-from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version, at_moment
+from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version
 from metaindex.query.query_log.of_table import TableQueryLog
 
 from .arguments import OrderLike, TimestampLike, VersionLike, at_version, names_of
@@ -47,12 +47,12 @@ class Queries:
 
     def diff(self, base: At, target: At) -> Diff:
         """Implement `Table.diff`."""
-        from metaindex.formats import compare
-
         handle = self.handle
         before = handle.snapshot(base)
         diff = handle.table_format.diff(handle.ref, before, target)
-        return compare(before, handle.snapshot(target)) if diff is None else diff
+        from metaindex.formats import Diff
+
+        return Diff.between(before, handle.snapshot(target)) if diff is None else diff
 
     def prune(
         self,
@@ -383,7 +383,7 @@ def _with_its_columns(scan: Scan) -> Scan:
 def _of_rows(condition: object) -> object:
     """A condition that chooses rows: an expression of pyiceberg means what pyiceberg's own filter of rows makes of it.
     Where it chooses files, it is read so that no reader of Iceberg misses a row."""
-    condition = at_moment(condition)
+    condition = OfSchema.at_moment(condition)
     if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
         return condition
     from metaindex.expressions import to_predicate

@@ -6,8 +6,12 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .backing_off import back_off as back_off
+    from .beside import above as above
+    from .beside import name_of as name_of
     from .confinement import Confines as Confines
     from .confinement import confined as confined
+    from .drafts import check_folder as check_folder
+    from .drafts import new_draft as new_draft
     from .errors import clean as clean
     from .errors import without_user as without_user
     from .local import LocalStorage as LocalStorage
@@ -31,7 +35,9 @@ else:
         __name__,
         {
             "backing_off": "back_off",
+            "beside": "above name_of",
             "confinement": "Confines confined",
+            "drafts": "check_folder new_draft",
             "errors": "clean without_user",
             "local": "LocalStorage",
             "local_paths": "local_path",

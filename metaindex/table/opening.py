@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, Config
-from metaindex.formats import is_known, meant
+from metaindex.formats import ReadOptions
 from metaindex.query import Handle
 
 from .face import Table
@@ -94,9 +94,9 @@ def check_options(options: Mapping[str, object]) -> None:
     """Raise ArgumentError for an unknown option: to ignore it may be to read something else than is meant. Names with a
     dot are settings of Hadoop's, for Spark when it reads the files."""
     for name, value in options.items():
-        if is_known(name) or name in _ARGUMENTS or "." in name:
+        if ReadOptions.known(name) or name in _ARGUMENTS or "." in name:
             continue
-        near = meant(name) or _near(name, {**dict.fromkeys(_ARGUMENTS), **_ELSEWHERE})
+        near = ReadOptions.nearest(name) or _near(name, {**dict.fromkeys(_ARGUMENTS), **_ELSEWHERE})
         if name.lower() in _VERSIONS:
             cure = f"say {_VERSIONS[name.lower()]} where the table is asked"
         elif near is not None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import column_sql
-from metaindex.formats import At, ReadOptions, Schema, is_whole
+from metaindex.formats import At, ReadOptions, Schema
 from metaindex.index import KINDS, IndexLogEntry, State, Using
 from metaindex.query import Handle
 
@@ -124,12 +124,12 @@ def _error(handle: Handle, path: str, *, tried: bool) -> MetaIndexError | None:
     file_format = str(options.pop("file_format"))
     fields = tuple(field for field in snapshot.schema if not field.partition)
     unknown = MetaIndexError(f"of a file its beginning is looked at, and {path!r} goes on")
-    large = handle.ref.storage.head(path).size_bytes > _MOST_BYTES
-    if large and is_whole({name.lower(): str(value).lower() for name, value in options.items()}):
-        return unknown
     try:
+        reader = TextReader(file_format, options, Schema(fields))
+        if reader.whole and handle.ref.storage.head(path).size_bytes > _MOST_BYTES:
+            return unknown
         with handle.ref.storage.open_input(path) as source:
-            parts = TextReader(file_format, options, Schema(fields)).read(source, path, fields, path)
+            parts = reader.read(source, path, fields, path)
             for _ in islice(parts, _MOST_PARTS):
                 pass
             more = next(parts, None) is not None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from metaindex.core import (
     ArgumentError,
@@ -13,12 +13,11 @@ from metaindex.core import (
     ConcurrentWriteError,
     IndexExistsError,
     MetaIndexError,
-    ScanError,
     StorageError,
     UnsupportedFeatureError,
     first_line,
 )
-from metaindex.formats import At, ReadOptions, Schema, Snapshot, not_unpacked, unread_file, without_only_spark
+from metaindex.formats import At, ReadOptions, Schema
 from metaindex.index import (
     KINDS,
     IndexFolder,
@@ -27,16 +26,12 @@ from metaindex.index import (
     Outcome,
     RowKind,
     State,
-    Target,
     same_kinds,
 )
 from metaindex.query import ANEW, SAME_NAME, Handle, TableQueryLog, TimestampLike, VersionLike, at_version
 
 if TYPE_CHECKING:
     from metaindex.index import Builder, IndexActions, Progress
-
-
-_BY_SPARK: Final = "; read with .to_spark(spark)"
 
 
 def create(
@@ -59,7 +54,7 @@ def create(
     for kind in kinds:
         kind.check_columns(snapshot.schema)
     keyed = any(isinstance(kind, KeyKind) for kind in kinds)
-    _check_readable(snapshot, by_spark=not keyed and handle.builders.is_spark(builder, kinds))
+    handle.table_format.check_indexable(snapshot, by_spark=not keyed and handle.builders.is_spark(builder, kinds))
     if history and any(isinstance(kind, RowKind) for kind in kinds):
         raise ArgumentError(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
@@ -76,7 +71,8 @@ def create(
         return there
     _check_free(actions, name, handle)  # is said before a Spark is started
     built_by = handle.builders.builder(builder, kinds)
-    options = _options_kept(handle, {**handle.read.said, "file_format": _file_format(snapshot)}, target)
+    said = {**handle.read.said, "file_format": str(snapshot.details.read_options().get("file_format", ""))}
+    options = handle.table_format.options_kept(handle.ref, said, target.snapshot)
     handle.remember(target)
     specs = [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds]
     try:
@@ -86,44 +82,6 @@ def create(
             return there  # another writer made it meanwhile
         raise
     return actions.add_past(outcome, target, built_by, progress) if history else outcome
-
-
-def _options_kept(handle: Handle, options: Mapping[str, object], target: Target) -> dict[str, object]:
-    """Return the reader options that the index keeps: without a header that is found by default, which whoever opens
-    the table may give or not. If the first row of a file looks like data the header is kept: who does not give it is
-    not answered by the index then."""
-    if options["file_format"] != "csv" or handle.read.meant.get("header") != "true":
-        return dict(options)
-    from metaindex.formats import needs_header
-
-    others = {name: value for name, value in options.items() if name.lower() != "header"}
-    return {**others, "header": True} if needs_header(handle.ref, target.snapshot()) else others
-
-
-def _file_format(snapshot: Snapshot) -> str:
-    return str(snapshot.details.read_options().get("file_format", ""))
-
-
-def _check_readable(snapshot: Snapshot, *, by_spark: bool) -> None:
-    """Raises UnsupportedFeatureError if CSV or JSON files are read with options that only Spark knows: no file could be
-    indexed, and no query would use the index. `by_spark`: Spark builds it, by a reader of its own."""
-    options, file_format = snapshot.details.read_options(), _file_format(snapshot)
-    if file_format not in ("csv", "json"):
-        return
-    from metaindex.formats import TextReader
-
-    if by_spark:
-        options = without_only_spark(options)
-    elif (path := unread_file(snapshot.files.paths)) is not None:
-        raise UnsupportedFeatureError(not_unpacked(path))
-    try:
-        TextReader(file_format, options, snapshot.schema)
-    except ScanError as error:
-        fact = str(error).removesuffix(_BY_SPARK)
-        cure = "" if fact == str(error) else "; open the table without it, or leave it as it is, without an index"
-        raise UnsupportedFeatureError(
-            f"an index is built of files that can be read here; of these none can; {fact}{cure}"
-        ) from error
 
 
 def _check_free(actions: IndexActions, name: str, handle: Handle) -> None:
@@ -203,7 +161,7 @@ def refresh(
         target.limit(target.snapshot())  # what is wrong with it is said before that
     kinds = [] if mode == "quick" else [KINDS.of(spec) for spec in base.kinds]  # a quick refresh builds nothing
     built_by = handle.builders.builder("local" if mode == "quick" else builder, kinds)
-    options = _options_kept(handle, base.table.options, target)
+    options = handle.table_format.options_kept(handle.ref, base.table.options, target.snapshot)
     handle.remember(target)
     return actions.refresh(
         base,

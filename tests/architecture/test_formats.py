@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from metaindex.formats import Format, format_named
+from metaindex.formats import Format
 from metaindex.formats.names import FILES, FORMATS
 from tests.architecture.sources import parsed
 
@@ -84,7 +84,7 @@ def test_no_match_guesses_a_format() -> None:
 
 def test_every_format_is_an_object_that_says_its_name() -> None:
     for name in FORMATS:
-        made = format_named(name)
+        made = Format.named(name)
         assert isinstance(made, Format)
         assert made.name == name
     assert list(FORMATS)[-1] == FILES, "a table with a log holds plain files too"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex.core import FormatError, VersionNotFoundError
-from metaindex.formats import FILE_SCHEMA, At, Format, Snapshot, TableRef, compare
+from metaindex.formats import At, Diff, FileTable, Format, Snapshot, TableRef
 from metaindex.storage import storage_for
 
 
@@ -53,8 +53,8 @@ class FormatContract:
     def test_files_have_the_columns_of_the_model(self, made: MadeTable) -> None:
         snapshot = self.now(made)
         table = snapshot.files.table
-        assert table.schema.names[: len(FILE_SCHEMA)] == FILE_SCHEMA.names
-        for field in FILE_SCHEMA:
+        assert table.schema.names[: len(FileTable.SCHEMA)] == FileTable.SCHEMA.names
+        for field in FileTable.SCHEMA:
             assert table.schema.field(field.name).type == field.type
             if not field.nullable:
                 assert table.column(field.name).null_count == 0
@@ -72,7 +72,7 @@ class FormatContract:
         one, two = self.now(made), self.now(made)
         assert one.version == two.version
         assert one.schema == two.schema
-        columns = FILE_SCHEMA.names
+        columns = FileTable.SCHEMA.names
         assert one.files.table.select(columns).equals(two.files.table.select(columns))
 
     def test_resolve_says_the_version_of_the_snapshot(self, made: MadeTable) -> None:
@@ -89,10 +89,10 @@ class FormatContract:
         made.change()
         target = self.now(made)
         assert base.version != target.version
-        diff = compare(base, target)
+        diff = Diff.between(base, target)
         assert len(diff.appended) > 0
         assert (diff.base, diff.target) == (base.version, target.version)
-        back = compare(target, base)
+        back = Diff.between(target, base)
         assert back.appended.table.equals(diff.deleted.table)
         assert back.deleted.table.equals(diff.appended.table)
 
@@ -103,7 +103,7 @@ class FormatContract:
         own = made.format.diff(made.ref, base, At())
         if own is None:
             return
-        compared = compare(base, target)
+        compared = Diff.between(base, target)
         for name in ("appended", "deleted", "deletes_changed"):
             assert sorted(getattr(own, name).paths.to_pylist()) == sorted(getattr(compared, name).paths.to_pylist())
         assert own.schema_changed == compared.schema_changed

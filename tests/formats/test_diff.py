@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.model import FILE_SCHEMA, Field, FileTable, Schema, Snapshot, Version
 
 _PATHS = st.sampled_from(["a", "b", "c", "d", "e/f", "é😀"])
@@ -44,7 +44,7 @@ def test_base_with_its_diff_is_the_target(format_: str) -> None:
     @given(_FILES, _FILES)
     def check(before: list[dict[str, object]], after: list[dict[str, object]]) -> None:
         base, target = snapshot(before, format_), snapshot(after, format_, "2")
-        diff = compare(base, target)
+        diff = Diff.between(base, target)
         result = rows(base.files)
         for path in rows(diff.deleted):
             del result[path]
@@ -59,7 +59,7 @@ def test_base_with_its_diff_is_the_target(format_: str) -> None:
         assert {p: [r[k] for k in keys] for p, r in result.items()} == {
             p: [r[k] for k in keys] for p, r in rows(target.files).items()
         }
-        back = compare(target, base)
+        back = Diff.between(target, base)
         assert rows(back.appended) == rows(diff.deleted)
         assert rows(back.deleted) == rows(diff.appended)
         assert set(rows(back.deletes_changed)) == set(rows(diff.deletes_changed))
@@ -69,7 +69,7 @@ def test_base_with_its_diff_is_the_target(format_: str) -> None:
 
 def test_nothing_changed_is_an_empty_diff() -> None:
     base = snapshot([{"path": "a", "size_bytes": 1}], "files")
-    diff = compare(base, base)
+    diff = Diff.between(base, base)
     assert [len(x) for x in (diff.appended, diff.deleted, diff.deletes_changed)] == [0, 0, 0]
     assert not diff.schema_changed
     assert diff.source == "snapshots"
@@ -78,16 +78,16 @@ def test_nothing_changed_is_an_empty_diff() -> None:
 def test_a_file_rewritten_under_its_path_is_deleted_and_appended() -> None:
     base = snapshot([{"path": "a", "size_bytes": 1}], "delta")
     target = snapshot([{"path": "a", "size_bytes": 2}], "delta", "2")
-    diff = compare(base, target)
+    diff = Diff.between(base, target)
     assert (rows(diff.deleted)["a"]["size_bytes"], rows(diff.appended)["a"]["size_bytes"]) == (1, 2)
 
 
 def test_a_changed_schema_is_said() -> None:
-    assert compare(snapshot([], "delta"), snapshot([], "delta", "2", "ab")).schema_changed
+    assert Diff.between(snapshot([], "delta"), snapshot([], "delta", "2", "ab")).schema_changed
 
 
 def test_columns_of_the_format_stay() -> None:
     base, target = snapshot([], "files"), snapshot([{"path": "a", "size_bytes": 1}], "files", "2")
     table = target.files.table.append_column("files_racy", pa.array([True]))
     other = Snapshot("/t", "files", target.version, 0, target.schema, FileTable(table), target.details)
-    assert compare(base, other).appended.table.column_names == table.column_names
+    assert Diff.between(base, other).appended.table.column_names == table.column_names

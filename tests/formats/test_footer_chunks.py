@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from metaindex.core import CorruptTableError, MetaIndexError
 from metaindex.formats.parquet import chunks as footer_chunks
 from metaindex.formats.parquet.chunks import Chunks, look
-from metaindex.formats.parquet.file import FileSchema, Layouts, open_footer
+from metaindex.formats.parquet.file import FileSchema, Layouts
+from metaindex.formats.parquet.footers import Footer
 from metaindex.formats.parquet.schema import Compact
 from tests.formats.encrypted import write_encrypted
 from tests.formats.footer_surgery import BINARY, COLUMNS, I32, META_DATA, ROW_GROUPS, SCHEMA, Struct, change, statistics
@@ -45,7 +46,7 @@ TABLE = pa.table(
 
 
 def parts(data: bytes) -> tuple[bytes, FileSchema]:
-    footer = open_footer(lambda start, length: data[start : start + length], len(data))[0]
+    footer = Footer.read(lambda start, length: data[start : start + length], len(data)).raw
     return footer, Layouts(()).schema_of(footer)
 
 
@@ -201,15 +202,13 @@ def test_no_footer_ends_the_process() -> None:
 
 def survive(count: int) -> None:
     """Raises what is no error of ours and none of Arrow."""
-    from metaindex.formats.parquet.footers import row_group_columns
 
     random = Random(7)
     leaves = tuple(schema_of(TABLE.schema).leaves())
     for _ in range(count):
         data = mutated(random, WHOLE[0])
         with contextlib.suppress(MetaIndexError, pa.ArrowException):
-            footer, metadata = open_footer(lambda start, length, of=data: of[start : start + length], len(data))
-            row_group_columns(footer, metadata, Layouts(leaves))
+            Footer.read(lambda start, length, of=data: of[start : start + length], len(data)).columns(Layouts(leaves))
     os._exit(0)
 
 

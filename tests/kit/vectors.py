@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.formats import FILE_SCHEMA, Field, FileTable, Leaf
+from metaindex.formats import Field, FileTable, Leaf
 from metaindex.index import hash_values, keys
 from metaindex.index.kinds.bloom import blocks
 from metaindex.index.kinds.canonical import hash_key
@@ -80,9 +80,9 @@ def _file_ids() -> list[list[Any]]:
                     else pa.nulls(3, f.type)
                     if f.nullable
                     else pa.array([""] * 3, f.type)
-                    for f in FILE_SCHEMA
+                    for f in FileTable.SCHEMA
                 ],
-                schema=FILE_SCHEMA,
+                schema=FileTable.SCHEMA,
             )
         )
     )

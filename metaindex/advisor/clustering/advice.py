@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from metaindex.core import ArgumentError, Column, ExpressionError, Shown, Tabular, TextTable, dataclass, percent
 from metaindex.expressions import column_sql, name_sql, parse_path, quoted, text_python, text_sql, word
-from metaindex.formats import Leaf, escape, format_named
+from metaindex.formats import Format, Leaf, TableRef
 
 from .layouts import Curve, in_zorder
 
@@ -108,8 +108,9 @@ def _sorted_copy(rewrite: Rewrite, name: str | None) -> tuple[str, ...]:
     columns = ", ".join(text_python(column_sql(parts)) for parts in by)
     inside = ", ".join(text_python(partition) for partition in rewrite.partitions)
     write = f".write.partitionBy({inside})" if inside else ".write"
+    source = text_python(TableRef.literal(rewrite.path))
     return (
-        f"spark.read.parquet({text_python(escape(rewrite.path))}).repartitionByRange({rewrite.files}, {columns})"
+        f"spark.read.parquet({source}).repartitionByRange({rewrite.files}, {columns})"
         f".sortWithinPartitions({columns}){write}.parquet({text_python(_copy(rewrite))})",
     )
 
@@ -152,7 +153,7 @@ _WAYS: Mapping[str, Way] = {
 
 def way_of(table_format: str) -> Way:
     """Return the way to rewrite tables of a format, by its name."""
-    return _WAYS.get(format_named(table_format).rewritten_by, Way())
+    return _WAYS.get(Format.named(table_format).rewritten_by, Way())
 
 
 def _parts(name: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from metaindex.core import MetaIndexError, Vector, dataclass
-from metaindex.formats import At, Format, Snapshot, TableRef, compare
+from metaindex.formats import At, Diff, Format, Snapshot, TableRef
 from metaindex.index import Trial
 
 from .answer import Rate, Upkeep
@@ -132,7 +132,9 @@ def rate_of(table_format: Format, ref: TableRef, snapshot: Snapshot) -> Rate:
         before = table_format.snapshot(ref, At.of(versions[first]))
     except MetaIndexError as error:
         return Rate(reason=f"no older version can be read ({error})")
-    return _rate(snapshot.timestamp_ms - before.timestamp_ms, at - first, compare(before, snapshot).appended.size_bytes)
+    return _rate(
+        snapshot.timestamp_ms - before.timestamp_ms, at - first, Diff.between(before, snapshot).appended.size_bytes
+    )
 
 
 def _by_files(snapshot: Snapshot) -> Rate:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from metaindex.advisor.clustering.sample import of_leaf
 from metaindex.core import Mask, MetaIndexError, dataclass
 from metaindex.expressions import And, ColumnRef, Comparison, In, Op, Predicate, conjuncts, literal
-from metaindex.formats import Leaf, Schema, Snapshot, bound
+from metaindex.formats import Leaf, Schema, Snapshot
 from metaindex.query import Scan
 
 from .baseline import Baseline, Rows
@@ -72,7 +72,7 @@ class PredicateShape:
             several = tuple(literal(row[at]) for row in rows)
             column = self.columns[at]
             parts[place] = Comparison(column, Op.EQ, several[0]) if len(several) == 1 else In(column, several)
-        return bound(And(tuple(parts)) if len(parts) > 1 else parts[0], schema)
+        return schema.bound(And(tuple(parts)) if len(parts) > 1 else parts[0])
 
 
 @dataclass(frozen=True, slots=True)

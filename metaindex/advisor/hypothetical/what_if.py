@@ -17,7 +17,7 @@ from metaindex.advisor.workloads.taking import path_in, workload
 from metaindex.advisor.workloads.template import NOT_READ, Workload
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
 from metaindex.expressions import Predicate, columns
-from metaindex.formats import Leaf, Schema, Snapshot, predicate_of
+from metaindex.formats import Leaf, Schema, Snapshot
 from metaindex.index import Kind, Sandbox
 from metaindex.query import (
     FooterGroups,
@@ -204,7 +204,7 @@ def _footers_read(sight: SampleContext, built: Sequence[Built], wanted: Rows) ->
 def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:
     """The predicate, or why it is none."""
     try:
-        return predicate_of(query, snapshot.schema, time_zone)
+        return snapshot.schema.predicate(query, time_zone)
     except MetaIndexError as error:
         return str(error)
 

@@ -33,7 +33,7 @@ from metaindex.core import (
     pre,
     tag,
 )
-from metaindex.formats import Snapshot, format_named
+from metaindex.formats import Format, Snapshot
 from metaindex.query import Explanation
 from metaindex.table import IndexList
 
@@ -206,7 +206,7 @@ def _facts(findings: TableFindings) -> list[tuple[str, Child]]:
     names = list(snapshot.partition_columns)
     file_format = snapshot.details.read_options().get("file_format", "parquet")
     return [
-        ("format", snapshot.format if format_named(snapshot.format).has_log else f"plain {file_format}"),
+        ("format", snapshot.format if Format.named(snapshot.format).has_log else f"plain {file_format}"),
         ("version", str(snapshot.version)),
         ("committed", moment(snapshot.timestamp_ms)),
         ("files", f"{len(table):,}"),

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from metaindex.advisor.figures.page import GENERATOR
 from metaindex.core import ArgumentError, Plain, Shown, StorageError, dataclass
-from metaindex.formats import check_folder, new_draft
-from metaindex.storage import is_path
+from metaindex.storage import check_folder, is_path, new_draft
 
 _HEAD = 4096
 

@@ -16,17 +16,18 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, Vector
+from metaindex.formats.diff import Changes
 from metaindex.formats.format import TableRef
 from metaindex.formats.json_text import parse_json
-from metaindex.formats.model import Base, Changes, FileTable, Snapshot, Version
+from metaindex.formats.model import Base, FileTable, Snapshot, Version
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
-from .columns import integers, strings, unchunked
+from .columns import integers, present, strings, unchunked
 from .log_segment import LOG, commit_fingerprint, commit_number, commit_path, stored_commit_fingerprint
 from .partitions import partition_values
 from .replay import read_commit
 from .schema import TableSchema, parse_schema
-from .snapshot import DeltaDetails, file_table, null_mask
+from .snapshot import DeltaDetails, file_table
 from .statistics import LogStatistics
 
 _MOST = 1000  # commits; a log that long has a checkpoint, which is read sooner
@@ -131,7 +132,7 @@ def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
         loose=strings(stats),
         part=Vector(unchunked(rows.column("delta_part"))).items(np.int32),
         row=Vector(unchunked(rows.column("delta_row"))).items(np.int64),
-        with_deletes=~null_mask(unchunked(rows.column("deletes"))),
+        with_deletes=present(unchunked(rows.column("deletes"))),
         record_count=unchunked(rows.column("record_count")),
         once_float=schema.once_float,
     )

@@ -86,8 +86,6 @@ def where(mask: pa.Array | pa.ChunkedArray) -> Rows:
 
 
 def unchunked(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    from metaindex.core import Vector
-
     return Vector(values).array
 
 
@@ -108,8 +106,7 @@ def constant(value: int, count: int, type_: pa.DataType) -> pa.Array:
 
 def int64_values(values: pa.Array) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """An int64 column as numbers and which of them stand."""
-    valid = Vector(values).valid
-    return Vector(values).items(np.int64), np.ones(len(values), np.bool_) if valid is None else valid
+    return Vector(values).items(np.int64), present(values)
 
 
 def map_values(maps: pa.Array, key: str) -> pa.Array:

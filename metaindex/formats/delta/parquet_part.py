@@ -46,7 +46,7 @@ class opened:  # noqa: N801 - a context manager, used like a function
         part is refused."""
         from metaindex.formats.parquet.file import askable  # what few checkpoints need
 
-        chunks = askable(lambda start, length: self.source.read_at(length, start), self.source.size())
+        chunks, _ = askable(lambda start, length: self.source.read_at(length, start), self.source.size())
         if chunks.encrypted:
             raise ValueError("it has encrypted columns")
         return chunks.unstated

@@ -19,7 +19,7 @@ from metaindex.storage import Storage
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-from .columns import unchunked
+from .columns import present, unchunked
 from .deletes import read_positions
 from .history import file_times
 from .log_segment import LogSegment
@@ -107,7 +107,7 @@ def build(ref: TableRef, segment: LogSegment, header: Header, version: Version) 
         loose=live.loose,
         part=Vector(unchunked(live.table.column("delta_part"))).items(np.int32),
         row=Vector(unchunked(live.table.column("delta_row"))).items(np.int64),
-        with_deletes=~null_mask(unchunked(live.table.column("deletes"))),
+        with_deletes=present(unchunked(live.table.column("deletes"))),
         record_count=unchunked(live.table.column("record_count")),
         once_float=schema.once_float,
     )
@@ -139,13 +139,6 @@ def file_table(live: pa.Table, names: tuple[str, ...], values: list[pa.Array]) -
     columns = [made[f.name] if f.name in made else live.column(f.name) for f in FILE_SCHEMA]
     fields = [*FILE_SCHEMA, *(live.schema.field(name) for name in _DELTA_COLUMNS)]
     return pa.Table.from_arrays([*columns, *(live.column(name) for name in _DELTA_COLUMNS)], schema=pa.schema(fields))
-
-
-def null_mask(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    from metaindex.core import Vector
-
-    valid = Vector(values).valid
-    return np.zeros(len(values), np.bool_) if valid is None else ~valid
 
 
 def _timestamp(segment: LogSegment, header: Header) -> int:

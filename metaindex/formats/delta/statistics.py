@@ -29,7 +29,7 @@ from metaindex.expressions import ColumnBounds, physical_type, to_physical
 from metaindex.formats.model import Leaf
 from metaindex.storage import Storage
 
-from .columns import booleans, int64_values, rows_array, where
+from .columns import booleans, int64_values, present, rows_array, where
 from .decimals import loosened
 from .leaf_statistics import Column, LeafStatistics
 from .parquet_part import Batch, batches, has_field, opened
@@ -227,7 +227,7 @@ def _repaired(
     written: LeafStatistics, with_deletes: Mask, record_count: pa.Array, type_: pa.DataType, once_float: bool
 ) -> ColumnBounds | None:
     lower, upper = written.lower, written.upper
-    low_known, high_known = ~_null_mask(lower), ~_null_mask(upper)
+    low_known, high_known = present(lower), present(upper)
     is_ = pa.types
     exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or is_.is_decimal(type_) or once_float)
     if is_.is_timestamp(type_):
@@ -236,7 +236,7 @@ def _repaired(
         upper = _above_cut_texts(upper)
     elif is_.is_decimal(type_):
         lower, upper = loosened(lower, upper, type_)
-        low_known, high_known = ~_null_mask(lower), ~_null_mask(upper)
+        low_known, high_known = present(lower), present(upper)
     elif once_float and is_.is_float64(type_):
         lower, upper = _wider_floats(lower, upper)
 
@@ -266,11 +266,6 @@ def _repaired(
         lower_exact=exactly,
         upper_exact=exactly_high,
     )
-
-
-def _null_mask(values: pa.Array) -> Mask:
-    valid = Vector(values).valid
-    return np.zeros(len(values), np.bool_) if valid is None else ~valid
 
 
 def _crossed(lower: pa.Array, upper: pa.Array, both: Mask) -> Mask:
@@ -313,7 +308,7 @@ def _above_cut_texts(upper: pa.Array) -> pa.Array:
     if not marked.any():
         return upper
     values: list[bytes | None] = upper.to_pylist()
-    known = ~_null_mask(upper)
+    known = present(upper)
     for row in np.flatnonzero(marked).tolist():
         value = values[row] or b""
         while value.endswith(_MARKS):

@@ -29,10 +29,9 @@ from metaindex.core import (
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot
-from metaindex.storage import Storage, back_off, is_remote, own_folder
+from metaindex.storage import Storage, above, back_off, is_remote, name_of, own_folder
 
 from .options import FilesOptions
-from .place import above, name_of
 
 _SUFFIX = ".listing"
 _FORMAT = b"1"

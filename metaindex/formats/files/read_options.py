@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
-from .spelling import FLAGS, spelled
+from .spelling import FLAGS, READER, is_known, meant, spelled
 
 _Plain: TypeAlias = str | int | float | bool
 _TEXTS: Final = frozenset({"csv", "json"})
@@ -52,6 +52,12 @@ _MOST_SCHEMA: Final = 100
 class ReadOptions:
     """`file_format`: empty where nobody said it. `said`: Spark's options as they were said, as plain data; a schema is
     its text, where a text says all of it, else one that fits itself alone."""
+
+    NAMES: ClassVar[Sequence[str]] = READER
+    """Options that messages name, as they are spelled."""
+    spelled: ClassVar = staticmethod(spelled)
+    known: ClassVar = staticmethod(is_known)
+    nearest: ClassVar = staticmethod(meant)
 
     file_format: str
     said: Mapping[str, _Plain]
@@ -150,7 +156,7 @@ class ReadOptions:
 
     def cure(self, asked: ReadOptions, *, otherwise: str = "") -> str:
         """Return the cure for an index built with these where others are asked for. `otherwise`: an alternative."""
-        return f"open the table {options_in_words(*self.apart(asked))}, {otherwise}or create another index"
+        return f"open the table {self.in_words(*self.apart(asked))}, {otherwise}or create another index"
 
     def apart(self, asked: ReadOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the differing options that an index was built with, as Python says them, and the names of those
@@ -166,20 +172,16 @@ class ReadOptions:
                     without.append(name)
         return tuple(with_), tuple(without)
 
+    @staticmethod
+    def in_words(with_: Sequence[str], without: Sequence[str]) -> str:
+        """Word options, as in "with sep=';' and without escape". A schema, and that it was inferred, say the same."""
+        schema = any(said.startswith("schema=") for said in with_)
+        told = [said for said in with_ if not (schema and said.startswith("inferSchema="))]
+        parts = {"with": told, "without": without}
+        return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+
     def _is_other_format(self, asked: ReadOptions) -> bool:
         return bool(self.file_format and asked.file_format) and self.file_format != asked.file_format
-
-
-def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
-    """Word options, as in "with sep=';' and without escape"."""
-    parts = {"with": said_once(with_), "without": without}
-    return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
-
-
-def said_once(with_: Sequence[str]) -> list[str]:
-    """Drop `inferSchema` from options that include a schema: either says the same."""
-    schema = any(said.startswith("schema=") for said in with_)
-    return [said for said in with_ if not (schema and said.startswith("inferSchema="))]
 
 
 def _argument(name: str, value: object) -> str:

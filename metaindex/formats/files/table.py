@@ -23,6 +23,7 @@ from metaindex.core import (
     EmptyFilesError,
     MetaIndexError,
     NotATableError,
+    ScanError,
     StorageError,
     UnsupportedFeatureError,
     VersionNotFoundError,
@@ -42,12 +43,14 @@ from metaindex.formats.model import (
 )
 
 from .columns import long_texts, numbers, texts
-from .compressed import REFUSED, SUFFIXES
+from .compressed import REFUSED, SUFFIXES, not_unpacked
 from .history import KeptListing, Recalled, find, forget, recall, remember, remembered
 from .listing import Listing, starts_of
+from .only_spark import unread_file
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
-from .schema import NAME_THEM, data_schema, with_partitions
+from .read_options import ReadOptions
+from .schema import NAME_THEM, data_schema, needs_header, with_partitions
 from .schema_said import schema_said
 from .walk import Passed, list_files, some_files
 
@@ -123,6 +126,33 @@ class FilesFormat(Format):
         options = _options(ref)
         readers = (options.telling, options.with_inferred, options.reader)
         return version in (_named(options.schema, reader, version.id) for reader in readers)
+
+    def options_kept(
+        self, ref: TableRef, options: Mapping[str, object], snapshot: Callable[[], Snapshot]
+    ) -> dict[str, object]:
+        """Leave out a header that is found by default. If the first row of a file looks like data the header is kept:
+        who does not give it is not answered by the index then."""
+        if options["file_format"] != "csv" or ReadOptions.of(ref.options).meant.get("header") != "true":
+            return dict(options)
+        others = {name: value for name, value in options.items() if name.lower() != "header"}
+        return {**others, "header": True} if needs_header(ref, snapshot()) else others
+
+    def check_indexable(self, snapshot: Snapshot, *, by_spark: bool) -> None:
+        options = snapshot.details.read_options()
+        if options["file_format"] not in ("csv", "json"):
+            return
+        from metaindex.formats.text.reader import TextReader
+
+        if not by_spark and (path := unread_file(snapshot.files.paths)) is not None:
+            raise UnsupportedFeatureError(not_unpacked(path))
+        try:
+            TextReader(str(options["file_format"]), options, snapshot.schema, by_spark=by_spark)
+        except ScanError as error:
+            fact = str(error).removesuffix("; read with .to_spark(spark)")
+            cure = "" if fact == str(error) else "; open the table without it, or leave it as it is, without an index"
+            raise UnsupportedFeatureError(
+                f"an index is built of files that can be read here; of these none can; {fact}{cure}"
+            ) from error
 
     def root(self, ref: TableRef) -> str:
         return ref.storage.root

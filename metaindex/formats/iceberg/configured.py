@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from metaindex.core import ArgumentError, ExpressionError, MissingDependencyError, first_line, one_line
 from metaindex.expressions import between_backticks, parse_path
@@ -31,6 +31,18 @@ def identifier_of(name: object) -> Any:
     return name
 
 
+def table_in(catalog: object, name: str) -> Any:
+    """Return pyiceberg's table; None if there is none, or no catalog."""
+    load = getattr(catalog, "load_table", None)
+    if load is None:
+        return None
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    with suppress(ValueError, NoSuchTableError, NoSuchNamespaceError):
+        return load(identifier_of(name))
+    return None
+
+
 def said_name(names: tuple[str, ...]) -> str:
     """A table or a namespace, as it is told and named: another text for each. A part that a dot or a backtick is in
     stands between backticks, as in SQL; as does one that would be taken for all tables (`*`)."""
@@ -44,6 +56,8 @@ class ConfiguredCatalog:
     """A catalog by its name. `properties`: those that go before what is configured; None where none can be given. Asks
     no catalog. Raises ArgumentError where nothing says what kind of catalog it is, nor where: it cannot be there later
     either, as pyiceberg reads its configuration once. MissingDependencyError without pyiceberg."""
+
+    said_name: ClassVar = staticmethod(said_name)
 
     name: str | None
     properties: Mapping[str, str] | None = None

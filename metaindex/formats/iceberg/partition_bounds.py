@@ -16,7 +16,7 @@ from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats.model import Leaf
 
 from .metadata import PartitionField, PartitionSpec
-from .statistics import Bools, Ints, decimals, decode, signed_zero, whole_numbers
+from .statistics import Ints, counts, decimals, decode, kept, signed_zero, whole_numbers
 from .transforms import Transform
 
 if TYPE_CHECKING:
@@ -68,15 +68,15 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
         nans_known[files], nans[files] = True, np.where(is_nan, records[files], 0)
         low, high = _bounds(values, transform, leaf.type)
         usable = ~is_null & ~is_nan
-        lower, upper = _placed(lower, files, _kept(low, usable)), _placed(upper, files, _kept(high, usable))
+        lower, upper = _placed(lower, files, kept(low, usable)), _placed(upper, files, kept(high, usable))
         exact[files] = transform.name == "identity"
     tight = arrow_array(exact & (records > 0))
     return ColumnBounds(
         type=leaf.type,
         lower=lower,
         upper=upper,
-        null_count=arrow_array(nulls, nulls_known, pa.int64()),
-        nan_count=arrow_array(nans, nans_known, pa.int64()) if pa.types.is_floating(leaf.type) else None,
+        null_count=counts(nulls, nulls_known),
+        nan_count=counts(nans, nans_known) if pa.types.is_floating(leaf.type) else None,
         row_count=arrow_array(records, None, pa.int64()),
         lower_exact=tight,
         upper_exact=tight,
@@ -139,11 +139,6 @@ def _best(spec: PartitionSpec, leaf: Leaf) -> PartitionField | None:
     return min(known, key=fineness)[0] if known else None
 
 
-def _kept(values: pa.Array, where: Bools) -> pa.Array:
-    """Unknown elsewhere."""
-    return values if where.all() else pc.if_else(arrow_array(where), values, pa.nulls(len(values), values.type))
-
-
 def _placed(full: pa.Array, files: npt.NDArray[np.intp], values: pa.Array) -> pa.Array:
     if len(files) == len(full):
         return values
@@ -191,17 +186,13 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
     ):
         read = values.cast(pl.Int64).fill_null(0).to_numpy()
         days = values.dtype == pl.Int32
-        low, high = (_masked(*whole_numbers(read, of, days=days, upper=upper)) for upper in (False, True))
+        low, high = (counts(*whole_numbers(read, of, days=days, upper=upper)) for upper in (False, True))
         if width == 1:
             return low, high
         # The lowest numbers wrap round when they are cut, and land among the highest.
         sound = ~(((read > _INT32_MAX - width) & (read <= _INT32_MAX)) | (read > _INT64_MAX - width))
-        return _kept(low, sound), _kept(_raised(high, width), sound)
+        return kept(low, sound), kept(_raised(high, width), sound)
     return nothing, nothing
-
-
-def _masked(values: Ints, known: Bools) -> pa.Array:
-    return arrow_array(values, known, pa.int64())
 
 
 def _raised(low: pa.Array, width: int) -> pa.Array:
@@ -253,11 +244,11 @@ def _period(values: pl.Series, name: str, of: pa.DataType) -> tuple[pa.Array, pa
     if pa.types.is_date(of):
         if name == "hour":
             return nothing, nothing
-        return _masked(_days(first, name), known), _masked(_days(period + 1, name) - 1, known)
+        return counts(_days(first, name), known), counts(_days(period + 1, name) - 1, known)
     if not pa.types.is_timestamp(of):
         return nothing, nothing
     last = 0 if of.unit == "ns" else 1  # nanoseconds are rounded up to the microsecond
-    return _masked(_start(first, name), known), _masked(_start(period + 1, name) - last, known)
+    return counts(_start(first, name), known), counts(_start(period + 1, name) - last, known)
 
 
 def _days(period: Ints, name: str) -> Ints:

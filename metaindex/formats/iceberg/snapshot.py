@@ -132,10 +132,6 @@ class IcebergDetails(SnapshotDetails):
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return self.statistics.bounds(leaf)
 
-    def column_sizes(self, leaf: Leaf) -> pa.Array | None:
-        """Compressed bytes of the column in each file, as manifests state them."""
-        return self.statistics.column_sizes(leaf)
-
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return partition_bounds(self.data, self.metadata.specs, leaf)
 

@@ -68,21 +68,15 @@ class ManifestStatistics:
             lower=lower,
             upper=upper,
             null_count=_trusted_nulls(nulls, total, rows, lower, upper),
-            nan_count=None if nans is None else _array(*nans),
+            nan_count=None if nans is None else counts(*nans),
             row_count=arrow_array(rows, None, pa.int64()),
         )
-
-    def column_sizes(self, leaf: Leaf) -> pa.Array | None:
-        """Compressed bytes of the column in each file; null is unknown."""
-        sizes = self._counts("column_sizes", leaf.field.field_id or 0)
-        return None if sizes is None else _array(*sizes)
 
     def _of(self, name: str, field_id: int) -> tuple[Ints, pa.Array] | None:
         """Ordinals of the files that mention the field, and their values."""
         if name not in self._maps:
-            names = _OF_BOUNDS if name in _OF_BOUNDS else (name,)
-            frame = self.load(names)
-            self._maps |= {column: _Map.of(frame[column]) for column in names if column in frame.columns}
+            frame = self.load(_OF_BOUNDS)
+            self._maps |= {column: _Map.of(frame[column]) for column in _OF_BOUNDS if column in frame.columns}
         return self._maps[name].get(field_id) if name in self._maps else None
 
     def _counts(self, name: str, field_id: int) -> tuple[Ints, Bools] | None:
@@ -245,19 +239,20 @@ def _trusted(
     """Return both bounds as unknown if one is NaN or they cross: the writer had no valid order."""
     if lower is None or upper is None:
         if pa.types.is_floating(of):
-            lower, upper = (None if bound is None else _known(bound, ~_nan(bound)) for bound in (lower, upper))
+            lower, upper = (None if bound is None else kept(bound, ~_nan(bound)) for bound in (lower, upper))
         return lower, upper
     bad = Vector(pc.greater(lower, upper)).truths(null=False)
     if pa.types.is_floating(of):
         bad = bad | _nan(lower) | _nan(upper)
-    return _known(lower, ~bad), _known(upper, ~bad)
+    return kept(lower, ~bad), kept(upper, ~bad)
 
 
 def _nan(values: pa.Array) -> Bools:
     return Vector(pc.is_nan(values)).truths(null=False)
 
 
-def _known(values: pa.Array, where: Bools) -> pa.Array:
+def kept(values: pa.Array, where: Bools) -> pa.Array:
+    """Unknown elsewhere."""
     return values if where.all() else pc.if_else(arrow_array(where), values, pa.nulls(len(values), values.type))
 
 
@@ -278,8 +273,8 @@ def _trusted_nulls(
     for bound in (lower, upper):
         if bound is not None:
             known &= ~((values == rows) & Vector(bound.is_valid()).truths(null=False))
-    return _array(values, known)
+    return counts(values, known)
 
 
-def _array(values: Ints, known: Bools) -> pa.Array:
+def counts(values: Ints, known: Bools) -> pa.Array:
     return arrow_array(values, known, pa.int64())

@@ -12,16 +12,13 @@ import pyarrow as pa
 
 from metaindex.core import Vector, arrow_array
 from metaindex.expressions import physical_type, to_physical
+from metaindex.formats.older_calendar import GREGORIAN_DAY, GREGORIAN_MICROS
 
 from .schema import Coding, FileType
 from .trust import Doubt, Found
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-# Where Spark's older calendar parts from today's: day 1582-10-15, microsecond 1900-01-01T00:00Z.
-_GREGORIAN_DAY = -141427
-_GREGORIAN_MICROS = -2208988800000000
 
 
 @dataclass(slots=True)
@@ -144,8 +141,8 @@ def _misfit(table: pa.DataType) -> Doubt:
 
 def _cutoff(table: pa.DataType) -> int | None:
     if pa.types.is_date(table):
-        return _GREGORIAN_DAY
-    return _GREGORIAN_MICROS if pa.types.is_timestamp(table) else None
+        return GREGORIAN_DAY
+    return GREGORIAN_MICROS if pa.types.is_timestamp(table) else None
 
 
 def _physical(raw: Sequence[Any], file: FileType, table: pa.DataType, *, upper: bool) -> pa.Array | None:

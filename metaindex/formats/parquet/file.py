@@ -19,10 +19,10 @@ from .schema import Node, read_schema, type_defined_order
 from .trust import AbsentLeaf, Doubt, Found, locate
 
 TAIL = 1 << 16
-"""Of a file's end, read first; most footers fit."""
+"""Bytes of a file's end that are read first; most footers fit."""
 
 
-def open_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq.FileMetaData]:
+def read_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq.FileMetaData]:
     """The footer's bytes and what Arrow makes of them. `read`: (offset, length) of the file of `size` bytes; called
     once or twice."""
     tail, footer = _tail(read, size)
@@ -35,37 +35,26 @@ def open_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq
     return footer, reader.metadata
 
 
-def askable(read: Callable[[int, int], bytes], size: int) -> Chunks:
-    """Return what Arrow may be asked about a file's row groups, whoever opened the file."""
-    return askable_in(_tail(read, size)[1])
-
-
-def askable_in(footer: bytes) -> Chunks:
-    """Like `askable`, from a footer that was already read."""
-    root, end = read_schema(footer)
-    return look(footer, end, forms_of(root))
-
-
-def encrypted_columns(read: Callable[[int, int], bytes], size: int) -> tuple[str, ...]:
-    """The columns of a file, by their names, of which nothing can be read."""
+def askable(read: Callable[[int, int], bytes], size: int) -> tuple[Chunks, Node]:
+    """Return what Arrow may not be asked about a file's row groups, and the schema."""
     footer = _tail(read, size)[1]
     root, end = read_schema(footer)
-    hidden = look(footer, end, forms_of(root)).encrypted
-    return tuple(name for at, name in enumerate(_names(root)) if at in hidden)
+    return look(footer, end, forms_of(root)), root
 
 
-def _names(node: Node, above: str = "") -> Iterator[str]:
+def names_of(node: Node, above: str = "") -> Iterator[str]:
     for child in node.children:
         if child.type is not None:
             yield above + child.name
         else:
-            yield from _names(child, f"{above}{child.name}.")
+            yield from names_of(child, f"{above}{child.name}.")
 
 
 def _tail(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, bytes]:
     """The file's end, and the footer in it."""
-    tail = read(max(0, size - TAIL), min(size, TAIL))
-    if len(tail) < min(size, TAIL) or size < 12:
+    most = min(size, TAIL)
+    tail = read(size - most, most)
+    if len(tail) < most or size < 12:
         raise CorruptTableError(f"a Parquet file of {size} bytes was expected and is truncated; write it again")
     if tail[-4:] != b"PAR1":
         if tail[-4:] == b"PARE":
@@ -105,6 +94,9 @@ class Shape:
     of_leaf: dict[int, RawColumn] = field(default_factory=dict)
 
 
+ShapeKey = tuple[bytes, str, bool, frozenset[int]]
+
+
 @dataclass(slots=True)
 class Layouts:
     """Schemas seen so far, by the first bytes of their footers."""
@@ -112,6 +104,13 @@ class Layouts:
     leaves: tuple[Leaf, ...]
     schemas: dict[bytes, FileSchema] = field(default_factory=dict)
     suffixes: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    known: dict[ShapeKey, Shape] = field(default_factory=dict)
+
+    def places(self, footer: bytes, metadata: pq.FileMetaData) -> list[tuple[int | None, pa.Array | None, str]]:
+        """Return of each leaf its column in a file, or the one value that is shown in its place, or why neither is
+        known."""
+        places = shape_of(self, footer, metadata, self.known)[0].places
+        return [place.told(leaf.type) for place, leaf in zip(places, self.leaves, strict=True)]
 
     def schema_of(self, footer: bytes) -> FileSchema:
         for prefix, schema in reversed(self.schemas.copy().items()):
@@ -127,9 +126,6 @@ class Layouts:
         if suffix is None:
             suffix = self.suffixes[created_by, columns] = type_defined_order(created_by, columns)
         return suffix
-
-
-ShapeKey = tuple[bytes, str, bool, frozenset[int]]
 
 
 def shape_of(

@@ -16,11 +16,12 @@ touches another file. A file that cannot be read is told in `failures`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,10 +39,13 @@ from metaindex.core import (
 )
 from metaindex.expressions import ColumnBounds, column_domain_has_nan, physical_type, to_physical
 from metaindex.formats.model import Leaf
+from metaindex.formats.older_calendar import may_be_in_older_calendar, predates
 from metaindex.storage import Storage
 
 from .bounds import DOUBTS, FileColumn, aggregate
-from .file import Layouts, Shape, ShapeKey, collect, open_footer, shape_of
+from .chunks import forms_of, look
+from .file import TAIL, Layouts, Shape, ShapeKey, askable, collect, names_of, read_footer, shape_of
+from .schema import read_schema
 from .trust import AbsentLeaf, Doubt, Found
 
 _CHUNK = 1000  # files whose raw statistics are Python objects at the same time
@@ -115,16 +119,79 @@ def read_footers(
 
 def read_metadata(storage: Storage, path: str) -> pq.FileMetaData:
     """The footer of one file by a read or two of its end."""
-    return _open(storage, path, None)[1]
+    return _open(storage, path, None).metadata
 
 
-def _open(storage: Storage, path: str, size: int | None) -> tuple[bytes, pq.FileMetaData]:
-    return open_footer(partial(storage.read, path), storage.head(path).size_bytes if size is None else size)
+def _open(storage: Storage, path: str, size: int | None) -> Footer:
+    return Footer.read(partial(storage.read, path), storage.head(path).size_bytes if size is None else size)
 
 
-def row_group_columns(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts) -> list[FooterColumn]:
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A Parquet footer: its bytes, and what Arrow makes of them."""
+
+    TAIL: ClassVar[int] = TAIL
+
+    raw: bytes
+    metadata: pq.FileMetaData
+
+    @classmethod
+    def read(cls, read: Callable[[int, int], bytes], size: int) -> Footer:
+        """`read`: (offset, length) of the file of `size` bytes."""
+        return cls(*read_footer(read, size))
+
+    @classmethod
+    def of(cls, source: pa.NativeFile) -> Footer:
+        """Read the footer of an open file."""
+        return cls.read(lambda start, length: bytes(source.read_at(length, start)), source.size())
+
+    @staticmethod
+    def of_files(
+        storage: Storage,
+        paths: Sequence[str],
+        leaves: Sequence[Leaf],
+        *,
+        sizes: Sequence[int] | None = None,
+        threads: int | None = None,
+    ) -> FooterStatistics:
+        """Return the statistics of `leaves` in many files; see `read_footers`."""
+        return read_footers(storage, paths, leaves, sizes=sizes, threads=threads)
+
+    def columns(self, layouts: Layouts) -> list[FooterColumn]:
+        """Return the statistics of `layouts.leaves` in each row group, with the doubts that hold for whole files."""
+        return row_group_columns(self, layouts)
+
+    def chunk_bytes(self) -> dict[str, int]:
+        """Return the compressed size of each leaf's chunks, by its dotted path in the file; encrypted ones are missing.
+        Raises CorruptTableError."""
+        root, end = read_schema(self.raw)
+        hidden = look(self.raw, end, forms_of(root)).encrypted
+        by_column: dict[str, int] = {}
+        for group in range(self.metadata.num_row_groups):
+            chunks = self.metadata.row_group(group)
+            for place in (at for at in range(chunks.num_columns) if at not in hidden):
+                chunk = chunks.column(place)
+                by_column[chunk.path_in_schema] = by_column.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
+        return by_column
+
+    @staticmethod
+    def unasked(source: pa.NativeFile) -> tuple[tuple[str, ...], bool]:
+        """Return the names of the columns that are encrypted, and whether a bound is shorter than values: Arrow may not
+        be asked of these, whoever opened the file."""
+        chunks, root = askable(lambda start, length: bytes(source.read_at(length, start)), source.size())
+        return tuple(name for at, name in enumerate(names_of(root)) if at in chunks.encrypted), bool(chunks.unstated)
+
+    @staticmethod
+    def is_old(metadata: pq.FileMetaData, least: pa.Array, *, int96: bool) -> bool:
+        """Return whether the least value predates today's calendar (an instant: today's zone offsets), and the file may
+        use an older one."""
+        return predates(least) and may_be_in_older_calendar(metadata, int96=int96)
+
+
+def row_group_columns(footer: Footer, layouts: Layouts) -> list[FooterColumn]:
     """The statistics of `layouts.leaves` in each row group of one file, with the doubts that hold for whole files."""
-    shape, chunks = shape_of(layouts, footer, metadata, {})
+    shape, chunks = shape_of(layouts, footer.raw, footer.metadata, {})
+    metadata = footer.metadata
     collect(shape, metadata, chunks)
     count = metadata.num_row_groups
     shape.ordinals, shape.groups, shape.legacy = list(range(count)), [1] * count, shape.legacy * count
@@ -145,8 +212,9 @@ def _read_chunk(storage: Storage, layouts: Layouts, files: list[tuple[str, int |
     groups: list[int | None] = [None] * len(files)
     for ordinal, (path, size) in enumerate(files):
         try:
-            footer, metadata = _open(storage, path, size)
-            shape, chunks = shape_of(layouts, footer, metadata, shapes)
+            footer = _open(storage, path, size)
+            metadata = footer.metadata
+            shape, chunks = shape_of(layouts, footer.raw, metadata, shapes)
             collect(shape, metadata, chunks)
         except StorageUnavailableError:
             raise  # says nothing of the file

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from pyarrow._parquet import FileMetaData, ParquetReader
 from metaindex.core import MetaIndexError
 from metaindex.formats.files.listing import RACY_NS
 from metaindex.formats.older_calendar import in_older_calendar
-from metaindex.formats.parquet.file import open_footer
+from metaindex.formats.parquet.file import read_footer
 from metaindex.storage import ObjectInfo
 
 _T = TypeVar("_T")
@@ -141,6 +141,26 @@ class HeldFooters:
         self._shapes = [*self._shapes[1 - _SHAPES :], shape_]
         return shape_
 
+    def open(self, source: pa.NativeFile, now: ObjectInfo | None, *, gather: bool, stated: bool) -> OpenedFile:
+        """`now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those
+        that are. `gather`: reads of a row group's columns are joined. `stated`: the footer's statistics will be
+        read."""
+        if now is not None and now.size_bytes != source.size():
+            now = None  # another file has come to its name since
+        footer = None if now is None else self.find(now)
+        raw, metadata = (b"", None) if footer is None else (footer.raw, footer.metadata)
+        if stated and not raw:
+            with suppress(*DOUBTS):  # the reader finds out what is wrong with the file, if anything
+                raw, metadata = read_footer(lambda start, length: source.read_at(length, start), source.size())
+        reader = ParquetReader()
+        reader.open(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=gather)
+        if footer is None or raw is not footer.raw:
+            metadata = reader.metadata
+            footer = FileFooter(metadata, self.shape(reader.schema_arrow, metadata.num_columns), raw)
+            if now is not None:
+                self.keep(now, footer)
+        return OpenedFile(reader, footer)
+
     def _forget(self, held: tuple[ObjectInfo, FileFooter] | None) -> None:
         if held is not None:
             self._bytes -= held[1].size_bytes
@@ -150,30 +170,10 @@ class HeldFooters:
 class OpenedFile:
     """A Parquet file that is opened for reading."""
 
+    DOUBTS: ClassVar[tuple[type[Exception], ...]] = DOUBTS
+
     reader: ParquetReader
     footer: FileFooter
-
-
-def open_file(
-    source: pa.NativeFile, held: HeldFooters, now: ObjectInfo | None, *, gather: bool, stated: bool
-) -> OpenedFile:
-    """`now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those
-    that are. `gather`: reads of a row group's columns are joined. `stated`: the footer's statistics will be read."""
-    if now is not None and now.size_bytes != source.size():
-        now = None  # another file has come to its name since
-    footer = None if now is None else held.find(now)
-    raw, metadata = (b"", None) if footer is None else (footer.raw, footer.metadata)
-    if stated and not raw:
-        with suppress(*DOUBTS):  # the reader finds out what is wrong with the file, if anything
-            raw, metadata = open_footer(lambda start, length: source.read_at(length, start), source.size())
-    reader = ParquetReader()
-    reader.open(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=gather)
-    if footer is None or raw is not footer.raw:
-        metadata = reader.metadata
-        footer = FileFooter(metadata, held.shape(reader.schema_arrow, metadata.num_columns), raw)
-        if now is not None:
-            held.keep(now, footer)
-    return OpenedFile(reader, footer)
 
 
 def _lately_changed(info: ObjectInfo) -> bool:
@@ -192,14 +192,3 @@ class RowGroupChoice(Protocol):
     ) -> tuple[OpenedFile, list[range]]:
         """The file, and the runs of neighbouring row groups to read."""
         ...
-
-
-class EveryRowGroup:
-    """Reads files whole."""
-
-    def open(
-        self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
-    ) -> tuple[OpenedFile, list[range]]:
-        file = open_file(source, HeldFooters(0), now, gather=True, stated=False)
-        count = file.footer.metadata.num_row_groups
-        return file, [range(count)] if count else []

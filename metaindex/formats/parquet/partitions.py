@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.core import ScanError
 from metaindex.expressions import ColumnBounds, from_physical
 from metaindex.formats.model import Field, Leaf, Snapshot
-
-from .errors import ScanError, describe
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -55,28 +54,25 @@ class PartitionValues:
         or its default where the partition says nothing."""
         if field.children:
             return replace(field, children=tuple(self.missing(child, row) for child in field.children))
-        default_of = getattr(self._snapshot.details, "initial_default", None)
-        if field.default_known or field.field_id is None or not callable(default_of):
+        if field.default_known or field.field_id is None:
             return field
         defaults = self._known(field)
         if defaults is not None and defaults[1][row]:
             return replace(field, default=defaults[0][row], default_known=True)
-        known, default = default_of(field.field_id)
-        return replace(field, default=default, default_known=known)
+        said = self._snapshot.details.initial_default(field.field_id)
+        return field if said is None else replace(field, default=said[1], default_known=said[0])
 
     def _typed(self, field: Field) -> pa.Array | None:
         """The values themselves, of a format that offers them beside their bounds."""
         if field.name not in self._values:
-            offered = getattr(self._snapshot.details, "partition_values", None)
-            self._values[field.name] = offered(Leaf((field,))) if callable(offered) else None
+            self._values[field.name] = self._snapshot.details.partition_values(Leaf((field,)))
         return self._values[field.name]
 
     def _known(self, field: Field) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
         """Return values, and which are known, for a format that parses partition texts itself."""
         key = (field.name, field.field_id)
         if key not in self._offered:
-            offered = getattr(self._snapshot.details, "known_partition_values", None)
-            self._offered[key] = offered(Leaf((field,)), self._time_zone) if callable(offered) else None
+            self._offered[key] = self._snapshot.details.known_partition_values(Leaf((field,)), self._time_zone)
         return self._offered[key]
 
     def value(self, field: Field, row: int) -> pa.Scalar:
@@ -84,7 +80,7 @@ class PartitionValues:
         known = self.known(field, row)
         if known is not None:
             return known
-        where = describe(self._snapshot, self._snapshot.files.paths[row].as_py())
+        where = self._snapshot.described(self._snapshot.files.paths[row].as_py())
         raise ScanError(
             f"a partition column has one known value per file; that of {field.name!r} is not known for {where}; "
             "leave it out of columns and predicate, or read with .to_spark(spark)"

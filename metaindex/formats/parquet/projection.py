@@ -18,12 +18,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.core import ScanError
 from metaindex.expressions import is_text
 from metaindex.formats.column_names import alike
 from metaindex.formats.model import Field, Snapshot
 from metaindex.formats.nested_fields import FIELD_ID, PHYSICAL_NAME
-
-from .errors import ScanError
 
 _VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
 

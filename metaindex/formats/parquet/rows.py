@@ -6,80 +6,86 @@ import itertools
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow._parquet import ParquetReader
 
-from metaindex.core import CorruptTableError, StorageError
-from metaindex.formats.model import Field
-from metaindex.formats.parquet.file import encrypted_columns
+from metaindex.core import CorruptTableError, ScanError, StorageError
+from metaindex.formats.model import Field, Snapshot
+from metaindex.formats.older_calendar import predates
+from metaindex.formats.parquet.footers import Footer
 from metaindex.storage import ObjectInfo
 
-from .errors import ScanError
-from .opened import DOUBTS, HeldFooters, OpenedFile, RowGroupChoice, open_file
-from .projection import FileNames, Projection, carries_ids
+from .opened import DOUBTS, HeldFooters, OpenedFile, RowGroupChoice
+from .projection import FileNames, Projection, carries_ids, constant
 
 _BATCH_ROWS = 131_072
 _AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
 _THREADS_BYTES = 4 << 20  # below, handing columns to threads takes longer than decoding them
-# Spark before 3.0, and later ones on demand, wrote dates and timestamps by the Julian calendar: different numbers
-# before these days.
-_GREGORIAN_DAY = -141_427  # 1582-10-15
-_COMMON_MICROS = -2_208_988_800_000_000  # 1900-01-01: from here on zones agree too
 
 
-def read_parquet(
-    source: pa.NativeFile,
-    fields: tuple[Field, ...],
-    *,
-    names: FileNames,
-    where: str,
-    row_groups: RowGroupChoice,
-    path: str = "",
-    now: ObjectInfo | None = None,
-) -> Iterator[tuple[int, int, list[pa.Array]]]:
-    """Yield (first row, rows, one array per field) of each batch; only rows of row groups that cannot match are
-    skipped. `path`: of the file, as `row_groups` knows it; `now`: as there."""
-    try:
-        file, runs = row_groups.open(source, path, now)
-        reader = _ColumnReader(file, fields, names, where)
-        for run in runs:
-            yield from reader.read(run)
-    except pa.ArrowNotImplementedError as error:
-        raise ScanError(
-            f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out of"
-            " columns, or read with .to_spark(spark)"
-        ) from error
-    except StorageError:
-        raise  # a store that does not answer is no damage
-    except (pa.ArrowInvalid, OSError) as error:
-        _refuse_encrypted(source, where, error)
-        raise CorruptTableError(
-            f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the"
-            " table"
-        ) from error
+@dataclass(frozen=True, slots=True)
+class ParquetRows:
+    """Reads the Parquet files of a snapshot as the table's columns."""
 
+    names: FileNames
+    constant: ClassVar = staticmethod(constant)
 
-def check_columns(
-    source: pa.NativeFile,
-    fields: tuple[Field, ...],
-    *,
-    names: FileNames,
-    where: str,
-    held: HeldFooters,
-    now: ObjectInfo | None,
-) -> None:
-    """Raises where some values of a file's columns may not become the table's, by their types. Its footer is read."""
-    file = open_file(source, held, now, gather=False, stated=False)
-    _ColumnReader(file, fields, names, where).check()
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> ParquetRows:
+        return cls(FileNames.of(snapshot))
+
+    def read(
+        self,
+        source: pa.NativeFile,
+        fields: tuple[Field, ...],
+        where: str,
+        row_groups: RowGroupChoice | None = None,
+        *,
+        path: str = "",
+        now: ObjectInfo | None = None,
+    ) -> Iterator[tuple[int, int, list[pa.Array]]]:
+        """Yield (first row, rows, one array per field) of each batch; only rows of row groups that cannot match are
+        skipped. `path`: of the file, as `row_groups` knows it; `now`: as there. Without `row_groups` all are read."""
+        try:
+            if row_groups is not None:
+                file, runs = row_groups.open(source, path, now)
+            else:
+                file = HeldFooters(0).open(source, now, gather=True, stated=False)
+                count = file.footer.metadata.num_row_groups
+                runs = [range(count)] if count else []
+            reader = _ColumnReader(file, fields, self.names, where)
+            for run in runs:
+                yield from reader.read(run)
+        except pa.ArrowNotImplementedError as error:
+            raise ScanError(
+                f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out"
+                " of columns, or read with .to_spark(spark)"
+            ) from error
+        except StorageError:
+            raise  # a store that does not answer is no damage
+        except (pa.ArrowInvalid, OSError) as error:
+            _refuse_encrypted(source, where, error)
+            raise CorruptTableError(
+                f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the"
+                " table"
+            ) from error
+
+    def check(
+        self, source: pa.NativeFile, fields: tuple[Field, ...], where: str, held: HeldFooters, now: ObjectInfo | None
+    ) -> None:
+        """Raises where some values of a file's columns may not become the table's, by their types. Its footer is
+        read."""
+        file = held.open(source, now, gather=False, stated=False)
+        _ColumnReader(file, fields, self.names, where).check()
 
 
 def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> None:
     """Refuse a file with encrypted columns, which only holders of their keys can read."""
     hidden: tuple[str, ...] = ()
     with suppress(*DOUBTS):  # as its reader said
-        hidden = encrypted_columns(lambda start, length: source.read_at(length, start), source.size())
+        hidden, _ = Footer.unasked(source)
     if hidden:
         raise ScanError(
             f"what is encrypted in a data file is not read; {where} has the columns {', '.join(map(repr, hidden[:20]))}"
@@ -235,21 +241,15 @@ def _dictionary_inside(t: pa.DataType) -> bool:
 
 
 def _refuse_julian(values: pa.Array, field: Field, where: str) -> None:
-    if pa.types.is_date32(values.type):
-        early = pc.any(pc.less(values.view(pa.int32()), _GREGORIAN_DAY)).as_py()
-    elif pa.types.is_timestamp(values.type):
-        early = pc.any(pc.less(values.cast(pa.timestamp("us")).view(pa.int64()), _COMMON_MICROS)).as_py()
-    elif pa.types.is_nested(values.type) and _holds_times(values.type):
-        raise ScanError(
-            f"dates of the Julian calendar are read by Spark only; nested column {field.name!r} of {where} may hold"
-            " some; read with .to_spark(spark)"
-        )
-    else:
-        return
-    if early:
+    if predates(values):
         raise ScanError(
             f"dates of the Julian calendar are read by Spark only; column {field.name!r} of {where} holds some from"
             " before 1900; read with .to_spark(spark)"
+        )
+    if pa.types.is_nested(values.type) and _holds_times(values.type):
+        raise ScanError(
+            f"dates of the Julian calendar are read by Spark only; nested column {field.name!r} of {where} may hold"
+            " some; read with .to_spark(spark)"
         )
 
 

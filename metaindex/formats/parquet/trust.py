@@ -54,6 +54,10 @@ class Found:
     doubt: Doubt | None
     undercounts: bool = False  # the count of NULLs may leave some out
 
+    def told(self, type_: pa.DataType) -> tuple[int | None, pa.Array | None, str]:
+        """See `Layouts.places`. Of other doubts only bounds are unknown."""
+        return self.column, None, Doubt.OTHER_TYPE.value if self.doubt is Doubt.OTHER_TYPE else ""
+
 
 @dataclass(frozen=True, slots=True)
 class AbsentLeaf:
@@ -62,6 +66,14 @@ class AbsentLeaf:
     known: bool
     default: object
     doubt: Doubt | None = None
+
+    def told(self, type_: pa.DataType) -> tuple[int | None, pa.Array | None, str]:
+        """See `Layouts.places`."""
+        try:
+            constant = pa.array([self.default], type_) if self.known else None
+        except (pa.ArrowException, TypeError, ValueError):
+            constant = None
+        return None, constant, (self.doubt or Doubt.NOT_MAPPED).value
 
 
 def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found | AbsentLeaf:

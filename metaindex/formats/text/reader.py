@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from metaindex.core import ScanError, one_line
 from metaindex.formats.files import only_spark
-from metaindex.formats.files.beginnings import is_whole
+from metaindex.formats.files.beginnings import beginning, is_whole
 from metaindex.formats.files.compressed import open_text, whole
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field, Schema
+from metaindex.storage import Storage
 
 from .csv_dialect import CsvDialect
 from .csv_rows import CsvRows
@@ -61,9 +62,12 @@ _KNOWN = {
 
 
 class TextReader:
-    """Reads the CSV or JSON files of one snapshot."""
+    """Reads the CSV or JSON files of one snapshot. `by_spark`: without the options of those that only Spark reads."""
 
-    def __init__(self, file_format: str, options: Mapping[str, object], schema: Schema) -> None:
+    def __init__(
+        self, file_format: str, options: Mapping[str, object], schema: Schema, *, by_spark: bool = False
+    ) -> None:
+        options = only_spark.without_only_spark(options) if by_spark else options
         given = {
             k.lower(): str(v) if not isinstance(v, bool) else str(v).lower()
             for k, v in options.items()
@@ -109,6 +113,16 @@ class TextReader:
         else:
             self._rows = JsonRows(values, in_file, decoded=self._encoding.said)
             self._packed = JsonRows(values, in_file, decoded=self._encoding.said, packed=True)
+
+    @property
+    def whole(self) -> bool:
+        """Return whether a file is one text instead of a line per row."""
+        return self._whole
+
+    def try_beginning(self, storage: Storage, path: str, fields: tuple[Field, ...], most: int) -> None:
+        """Read so many bytes of a file. Raises what reading it raises."""
+        for _ in self.read(pa.BufferReader(beginning(storage, path, most)), "", fields, path):
+            pass
 
     def read(self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str) -> Iterator[_Part]:
         stream = open_text(source, path)

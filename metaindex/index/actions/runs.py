@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.formats import FILE_SCHEMA, FileTable, Snapshot, TableRef
+from metaindex.formats import FileTable, Snapshot, TableRef
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.index.keys import column_id, file_ids
 from metaindex.index.kinds.described import fact_kinds, leaves_of
@@ -52,7 +52,7 @@ def build_run(
     (a quick refresh). `without_nan`: see `BuildRequest`; `others`: runs that stay beside it. UnknownColumnError where
     every column of the index is gone."""
     kinds = kinds_at(specs, snapshot.schema) if builder is not None else []
-    files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
+    files, rows = in_order(snapshot.files.table.select(FileTable.SCHEMA.names), rows)
     if ref.confines is not None:
         ref.confines.check(files.paths.to_pylist())
     partition_ord, partitions = number_partitions(files)

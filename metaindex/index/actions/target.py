@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, UnknownColumnError, VersionNotFoundError, compute
 from metaindex.expressions import ArrowStatistics, columns, may_match
-from metaindex.formats import At, Base, Changes, Format, Snapshot, TableRef, Version, predicate_of
+from metaindex.formats import At, Base, Changes, Format, Snapshot, TableRef, Version
 
 if TYPE_CHECKING:
     from metaindex.index.actions.snapshot_delta import Seen
@@ -153,7 +153,7 @@ def _below(snapshot: Snapshot, folder: str) -> npt.NDArray[np.bool_]:
 def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDArray[np.bool_]:
     """Files whose partition may match. Only partition columns may be named: of other columns the files themselves would
     have to be asked."""
-    predicate = predicate_of(where, snapshot.schema, time_zone)
+    predicate = snapshot.schema.predicate(where, time_zone)
     leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
     known = {}
     for ref in columns(predicate):

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import BuildError, Vector, arrow_array, dataclass
 from metaindex.expressions import ColumnRef, Predicate
-from metaindex.formats import At, Leaf, ReadOptions, Snapshot, TableRef, format_named
+from metaindex.formats import At, Format, Leaf, ReadOptions, Snapshot, TableRef
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.kinds.kind import Kind
 from metaindex.index.kinds.served import RowKind, RowPlan, RowSizes, StoredPart, with_lineage
@@ -89,7 +89,7 @@ class Sandbox:
         file_format = snapshot.details.read_options().get("file_format", "")
         options = {**ReadOptions.of(self.ref.options).said, "file_format": file_format}
         at = At.of(snapshot.version)
-        target = Target(format_named(snapshot.format), self.ref, at, snapshot.version, _snapshot=snapshot)
+        target = Target(Format.named(snapshot.format), self.ref, at, snapshot.version, _snapshot=snapshot)
         builder, sink = LocalBuilder(scans=scans), self.sink(_RUN)
         entry = Create(name, target, specs, builder, sink, options).first_entry(None)
         started = time.process_time()

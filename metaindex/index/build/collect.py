@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import MetaIndexError, StorageUnavailableError, first_line
 from metaindex.expressions import ColumnBounds
-from metaindex.formats import Doubt, Field, FooterColumn, Leaf, Trust, read_footers
+from metaindex.formats import Doubt, Field, Footer, FooterColumn, Leaf, Trust
 from metaindex.index.build.extremes import ColumnScan, bounds_of
 from metaindex.index.build.parquet_scan import scan_parquet
 from metaindex.index.build.protocol import BuildRequest, Progress
@@ -133,7 +133,7 @@ def _collect_some(storage: Storage, source: FactScan, paths: list[str], sizes: l
 
 
 def _collect_parquet(storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int) -> Collected:
-    footers = read_footers(storage, paths, source.leaves, sizes=sizes, threads=threads)
+    footers = Footer.of_files(storage, paths, source.leaves, sizes=sizes, threads=threads)
     readable = np.array([why is None for why in footers.failures.to_pylist()], np.bool_)
     columns = [_told(column, source.without_nan) for column in footers.columns]
     facts = _footer_facts(columns, len(paths))

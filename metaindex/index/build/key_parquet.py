@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metaindex.expressions import is_uuid
-from metaindex.formats import AbsentLeaf, Doubt, Found, Layouts, Leaf, Shape, ShapeKey, open_footer, shape_of
+from metaindex.formats import Doubt, Footer, Layouts, Leaf
 from metaindex.index.kinds.canonical import answers_for
 from metaindex.storage import Storage
 
 from .extremes import inside
 from .key_file import Batches, KeyFile
-from .parquet_scan import AmbiguousLeafError, FileColumns, is_old
+from .parquet_scan import AmbiguousLeafError, FileColumns
 
 _BATCH_ROWS = 65_536
 _LARGE_GROUP = 64 << 20
@@ -41,7 +41,6 @@ class ParquetOpener:
 
     leaves: tuple[Leaf, ...]
     _layouts: Layouts = field(init=False)
-    _shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._layouts = Layouts(self.leaves)
@@ -52,14 +51,14 @@ class ParquetOpener:
         try:
             if source.size() != size:
                 raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
-            footer, metadata = open_footer(lambda start, length: bytes(source.read_at(length, start)), size)
-            shape, _ = shape_of(self._layouts, footer, metadata, self._shapes)
+            footer = Footer.of(source)
+            metadata = footer.metadata
             opened = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=ahead)
             file = ParquetKeyFile(source, opened, groups=metadata.num_row_groups)
             schema = opened.schema_arrow
             columns = FileColumns(schema)
-            for leaf, place in zip(self.leaves, shape.places, strict=True):
-                _put(file, schema, columns, leaf, place)
+            for leaf, place in zip(self.leaves, self._layouts.places(footer.raw, metadata), strict=True):
+                _put(file, schema, columns, leaf, *place)
             if ahead and size <= _AHEAD:
                 file.read_now()
         except BaseException:
@@ -138,25 +137,32 @@ class ParquetKeyFile(KeyFile):
         if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)) or place.leaf.stable in self.unfit:
             return
         least = pa.array([pc.min(values)], values.type)
-        if least.null_count == 0 and is_old(self.file.metadata, values.type, place.clock is not None, least):
+        if least.null_count == 0 and Footer.is_old(self.file.metadata, least, int96=place.clock is not None):
             self.unfit[place.leaf.stable] = "dates or timestamps were written in an older calendar"
 
 
-def _put(file: ParquetKeyFile, schema: pa.Schema, columns: FileColumns, leaf: Leaf, place: Found | AbsentLeaf) -> None:
-    """Says of a column what it is in the file."""
-    if isinstance(place, AbsentLeaf):
-        constant = _constant(leaf, place)
-        if constant is None:
-            file.unknown[leaf.stable] = (place.doubt or Doubt.NOT_MAPPED).value
-        else:
-            file.constants[leaf.stable] = constant
+def _put(
+    file: ParquetKeyFile,
+    schema: pa.Schema,
+    columns: FileColumns,
+    leaf: Leaf,
+    place: int | None,
+    constant: pa.Array | None,
+    unknown: str,
+) -> None:
+    """Says of a column what it is in the file; the last three are of `Layouts.places`."""
+    if constant is not None:
+        file.constants[leaf.stable] = constant
+        return
+    if unknown:
+        file.unknown[leaf.stable] = unknown
         return
     try:
         at = columns.locate(leaf)
     except AmbiguousLeafError as error:
         file.unknown[leaf.stable] = str(error)
         return
-    if at is None or at[1] != place.column or place.doubt is Doubt.OTHER_TYPE:
+    if at is None or at[1] != place:
         file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
         return
     column = file.file.schema.column(at[1])
@@ -166,15 +172,6 @@ def _put(file: ParquetKeyFile, schema: pa.Schema, columns: FileColumns, leaf: Le
         return
     file.present.add(leaf.stable)
     file.places[leaf.stable] = _KeyColumn(leaf, at[0], at[1], clock)
-
-
-def _constant(leaf: Leaf, place: AbsentLeaf) -> pa.Array | None:
-    if not place.known:
-        return None
-    try:
-        return pa.array([place.default], leaf.type)
-    except (pa.ArrowException, TypeError, ValueError):
-        return None
 
 
 def _type_of(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:

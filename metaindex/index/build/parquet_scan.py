@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metaindex.core import FormatError
-from metaindex.formats import Leaf, alike, may_be_in_older_calendar
+from metaindex.formats import Field, Footer, Leaf
 from metaindex.storage import Storage
 
 from .extremes import ColumnScan, inside
@@ -57,7 +55,7 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             column.scan.close()
             least = column.scan.least
             int96 = file.schema.column(column.index).physical_type == "INT96"
-            if least and is_old(file.metadata, least[0].type, int96, least[0]):
+            if least and Footer.is_old(file.metadata, least[0], int96=int96):
                 column.scan.unfit = "dates or timestamps were written in an older calendar"
             if column.scan.unread is None and column.scan.rows != file.metadata.num_rows:
                 raise pa.ArrowInvalid(
@@ -94,24 +92,6 @@ def _read(file: pq.ParquetFile, places: Sequence[_ScannedColumn]) -> None:
             place.scan.add(values if clock is None else values.view(clock))
 
 
-_GREGORIAN_DAY = dt.date(1582, 10, 15)  # no scalar of Arrow: to make one loads pandas
-_GREGORIAN_SECONDS = -2208988800
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-
-
-def is_old(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa.Array) -> bool:
-    """Return whether the least value predates today's calendar (an instant: today's zone offsets), and the file may use
-    an older one."""
-    if pa.types.is_date32(type_):
-        old = pc.less(least, _GREGORIAN_DAY)
-    elif pa.types.is_timestamp(type_):
-        # As numbers: a zone changes how an instant is shown, not what it is.
-        old = pc.less(least.view(pa.int64()), _GREGORIAN_SECONDS * _PER_SECOND[type_.unit])
-    else:
-        return False
-    return old[0].as_py() and may_be_in_older_calendar(metadata, int96=int96)
-
-
 def _reset(scan: ColumnScan) -> None:
     scan.rows = scan.nulls = scan.nans = 0
     scan.least, scan.greatest = [], []
@@ -128,7 +108,7 @@ class FileColumns:
         self._by_name: dict[tuple[str, ...], list[_Hit]] = {}
         for names, fields, index in self._every:
             self._by_id.setdefault(_field_id(fields[-1]), []).append((names, index))
-            self._by_name.setdefault(tuple(map(alike, names)), []).append((names, index))
+            self._by_name.setdefault(tuple(map(Field.alike, names)), []).append((names, index))
 
     def locate(self, leaf: Leaf) -> _Hit | None:
         """Find a leaf: the names that lead to it and its number among the primitive columns; None if the file has no
@@ -140,7 +120,7 @@ class FileColumns:
         elif number is not None and all(field.mapped is not None for field in leaf.path):
             hits = [(names, index) for names, _, index in self._every if _is_mapped(names, leaf)]
         else:
-            hits = self._by_name.get(tuple(map(alike, leaf.source)), [])
+            hits = self._by_name.get(tuple(map(Field.alike, leaf.source)), [])
         if len(hits) > 1:
             raise AmbiguousLeafError(f"the file has {len(hits)} columns {'.'.join(leaf.source)!r}; rename one of them")
         return hits[0] if hits else None

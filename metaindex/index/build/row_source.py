@@ -16,16 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import ObjectNotFoundError, ScanError
-from metaindex.formats import (
-    EveryRowGroup,
-    Field,
-    FileNames,
-    Leaf,
-    PartitionValues,
-    constant,
-    format_named,
-    read_parquet,
-)
+from metaindex.formats import Field, Format, Leaf, ParquetRows, PartitionValues
 from metaindex.index.kinds.served import RowPlan
 from metaindex.storage import Storage
 
@@ -58,7 +49,7 @@ class CommonValues:
         """And the kind of each file of the request."""
         tops = [leaf.path[0] for leaf in plan.columns]
         asked = [place for place, top in enumerate(tops) if top.partition or not _defaults_known(top)]
-        inside = format_named(request.snapshot.format).partitions_in_files
+        inside = Format.named(request.snapshot.format).partitions_in_files
         if not asked:
             return np.zeros(len(request.files), np.int32), cls({}, {}, not inside)
         kinds, rows = _kinds(request)
@@ -85,14 +76,14 @@ class RowSource:
     """Reader of rows: a plan, the names in files, and shared values."""
 
     plan: RowPlan
-    names: FileNames
+    rows: ParquetRows
     common: CommonValues
 
     @classmethod
     def of(cls, request: BuildRequest, plan: RowPlan) -> tuple[npt.NDArray[np.int32], RowSource]:
         """And the kind of each file of the request."""
         kinds, common = CommonValues.of(request, plan)
-        return kinds, cls(plan, FileNames.of(request.snapshot), common)
+        return kinds, cls(plan, ParquetRows.of(request.snapshot), common)
 
     def read(self, storage: Storage, file: DataFile) -> Iterator[tuple[int, list[pa.Array]]]:
         """Batches of all rows: the place of the first in the file, and the stored columns. Raises what
@@ -108,10 +99,7 @@ class RowSource:
             wanted = [place for place in range(len(self.plan.columns)) if place not in given]
             fields = tuple(self._field(file.kind, place) for place in wanted)
             total = 0
-            groups = EveryRowGroup()
-            for first, count, arrays in read_parquet(
-                source, fields, names=self.names, where=file.path, row_groups=groups, path=file.path
-            ):
+            for first, count, arrays in self.rows.read(source, fields, file.path):
                 total += count
                 shown = dict(zip(wanted, arrays, strict=True))
                 yield (
@@ -127,7 +115,7 @@ class RowSource:
     def _stored(self, place: int, values: pa.Array | None, given: Mapping[int, pa.Scalar], count: int) -> pa.Array:
         leaf, target = self.plan.columns[place], self.plan.stored.field(place).type
         if values is None:
-            values = constant(given[place], leaf.path[0].type, count)
+            values = ParquetRows.constant(given[place], leaf.path[0].type, count)
         if depth := len(leaf.path) - 1:
             values = pc.struct_field(values, indices=[0] * depth)
         return values if values.type.equals(target) else values.cast(target)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import BuildError, SparkDriver
-from metaindex.formats import format_named
+from metaindex.formats import Format
 from metaindex.index.build.key_build import BuiltKey, key_build
 from metaindex.index.build.protocol import BuildRequest, KeyBuild, Progress
 from metaindex.index.build.row_source import RowSource
@@ -203,7 +203,7 @@ class FileRows:
     def of(cls, spark: SparkSession, request: BuildRequest, plan: RowPlan, files_per_task: int) -> FileRows:
         kinds, source = RowSource.of(request, plan)
         table = request.files.table
-        count, plain = len(request.files), not format_named(request.snapshot.format).has_log
+        count, plain = len(request.files), not Format.named(request.snapshot.format).has_log
         files = pa.Table.from_arrays(
             [
                 pa.array(np.arange(count, dtype=np.int32)),

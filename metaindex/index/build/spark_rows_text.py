@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import BuildError, SparkDriver, first_line
 from metaindex.expressions import column_sql
-from metaindex.formats import Schema, TextReader, beginning, is_whole
+from metaindex.formats import Schema, TextReader
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 
 from .collect import UNREADABLE, FactScan
@@ -117,13 +117,10 @@ class TextRows:
     def _said_of(self, path: str) -> str:
         """Why our own reader takes no certain row from the beginning of the file; "" where it does."""
         fields, options = self.source.fields, dict(self.source.options)
-        if is_whole({name.lower(): str(value) for name, value in options.items()}):
-            return ""  # one text, of which a beginning says nothing
         try:
             reader = TextReader(self.source.file_format, options, Schema(fields))
-            text = beginning(self.request.ref.storage, path, _LOOKED_AT)
-            for _ in reader.read(pa.BufferReader(text), "", fields, path):
-                pass
+            if not reader.whole:  # of one text a beginning says nothing
+                reader.try_beginning(self.request.ref.storage, path, fields, _LOOKED_AT)
         except UNREADABLE as error:
             return first_line(error)
         return ""

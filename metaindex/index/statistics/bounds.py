@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask, Vector
 from metaindex.expressions import ColumnBounds, narrowed_bounds
-from metaindex.formats import Leaf, Trust, format_named, read_footers
+from metaindex.formats import Footer, Format, Leaf, Trust
 from metaindex.index.kinds.bound_values import bound_values
 from metaindex.index.kinds.facts import facts_of, replace_rows, take_bounds, unknown_facts
 from metaindex.index.kinds.states import StatState
@@ -75,7 +75,7 @@ class FileStatistics(LocatedIndexes):
 
     def columns(self, leaves: Sequence[Leaf]) -> Iterator[ColumnFacts]:
         """Yield the facts of each column, in order. A column's are released before the next ones are collected."""
-        plain = not format_named(self.snapshot.format).has_log and self._file_format == "parquet"
+        plain = not Format.named(self.snapshot.format).has_log and self._file_format == "parquet"
         inside = [leaf for leaf in leaves if not leaf.field.partition]
         footers = self._footers(inside) if plain and inside and self.opens else {}
         for start in range(0, len(leaves), _LEAVES):
@@ -149,7 +149,7 @@ class FileStatistics(LocatedIndexes):
         some = self.snapshot.files.take(pa.array(rows)).table
         paths, sizes = some.column("path").to_pylist(), some.column("size_bytes").to_pylist()
         threads = _THREADS if "://" in self.storage.root else min(4, os.cpu_count() or 1)
-        read = read_footers(self.storage, paths, leaves, sizes=sizes, threads=threads)
+        read = Footer.of_files(self.storage, paths, leaves, sizes=sizes, threads=threads)
         failed = [text for text in read.failures.to_pylist() if text is not None]
         if failed:
             self.notes.append(f"of {len(failed):,} files the footer cannot be read; the first: {failed[0]}")

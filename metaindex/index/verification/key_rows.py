@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import MetaIndexError, Vector
-from metaindex.formats import FILE_SCHEMA, FileTable, Leaf, Schema, TableRef
+from metaindex.formats import FileTable, Leaf, Schema, TableRef
 from metaindex.index.build.key_scan import KeyScan, scan_keys
 from metaindex.index.build.merging import unkeyed_of
 from metaindex.index.build.protocol import BuildRequest
@@ -174,7 +174,7 @@ def request_of(sample: Sample, run_rows: RunRows, ordinals: Ordinals) -> tuple[B
             kept[row] = False
             report.gone_files.add(files.column("path")[row].as_py())
     rows = np.asarray(at.filter(pa.array(kept)).to_numpy(), np.int64)
-    names = [name for name in FILE_SCHEMA.names if name in snapshot.files.table.column_names]
+    names = [name for name in FileTable.SCHEMA.names if name in snapshot.files.table.column_names]
     table = FileTable(snapshot.files.table.select(names).take(pa.array(rows)))
     partition_ord, partitions = number_partitions(table)
     return BuildRequest(ref, snapshot, table, rows, partition_ord, partitions, ()), ordinals[kept]

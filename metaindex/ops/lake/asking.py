@@ -22,7 +22,7 @@ from metaindex.core import (
     human_bytes,
     percent,
 )
-from metaindex.formats import At, Snapshot, format_named
+from metaindex.formats import At, Format, Snapshot
 from metaindex.index import FileIdentities, OpenIndex, Staleness, State, Target
 from metaindex.query import TableQueryLog
 from metaindex.table import History, IndexInfo, Table, UnreadFiles, handle_of
@@ -158,7 +158,7 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
 
 
 def _format(snapshot: Snapshot) -> str:
-    return format_named(snapshot.format).called(str(snapshot.details.read_options().get("file_format", "parquet")))
+    return Format.named(snapshot.format).called(str(snapshot.details.read_options().get("file_format", "parquet")))
 
 
 def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[IndexInfo, ...]:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.core import Config, MetaIndexError, StorageError, counted, dataclass, first_line
-from metaindex.formats import ConfiguredCatalog, said_name
+from metaindex.formats import ConfiguredCatalog
 from metaindex.storage import is_remote
 
 from .asking import LakePlace, shortened
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "catalog:"
 """Before the name of a catalog, where a folder could stand."""
+_said: Final = ConfiguredCatalog.said_name
 _DEPTH: Final = 8
 
 Names = tuple[str, ...]
@@ -50,7 +51,7 @@ class LakeCatalog:
 
     def table(self, names: Names, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:
         """Opens a table of it; asks the catalog once. MetaIndexError."""
-        return _opened(said_name(names), self.load(names), storage_options, config)
+        return _opened(_said(names), self.load(names), storage_options, config)
 
     def load(self, names: Names) -> _OneTable:
         """Asks the catalog for a table. MetaIndexError."""
@@ -60,7 +61,7 @@ class LakeCatalog:
             raise
         except Exception as error:
             raise StorageError(
-                f"the catalog is asked for each table; of {said_name(names)!r} it says: {shortened(first_line(error))}"
+                f"the catalog is asked for each table; of {_said(names)!r} it says: {shortened(first_line(error))}"
             ) from error
 
 
@@ -103,7 +104,7 @@ def catalog_places(
             names = level[number]
             if isinstance(answer, Unanswered | str):
                 why = answer if isinstance(answer, str) else answer.why
-                said = said_name(names)
+                said = _said(names)
                 problem = f"namespace {said} cannot be listed: {why}"
                 yield LakePlace(f"{said}.*", said, said, _never, problem=problem)
                 continue
@@ -124,9 +125,7 @@ def catalog_places(
         )
     if level:
         where = counted(len(level), "namespace")
-        notes.append(
-            f"namespaces more than {_DEPTH} levels down are not looked at: {where}, such as {said_name(level[0])}"
-        )
+        notes.append(f"namespaces more than {_DEPTH} levels down are not looked at: {where}, such as {_said(level[0])}")
 
 
 def _answers(
@@ -135,7 +134,7 @@ def _answers(
     """Yield the listing of each namespace."""
     if catalog.alone:
         return ((number, _listed(catalog, names)) for number, names in enumerate(level))
-    stores = [said_name(names) for names in level]
+    stores = [_said(names) for names in level]
     return SideBySide[Listed](
         stores, lambda number: _listed(catalog, level[number]), threads=8, timeout_seconds=timeout_seconds
     ).answers()
@@ -144,14 +143,14 @@ def _answers(
 def _place(
     catalog: LakeCatalog, names: Names, storage_options: Mapping[str, str] | None, config: Config | None
 ) -> LakePlace:
-    said = said_name(names)
+    said = _said(names)
     if catalog.alone:  # what is asked in other threads is the table alone
         try:
             loaded = catalog.load(names)
         except MetaIndexError as error:
             return LakePlace(said, said, said, _never, problem=str(error))
         return LakePlace(said, said, said, lambda: _opened(said, loaded, storage_options, config))
-    return LakePlace(said, said, said_name(names[:-1]), lambda: catalog.table(names, storage_options, config))
+    return LakePlace(said, said, _said(names[:-1]), lambda: catalog.table(names, storage_options, config))
 
 
 def _opened(name: str, loaded: _OneTable, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:

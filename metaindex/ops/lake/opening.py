@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from metaindex.core import ArgumentError, Config, EmptyFilesError, NotATableError, counted, dataclass, watched
-from metaindex.formats import FoundTable, Walk
+from metaindex.formats import Walk
 from metaindex.query import check_since
 from metaindex.storage import is_remote, storage_for
 from metaindex.table import Table, handle_of, open_table
@@ -159,7 +159,8 @@ def _in_folders(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
         raise NotATableError(f"a lake is a folder with tables below it; {root!r} {fact}; check the path")
     walk = Walk(storage, asked.most_folders, container=True)
     for found in walk.tables():
-        yield _place(found, root, asked)
+        named = None if found.guessed else found.format or None
+        yield _place(found.folder, named, found.problem, root, asked, guessed=found.guessed)
     if walk.cut:
         notes.append(
             f"tables are looked for in at most {asked.most_folders:,} folders; there are more below {root}: name a"
@@ -171,12 +172,10 @@ def _in_folders(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
         notes.append(f"folders {down} are not looked at: below {where}, such as {walk.deep[0]}")
 
 
-def _place(found: FoundTable, root: str, asked: LakeAsked) -> LakePlace:
-    path = f"{root.rstrip('/')}/{found.folder}" if found.folder else root
-    named = None if found.guessed else found.format or None
-    name = found.folder or root.rstrip("/").rpartition("/")[2] or root
-    opened = partial(_opened, path, named, asked)
-    return LakePlace(name, path, root, opened, found.guessed, found.problem)
+def _place(folder: str, named: str | None, problem: str, root: str, asked: LakeAsked, *, guessed: bool) -> LakePlace:
+    path = f"{root.rstrip('/')}/{folder}" if folder else root
+    name = folder or root.rstrip("/").rpartition("/")[2] or root
+    return LakePlace(name, path, root, partial(_opened, path, named, asked), guessed, problem)
 
 
 def _opened(path: str, named: str | None, asked: LakeAsked) -> Table:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, VersionNotFoundError, counted, plain
 from metaindex.expressions import Predicate, columns
-from metaindex.formats import at_moment
+from metaindex.formats import OfSchema
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
 from metaindex.query.described import describe
 from metaindex.query.readers.arrow import matching_rows
@@ -97,7 +97,7 @@ def locate(
     indexes: Iterable[str] | None,
 ) -> Located:
     """Implement `Table.locate`."""
-    predicate, only = at_moment(predicate), names_of(indexes, "indexes")
+    predicate, only = OfSchema.at_moment(predicate), names_of(indexes, "indexes")
     places = Places(FooterGroups(queries.handle.ref.storage))
     if not all_versions:
         result = places.add(queries, predicate, version, timestamp, only, exact)

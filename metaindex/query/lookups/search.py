@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTypeError, Shown, Tabular, TextTable, plain
 from metaindex.expressions import ColumnRef, Comparison, Literal, Op, Opaque, Or, Predicate
-from metaindex.formats import OfSchema, Schema, bound
+from metaindex.formats import OfSchema, Schema
 from metaindex.index import KINDS
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
 from metaindex.query.readers.footer_groups import FooterGroups
@@ -135,7 +135,7 @@ def _one(places: Places, name: str, part: Predicate, result: PruneResult, scan: 
 def _equal(column: ColumnRef, text: str, schema: Schema, time_zone: str) -> Predicate | str:
     """The column equals the text as its type reads it; or why it cannot."""
     try:
-        predicate = bound(Comparison(column, Op.EQ, Literal(text)), schema, time_zone)
+        predicate = schema.bound(Comparison(column, Op.EQ, Literal(text)), time_zone)
     except LiteralTypeError as error:
         return str(error)
     return f"{text!r} cannot be compared with it" if isinstance(predicate, Opaque) else predicate

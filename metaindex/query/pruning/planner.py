@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import Predicate
-from metaindex.formats import At, OfSchema, Resolved, Schema, Snapshot, Version, at_moment, predicate_of
+from metaindex.formats import At, OfSchema, Resolved, Schema, Snapshot, Version
 from metaindex.index import OpenIndex
 from metaindex.query.arguments import VersionLike, at_version
 from metaindex.query.handle import Handle
@@ -44,7 +44,7 @@ class Planner:
         """Return the files that can hold matching rows at a version. `only`: names of the indexes that may answer."""
         started = time.perf_counter()
         with gc_paused(predicate):
-            asked = self._asked(at_moment(predicate), at, *self._handle.open_indexes(only))
+            asked = self._asked(OfSchema.at_moment(predicate), at, *self._handle.open_indexes(only))
             answer = asked.answer()
         assert answer is not None, "a snapshot always answers"
         return PlannedAnswer(answer.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
@@ -55,7 +55,7 @@ class Planner:
         indexes, refused = self._handle.open_indexes(only)
         if not indexes:
             return None
-        predicate = at_moment(predicate)
+        predicate = OfSchema.at_moment(predicate)
         with gc_paused(predicate):
             asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
             if not asked.recorded and not self._known_lately(predicate, indexes):
@@ -81,7 +81,7 @@ class Planner:
 
     def predicate(self, condition: object, schema: Schema) -> Predicate:
         """The predicate bound to the schema of the version."""
-        return predicate_of(condition, schema, self._handle.config.time_zone)
+        return schema.predicate(condition, self._handle.config.time_zone)
 
     def _known_lately(self, predicate: object, indexes: Sequence[OpenIndex]) -> bool:
         """Return whether some index knows a column of the predicate, by the newest schema that it recorded; True if

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import CompositeStatistics, PruningStatistics
-from metaindex.formats import FileTable, Version, format_named
+from metaindex.formats import FileTable, Format, Version
 from metaindex.index import BoundPredicate, OpenIndex, Recorded, RunCoverage, RunSource
 
 from .sources import FileSource, JoinedSources, Portion
@@ -122,7 +122,7 @@ def recorded_at(index: OpenIndex, version: Version) -> Recorded | None:
 def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
     """Return whether the table's log may know a column of a kept file that no index knows, such as files that a quick
     refresh named."""
-    return format_named(question.format).has_log and any(piece.unknown(asked) for piece in searched)
+    return Format.named(question.format).has_log and any(piece.unknown(asked) for piece in searched)
 
 
 class RunSegment:

@@ -34,7 +34,7 @@ from metaindex.expressions import (
     pieces,
     signed_leaves,
 )
-from metaindex.formats import FileTable, Schema, Version, bound
+from metaindex.formats import FileTable, Schema, Version
 from metaindex.index import BoundPredicate, Combination, OpenIndex
 from metaindex.query.described import describe
 
@@ -61,7 +61,7 @@ class TableQuestion:
 
     def bound(self, schema: Schema) -> Predicate:
         """The predicate with the names and types of a schema."""
-        return self.predicate if schema is self.schema else bound(self.predicate, schema)
+        return self.predicate if schema is self.schema else schema.bound(self.predicate)
 
     @property
     def named(self) -> set[tuple[str, ...]]:

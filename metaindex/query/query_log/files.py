@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metaindex.core import DamagedIndexError, ForeignIndexError, FormatError, QueryLog, dataclass, first_line
-from metaindex.formats import askable
+from metaindex.formats import Footer
 from metaindex.storage import ObjectInfo, Storage, SupportsIdentity, is_remote, own_folder
 
 from .pages import page_sizes
@@ -132,7 +132,7 @@ def read(storage: Storage, info: ObjectInfo) -> pa.Table:
         raise _refused(info.path, f"has {info.size_bytes:,} bytes, and at most {MOST_BYTES:,} are written")
     data = storage.read(info.path)
     try:
-        if askable(lambda start, length: data[start : start + length], len(data)).encrypted:
+        if Footer.unasked(pa.BufferReader(data))[0]:
             raise _refused(info.path, "has encrypted columns")
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=_TEXTS)
         about = file.metadata.metadata or {}

@@ -8,12 +8,13 @@ dictionary. Of other encodings a few bytes may hold texts without end.
 from __future__ import annotations
 
 import struct
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 
 from metaindex.core import dataclass
-from metaindex.formats import Compact, Kinds
+from metaindex.formats import Compact
 
 WRITER: Final = "parquet-cpp-arrow"
 """Who writes such files. Of those of some older writers Arrow reads more bytes than their footers say."""
@@ -23,8 +24,9 @@ _I32, _STRUCT = 5, 12
 _DATA, _DICTIONARY = 0, 2
 _OF_DATA, _OF_DICTIONARY = 5, 7
 _PLAIN, _BY_DICTIONARY = (0, 2), (0, 2, 8)
-_VALUES: Kinds = {1: _I32, 2: _I32}
-_HEADER: Kinds = {1: _I32, 2: _I32, 3: _I32, _OF_DATA: _VALUES, 6: _STRUCT, _OF_DICTIONARY: _VALUES, 8: _STRUCT}
+_VALUES: Mapping[int, int] = {1: _I32, 2: _I32}
+_PLACES = {1: _I32, 2: _I32, 3: _I32, 6: _STRUCT, 8: _STRUCT}
+_HEADER: Mapping[int, Any] = {**_PLACES, _OF_DATA: _VALUES, _OF_DICTIONARY: _VALUES}
 
 
 @dataclass(frozen=True, slots=True)

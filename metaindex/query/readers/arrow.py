@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,20 +17,7 @@ import pyarrow as pa
 
 from metaindex.core import ObjectNotFoundError, ScanError, arrow_array
 from metaindex.expressions import Opaque, Predicate, columns, leaves
-from metaindex.formats import (
-    EqualityDelete,
-    Field,
-    FileNames,
-    HeldFooters,
-    Leaf,
-    PartitionValues,
-    TextReader,
-    check_columns,
-    constant,
-    describe,
-    format_named,
-    read_parquet,
-)
+from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
 
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
@@ -141,11 +129,11 @@ class _FileReader:
                 f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are"
                 f" {self._format}; read with .to_spark(spark)"
             )
-        self._names = FileNames.of(snapshot)
+        self._rows = ParquetRows.of(snapshot)
         self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
         self._footers = HeldFooters(0) if scan.footers is None else scan.footers
         self._lock = threading.Lock()  # what several files share is loaded once
-        self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
+        self._value_deletes: dict[int, tuple[Any, ValueDeletes]] = {}  # with the delete that is its key, by identity
 
     def read(self, rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         if "://" not in self._storage.root:
@@ -167,7 +155,7 @@ class _FileReader:
         """Yield for each batch of a file the position of its first row, and its live rows that match."""
         files = self._snapshot.files.table
         path = files.column("path")[row].as_py()
-        where = describe(self._snapshot, path)
+        where = self._snapshot.described(path)
         self._refuse_format(row, where)
         with self._lock:
             positions, equality = self._deletes(row)
@@ -191,10 +179,10 @@ class _FileReader:
     def check(self, row: int) -> None:
         """Raise if the footer of a Parquet file shows other columns than those of the scan."""
         path = self._snapshot.files.table.column("path")[row].as_py()
-        where = describe(self._snapshot, path)
+        where = self._snapshot.described(path)
         with self._storage.open_input(path) as source:
             now = seen(self._storage, self._snapshot, row)
-            check_columns(source, self._fields, names=self._names, where=where, held=self._footers, now=now)
+            self._rows.check(source, self._fields, where, self._footers, now)
 
     def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
         """Batches of the file's physical rows: the scan's fields, then the columns that equality deletes compare."""
@@ -216,22 +204,21 @@ class _FileReader:
             if self._text is not None:
                 parts = self._text.read(source, path, in_file, where)
             else:
-                parts = read_parquet(
-                    source, in_file, names=self._names, where=where, row_groups=self._row_groups, path=path, now=now
-                )
+                parts = self._rows.read(source, in_file, where, self._row_groups, path=path, now=now)
+            types = {f.name: f.type for f in wanted}
             for first, count, arrays in parts:
                 given = iter(arrays)
-                columns = [constant(shared[f.name], f.type, count) if f.name in shared else next(given) for f in wanted]
-                yield first, count, columns
+                same = {name: ParquetRows.constant(shared[name], types[name], count) for name in shared}
+                yield first, count, [same[f.name] if f.name in same else next(given) for f in wanted]
 
     def _shared(self, field: Field, row: int) -> pa.Scalar | None:
         """The value that all rows of the file have. Files that were written under another partition spec may hold the
         column themselves."""
-        if format_named(self._snapshot.format).partitions_in_files:
+        if Format.named(self._snapshot.format).partitions_in_files:
             return self._partitions.known(field, row)
         return self._partitions.value(field, row)
 
-    def _deletes(self, row: int) -> tuple[DeletedPositions | None, list[tuple[EqualityDelete, ValueDeletes]]]:
+    def _deletes(self, row: int) -> tuple[DeletedPositions | None, list[tuple[Any, ValueDeletes]]]:
         if self._snapshot.files.table.column("deletes")[row].as_py() is None:
             return None, []
         deletes = self._snapshot.details.deletes(row)
@@ -249,7 +236,7 @@ class _FileReader:
                 f"deletes are applied to rows of Parquet files; {self._format} files of table {self._snapshot.table}"
                 " carry some; read with .to_spark(spark)"
             )
-        return (DeletedPositions.of(deletes) if len(deletes.positions) else None), equality
+        return (DeletedPositions.of(deletes.positions) if len(deletes.positions) else None), equality
 
     def _refuse_format(self, row: int, where: str) -> None:
         files = self._snapshot.files.table

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Vector, arrow_array
-from metaindex.formats import Deletes
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
 
 Mask = npt.NDArray[np.bool_]
 
@@ -24,9 +27,8 @@ class DeletedPositions:
     positions: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, deletes: Deletes) -> DeletedPositions:
-        count = len(deletes.positions)
-        return cls(np.fromiter(deletes.positions, dtype=np.uint64, count=count))
+    def of(cls, positions: BitMap64) -> DeletedPositions:
+        return cls(np.fromiter(positions, dtype=np.uint64, count=len(positions)))
 
     def live(self, first: int, count: int) -> Mask | None:
         """Return a mask of the rows [first, first + count) that are not deleted; None: none is deleted."""

@@ -17,7 +17,7 @@ import pyarrow.fs as fs
 
 from metaindex.core import ArgumentError, CorruptTableError, MissingDependencyError, ScanError, UnsupportedFeatureError
 from metaindex.expressions import IsNull, columns, field_type, leaves, to_arrow
-from metaindex.formats import Field, PartitionValues, askable, describe, encrypted_columns, format_named
+from metaindex.formats import Field, Footer, Format, PartitionValues
 from metaindex.storage import is_remote
 
 from .arrow import refuse_opaque
@@ -35,7 +35,7 @@ def file_dataset(scan: ScanPlan, table: DeltaTable | None = None) -> ds.Dataset:
     snapshot = scan.snapshot
     if table is not None and not (hasattr(table, "version") and hasattr(table, "to_pyarrow_dataset")):
         raise ArgumentError(f"to_deltalake takes a deltalake.DeltaTable, or nothing; got {table!r}; leave it out")
-    if format_named(snapshot.format).library != "deltalake":
+    if Format.named(snapshot.format).library != "deltalake":
         raise _refused(scan, f"is of a Delta table; {snapshot.table} is {snapshot.format}")
     if table is not None and str(table.version()) != snapshot.version.id:
         raise _refused(
@@ -58,7 +58,7 @@ def file_dataset(scan: ScanPlan, table: DeltaTable | None = None) -> ds.Dataset:
     for row in rows.tolist():
         path, size = files.column("path")[row].as_py(), files.column("size_bytes")[row].as_py()
         if files.column("deletes")[row].is_valid:
-            raise _refused(scan, f"reads files whole; {describe(snapshot, path)} has deleted rows")
+            raise _refused(scan, f"reads files whole; {snapshot.described(path)} has deleted rows")
         sizes[path] = size
         fragments.append((path, _partition(scan, partitions, row)))
     store = _store(scan, table, sizes)
@@ -81,13 +81,13 @@ def _refuse_deadly(scan: ScanPlan, store: fs.FileSystem, sizes: Mapping[str, int
                 deadly = _deadly(source)
         except CorruptTableError as error:
             raise CorruptTableError(
-                f"a data file must be a whole Parquet file; {describe(scan.snapshot, path)} is not ({error}); restore"
+                f"a data file must be a whole Parquet file; {scan.snapshot.described(path)} is not ({error}); restore"
                 " it, or remove it from the table"
             ) from error
         except UnsupportedFeatureError:
             return  # pyarrow says the same, by an error
         if deadly:
-            raise _refused(scan, f"asks for the statistics of all columns; {describe(scan.snapshot, path)} {deadly}")
+            raise _refused(scan, f"asks for the statistics of all columns; {scan.snapshot.described(path)} {deadly}")
 
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         for _ in pool.map(look, sizes):
@@ -95,14 +95,10 @@ def _refuse_deadly(scan: ScanPlan, store: fs.FileSystem, sizes: Mapping[str, int
 
 
 def _deadly(source: pa.NativeFile) -> str:
-    def read(start: int, length: int) -> bytes:
-        return bytes(source.read_at(length, start))
-
-    footer = askable(read, source.size())
-    if footer.encrypted:
-        hidden = ", ".join(map(repr, encrypted_columns(read, source.size())[:20]))
-        return f"has the columns {hidden} encrypted"
-    return "has bounds that are shorter than values" if footer.unstated else ""
+    encrypted, short = Footer.unasked(source)
+    if encrypted:
+        return f"has the columns {', '.join(map(repr, encrypted[:20]))} encrypted"
+    return "has bounds that are shorter than values" if short else ""
 
 
 def _refuse_views(scan: ScanPlan, made: Sequence[ds.ParquetFileFragment]) -> None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from metaindex.core import Mask, MetaIndexError, ObjectNotFoundError, StorageError
 from metaindex.expressions import CompositeStatistics, Predicate, PruningStatistics, columns, may_match
-from metaindex.formats import Layouts, Leaf, Schema, askable_in, open_footer
+from metaindex.formats import Footer, Layouts, Leaf, Schema
 from metaindex.query.pruning.result import PruneResult
 from metaindex.storage import Storage
 
@@ -40,9 +39,6 @@ class KeptGroups:
         return int(np.searchsorted(ends, first, side="right"))
 
 
-_Footer = tuple[bytes, pq.FileMetaData]
-
-
 @dataclass(slots=True)
 class FooterGroups:
     """Reads each footer once, whatever version of the table it is asked for. `remembered`: of so many sets of columns
@@ -50,7 +46,7 @@ class FooterGroups:
 
     storage: Storage
     remembered: int = 1
-    _read: dict[str, _Footer | None] = field(default_factory=dict)
+    _read: dict[str, Footer | None] = field(default_factory=dict)
     _stated: dict[str, dict[tuple[Leaf, ...], list[PruningStatistics[Mask]]]] = field(default_factory=dict)
 
     def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[KeptGroups]:
@@ -59,20 +55,18 @@ class FooterGroups:
         footer = self._footer(path)
         if footer is None:
             return [KeptGroups((None,), self._judged(part, result, path, 1, []), False) for part in parts]
-        data, metadata = footer
+        metadata = footer.metadata
         rows = tuple(metadata.row_group(at).num_rows for at in range(metadata.num_row_groups))
-        stated = self._said(path, data, metadata, _leaves(result.schema, parts)) if rows else []
+        stated = self._said(path, footer, _leaves(result.schema, parts)) if rows else []
         return [KeptGroups(rows, self._judged(part, result, path, len(rows), stated)) for part in parts]
 
-    def _said(
-        self, path: str, data: bytes, metadata: pq.FileMetaData, leaves: tuple[Leaf, ...]
-    ) -> list[PruningStatistics[Mask]]:
+    def _said(self, path: str, footer: Footer, leaves: tuple[Leaf, ...]) -> list[PruningStatistics[Mask]]:
         """The statistics of these columns."""
         known = self._stated.setdefault(path, {})
         if leaves in known:
             return known[leaves]
         try:
-            stated: list[PruningStatistics[Mask]] = [footer_statistics(data, metadata, Layouts(leaves))]
+            stated: list[PruningStatistics[Mask]] = [footer_statistics(footer, Layouts(leaves))]
         except (MetaIndexError, pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError):
             stated = []  # whatever a footer says that cannot be understood proves nothing
         if len(known) >= self.remembered:
@@ -84,19 +78,10 @@ class FooterGroups:
         """Return the compressed size of each leaf's chunks, by its dotted path in the file; encrypted leaves are
         missing, and all if the footer cannot be read."""
         footer = self._footer(path)
-        by_column: dict[str, int] = {}
         try:
-            hidden = askable_in(footer[0]).encrypted if footer is not None else ()
+            return {} if footer is None else footer.chunk_bytes()
         except MetaIndexError:
-            footer = None
-        if footer is None:
-            return by_column
-        for group in range(footer[1].num_row_groups):
-            chunks = footer[1].row_group(group)
-            for place in (at for at in range(chunks.num_columns) if at not in hidden):
-                chunk = chunks.column(place)
-                by_column[chunk.path_in_schema] = by_column.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
-        return by_column
+            return {}
 
     def _judged(
         self, part: Predicate, result: PruneResult, path: str, count: int, stated: Sequence[PruningStatistics[Mask]]
@@ -105,11 +90,11 @@ class FooterGroups:
         sources = [*stated, *([] if known is None else [known])]
         return may_match(part, CompositeStatistics(sources)) if sources else np.ones(count, np.bool_)
 
-    def _footer(self, path: str) -> _Footer | None:
+    def _footer(self, path: str) -> Footer | None:
         if path not in self._read:
             try:
                 with self.storage.open_input(path) as source:
-                    self._read[path] = open_footer(lambda start, length: source.read_at(length, start), source.size())
+                    self._read[path] = Footer.of(source)
             except (ObjectNotFoundError, StorageError):
                 raise
             except (MetaIndexError, pa.ArrowException, OSError):

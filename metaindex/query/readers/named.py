@@ -7,22 +7,10 @@ a file whose rows are deleted in part) loads its snapshot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
-from metaindex.formats import Field, Format, Snapshot, SnapshotDetails, TableRef
+from metaindex.formats import Field, Format, Snapshot, TableRef
 from metaindex.index import OpenIndex
 from metaindex.query.pruning.result import PruneResult
-
-
-@dataclass(frozen=True, slots=True)
-class NamedDetails(SnapshotDetails):
-    """`SnapshotDetails` of Parquet files without deletes whose columns all stand in the files. `options`: how they are
-    read."""
-
-    options: Mapping[str, object]
-
-    def read_options(self) -> Mapping[str, object]:
-        return self.options
 
 
 def snapshot_of_kept(
@@ -44,9 +32,7 @@ def snapshot_of_kept(
     if not parquet:
         return None  # a file may be of another format: the log tells
     when = recorded_.record.timestamp_ms
-    return Snapshot(
-        result.table, result.format, result.version, when, result.schema, result.files, NamedDetails(options)
-    )
+    return Snapshot.plain(result.table, result.format, result.version, when, result.schema, result.files, options)
 
 
 def _fields(fields: Iterable[Field]) -> Iterable[Field]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import MetaIndexError, ScanError, UnknownColumnError
 from metaindex.expressions import And, Constant, Opaque, Predicate, leaves
-from metaindex.formats import Field, HeldFooters, Schema, Snapshot, TableRef, predicate_of
+from metaindex.formats import Field, HeldFooters, Schema, Snapshot, TableRef
 from metaindex.storage import Storage
 
 from .first_rows import FirstRows
@@ -145,7 +145,7 @@ class ScanPlan:
         if self.first is not None:
             return self
         try:
-            known = predicate_of(hint, self.snapshot.schema, self.time_zone, seen=seen)
+            known = self.snapshot.schema.predicate(hint, self.time_zone, seen=seen)
             if all(isinstance(leaf, Opaque | Constant) for leaf in leaves(known)):
                 return self
             narrower = replace(self, hint=known if self.hint is None else And((self.hint, known)))

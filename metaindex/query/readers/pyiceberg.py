@@ -31,7 +31,7 @@ from metaindex.expressions import (
     normalize,
     to_iceberg,
 )
-from metaindex.formats import format_named
+from metaindex.formats import Format
 
 from .arrow import refuse_opaque
 from .plan import ScanPlan
@@ -50,7 +50,7 @@ def data_scan(scan: ScanPlan, table: Table | None = None) -> KeptScan:
     details: Any = snapshot.details
     if table is not None and not (hasattr(table, "metadata") and hasattr(table, "io")):
         raise ArgumentError(f"to_pyiceberg takes a table of pyiceberg, or nothing; got {table!r}; leave it out")
-    if format_named(snapshot.format).library != "pyiceberg":
+    if Format.named(snapshot.format).library != "pyiceberg":
         raise ScanError(
             f"a pyiceberg scan is of an Iceberg table; {snapshot.table} is {snapshot.format}; read with .to_arrow() or"
             " .to_dataset()"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from metaindex.core import ObjectNotFoundError, ScanError, StorageError
-from metaindex.formats import Snapshot, describe, format_named
+from metaindex.formats import Format, Snapshot
 from metaindex.storage import ObjectInfo, Storage, is_remote
 
 _LISTED_FROM = 64
@@ -14,7 +14,7 @@ _LISTED_FROM = 64
 def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
     """Look at a file that was just opened, refusing it as `refuse_replaced` does. None if a look at a local disk cannot
     tell."""
-    plain, local = not format_named(snapshot.format).has_log, "://" not in storage.root
+    plain, local = not Format.named(snapshot.format).has_log, "://" not in storage.root
     if not plain and not local:
         return None
     path = snapshot.files.table.column("path")[row].as_py()
@@ -36,7 +36,7 @@ def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
 def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -> None:
     """Raise ScanError if a file is no longer what the snapshot lists (size, time, and inode and change time or ETag);
     ObjectNotFoundError if one is gone."""
-    if format_named(snapshot.format).has_log:
+    if Format.named(snapshot.format).has_log:
         return
     asked = list(rows)
     # One request a file would take long on a store: many files are listed instead, a thousand at a time.
@@ -54,7 +54,7 @@ def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -
 
 def _gone(snapshot: Snapshot, path: str) -> ObjectNotFoundError:
     return ObjectNotFoundError(
-        f"a scan reads every file of the version or none; {describe(snapshot, path)} is gone; scan anew, ask a version"
+        f"a scan reads every file of the version or none; {snapshot.described(path)} is gone; scan anew, ask a version"
         " that is still whole, or restore the file"
     )
 
@@ -66,6 +66,6 @@ def _refuse_other(snapshot: Snapshot, row: int, path: str, info: ObjectInfo) -> 
         had = table.column(name)[row].as_py()
         if had is not None and value is not None and had != value:
             raise ScanError(
-                f"a scan reads the files of its snapshot; {describe(snapshot, path)} was replaced ({name} is {value},"
+                f"a scan reads the files of its snapshot; {snapshot.described(path)} was replaced ({name} is {value},"
                 f" it was {had}); ask the present version"
             )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyarrow._parquet import FileMetaData
 
 from metaindex.core import Mask
 from metaindex.expressions import (
@@ -27,17 +26,7 @@ from metaindex.expressions import (
     leaves,
     may_match,
 )
-from metaindex.formats import (
-    DOUBTS,
-    FileFooter,
-    HeldFooters,
-    Layouts,
-    OpenedFile,
-    Schema,
-    open_file,
-    open_footer,
-    row_group_columns,
-)
+from metaindex.formats import Footer, HeldFooters, Layouts, OpenedFile, Schema
 from metaindex.query.pruning.sources import FileSource
 from metaindex.storage import ObjectInfo
 
@@ -88,29 +77,28 @@ class RowGroups:
         worth = (
             bool(self._layouts.leaves) and source.size() > SMALL_BYTES
         )  # statistics are judged sooner than it is read
-        file = open_file(source, self._held, now, gather=gather, stated=worth and self._result is None)
+        file = self._held.open(source, now, gather=gather, stated=worth and self._result is None)
         count = file.footer.metadata.num_row_groups
         kept = np.ones(count, np.bool_)
         if self._predicate is not None and count:
-            with suppress(*DOUBTS):
+            with suppress(*OpenedFile.DOUBTS):
                 if self._result is not None:
-                    kept = self._by_keys(self._result, source if worth else None, file.footer, path)
+                    kept = self._by_keys(self._result, source if worth else None, file, path)
                 elif file.footer.raw:
-                    kept = may_match(self._predicate, self._stated(file.footer.raw, file.footer))
+                    kept = may_match(self._predicate, self._stated(file.footer.raw, file))
         return file, [range(at, at + 1) for at in np.flatnonzero(kept).tolist()] if self._apart else _runs(kept)
 
-    def _stated(self, raw: bytes, footer: FileFooter) -> ArrowStatistics:
-        return footer_statistics(raw, footer.metadata, self._layouts)
+    def _stated(self, raw: bytes, file: OpenedFile) -> ArrowStatistics:
+        return footer_statistics(Footer(raw, file.footer.metadata), self._layouts)
 
-    def _by_keys(self, result: PruneResult, source: pa.NativeFile | None, footer: FileFooter, path: str) -> Mask:
+    def _by_keys(self, result: PruneResult, source: pa.NativeFile | None, file: OpenedFile, path: str) -> Mask:
         """Prune by the keys first: what they leave is mostly so little that statistics do not pay. `source`: of a file
         whose statistics may pay."""
-        count = footer.metadata.num_row_groups
+        count = file.footer.metadata.num_row_groups
         known = result.in_file(path, count)
         kept = np.ones(count, np.bool_) if known is None else self._known(known, result.walked)
-        if source is not None and footer.bytes_of(np.flatnonzero(kept).tolist()) > SMALL_BYTES:
-            raw = footer.raw or open_footer(lambda start, length: source.read_at(length, start), source.size())[0]
-            stated = self._stated(raw, footer)
+        if source is not None and file.footer.bytes_of(np.flatnonzero(kept).tolist()) > SMALL_BYTES:
+            stated = self._stated(file.footer.raw or Footer.of(source).raw, file)
             sources = [stated] if known is None else [stated, known]
             kept = may_match(result.walked, CompositeStatistics(sources))
         return kept
@@ -128,12 +116,10 @@ def _values(predicate: Predicate | None) -> int:
     return 0 if predicate is None else sum(len(leaf.values) for leaf in leaves(predicate) if isinstance(leaf, In))
 
 
-def footer_statistics(footer: bytes, metadata: FileMetaData, layouts: Layouts) -> ArrowStatistics:
+def footer_statistics(footer: Footer, layouts: Layouts) -> ArrowStatistics:
     """Return a footer's statistics of the file's row groups."""
-    group_columns = row_group_columns(footer, metadata, layouts)
-    return ArrowStatistics(
-        metadata.num_row_groups, {ColumnRef(column.leaf.parts): column.bounds for column in group_columns}
-    )
+    bounds = {ColumnRef(column.leaf.parts): column.bounds for column in footer.columns(layouts)}
+    return ArrowStatistics(footer.metadata.num_row_groups, bounds)
 
 
 def _runs(kept: Mask) -> list[range]:

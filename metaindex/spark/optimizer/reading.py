@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from metaindex.core import ArgumentError, first_line
-from metaindex.formats import noted
+from metaindex.formats import Leaf
 from metaindex.query import Direction, How
 
 from .request import (
@@ -183,7 +183,9 @@ def _delta(node: Any) -> Delta:
 def _iceberg(node: Any) -> Iceberg:
     version = _filled(node, "version")
     columns = _each(node, "ids", _numbered)
-    inner = tuple((f"id:{number}", noted(f"id:{field}" for field in inside)) for _, number, inside in columns if inside)
+    inner = tuple(
+        (f"id:{number}", Leaf.noted(f"id:{field}" for field in inside)) for _, number, inside in columns if inside
+    )
     return Iceberg(None if version == "null" else version, tuple((path, number) for path, number, _ in columns), inner)
 
 

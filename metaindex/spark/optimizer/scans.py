@@ -9,7 +9,7 @@ from typing import Any
 from metaindex.core import UnknownColumnError
 from metaindex.expressions import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
 from metaindex.expressions import columns as asked_columns_of
-from metaindex.formats import OfSchema, Schema, Version, inner_fields
+from metaindex.formats import OfSchema, Schema, Version
 from metaindex.index import CoveredKey
 from metaindex.query import Restriction, restrictions
 
@@ -98,7 +98,7 @@ def inner(schema: Schema, scan: SparkScan, columns: Mapping[str, str]) -> dict[s
     if isinstance(scan.source, Iceberg):
         told = dict(scan.source.inner)
     else:
-        told = {leaf.stable: inner_fields(leaf) for leaf in schema.columns if leaf.stable in by_ids}
+        told = {leaf.stable: leaf.inner_fields for leaf in schema.columns if leaf.stable in by_ids}
     fields = {stable: told.get(stable, "") for stable in by_ids}
     return fields if all(fields.values()) else None
 

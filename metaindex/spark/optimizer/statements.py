@@ -24,7 +24,7 @@ from metaindex.core import (
     interrupts_first,
 )
 from metaindex.expressions import column_sql, quoted, text_sql
-from metaindex.formats import NAMED, format_named
+from metaindex.formats import NAMED, Format
 from metaindex.spark.frames import each_of, is_of_delta, table_of, tables_in
 from metaindex.statements import (
     FORMATTED,
@@ -280,7 +280,7 @@ class SparkTables:
             return ""
         try:
             snapshot = open_table(path, **self._how).snapshot()
-            table_format = format_named(snapshot.format)
+            table_format = Format.named(snapshot.format)
             format_ = table_format.called(str(snapshot.details.read_options().get("file_format", "parquet")))
         except NotATableError:
             return "check the path, at which there is no table"

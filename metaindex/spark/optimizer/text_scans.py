@@ -25,8 +25,6 @@ from metaindex.formats import (
     ReadOptions,
     Schema,
     TextReader,
-    options_in_words,
-    without_only_spark,
 )
 from metaindex.index import IndexLogEntry
 from metaindex.query import SAME_NAME
@@ -183,7 +181,7 @@ def built_apart(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fit
 
 
 def _in_words(with_: Sequence[str], without: Sequence[str]) -> str:
-    built = options_in_words(with_, without)
+    built = ReadOptions.in_words(with_, without)
     return f"built {built}; read the files so, or create another index" if built else ""
 
 
@@ -207,7 +205,7 @@ def _is_read_alike(built: ReadOptions, table: Table) -> bool:
     or not known to be read alike. Files that only Spark reads are of an index that it built."""
     try:
         for _, schema in handle_of(table).recorded():
-            TextReader(built.file_format, without_only_spark(built.rows), schema)
+            TextReader(built.file_format, built.rows, schema, by_spark=True)
     except MetaIndexError:
         return False
     return True

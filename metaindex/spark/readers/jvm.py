@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import ScanError, SparkDriver, Vector, interrupts_first
-from metaindex.formats import Snapshot, describe
+from metaindex.formats import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,6 +80,6 @@ def texts(column: pa.Array | pa.ChunkedArray) -> bytes:
 def refuse_unlisted(snapshot: Snapshot, paths: Sequence[str]) -> None:
     if paths:
         raise ScanError(
-            f"Spark must see the files that were kept; it does not list {describe(snapshot, paths[0])}; open the table"
+            f"Spark must see the files that were kept; it does not list {snapshot.described(paths[0])}; open the table"
             " again"
         )

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from metaindex.core import ScanError, SparkDriver, dataclass
 from metaindex.expressions import And, Opaque, Predicate, check_as_written, columns, conjuncts, leaves, to_spark
-from metaindex.formats import ReadOptions, Snapshot, escape, format_named
+from metaindex.formats import Format, ReadOptions, Snapshot, TableRef
 from metaindex.query import ScanPlan, refuse_replaced
 
 from .jvm import java_list
@@ -51,7 +51,7 @@ class _Reader:
 def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     """The scan's rows; nothing is read yet."""
     SparkDriver(spark).check_running()
-    if not SparkDriver(spark).is_here and format_named(scan.snapshot.format).has_log:
+    if not SparkDriver(spark).is_here and Format.named(scan.snapshot.format).has_log:
         raise ScanError(
             "a Spark Connect server is given names of plain files; those of Delta and Iceberg have rows that were"
             " deleted, and names of columns, of which its driver is told inside; use .to_arrow(), a session of this"
@@ -78,7 +78,7 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
 def _known_to_spark(scan: ScanPlan) -> ScanPlan:
     """Return the scan with all file facts that Spark needs. For plain files without reader options the index has
     them."""
-    plain = not format_named(scan.snapshot.format).has_log and not ReadOptions.of(scan.ref.options).said
+    plain = not Format.named(scan.snapshot.format).has_log and not ReadOptions.of(scan.ref.options).said
     return scan if plain else scan.whole()
 
 
@@ -89,7 +89,7 @@ def _has_just_the_columns(scan: ScanPlan) -> bool:
     Spark puts partition columns of folders behind the others, and Delta may leave out columns without a type.
     """
     fields = scan.snapshot.schema.fields
-    moved = not format_named(scan.snapshot.format).has_log and any(f.partition for f in fields)
+    moved = not Format.named(scan.snapshot.format).has_log and any(f.partition for f in fields)
     return scan.columns is None and not moved and not any(pa.types.is_null(f.type) for f in fields)
 
 
@@ -213,7 +213,7 @@ def _files(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> 
             reader = reader.option(name, "CORRECTED")
     if any(f.partition for f in snapshot.schema) and "basepath" not in options:
         reader = reader.option("basePath", snapshot.table)
-    named = [escape(snapshot.uri(path)) for path in paths]  # Spark takes a path for a pattern
+    named = [TableRef.literal(snapshot.uri(path)) for path in paths]  # Spark takes a path for a pattern
     if not SparkDriver(spark).is_here:
         return reader.load(named)
     java_paths = java_list(SparkDriver(spark).jvm, named)

@@ -18,7 +18,7 @@ from typing import Final
 
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import quoted, text_sql, word
-from metaindex.formats import READER
+from metaindex.formats import ReadOptions
 from metaindex.index import Options, Using, Value
 from metaindex.statements.grammar.tree import TableName
 
@@ -98,7 +98,7 @@ _CLI_CURES: Final[tuple[Cure, ...]] = (
     (r"mi\.Values\('([^']*)'\)", r"--values \1"),
     (r"mi\.ColumnStats\(\)", "--stats"),
     (argument(_CLI_ARGUMENTS), _cli_argument),
-    (rf"(?<!--option ){argument(READER)}", _reader_option),
+    (rf"(?<!--option ){argument(ReadOptions.NAMES)}", _reader_option),
 )
 
 
@@ -109,7 +109,7 @@ def in_options(message: str) -> str:
 
 # -- statements --------------------------------------------------------------------------------------------------------
 
-_READER: Final = re.compile(argument(READER))
+_READER: Final = re.compile(argument(ReadOptions.NAMES))
 _NAME: Final = re.compile(r"[A-Za-z_]\w*\Z")
 NAMING: Final = "tables={'name': 'path'}"
 """How `mi.sql` is told what a name means."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
 from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, watched
 from metaindex.expressions import ColumnRef, IsNull, bind, names_given, quoted
-from metaindex.formats import NAMED, said_name
+from metaindex.formats import NAMED, ConfiguredCatalog
 from metaindex.index import Value
 from metaindex.query import Credit, IndexReport, paths_of
 from metaindex.statements.grammar.parsing import parsed
@@ -88,7 +88,7 @@ class FileTables:
         if whole.lower() in self._named:
             return self._opens(self._named[whole.lower()], None, options)
         if self._catalog:
-            return self._opens(said_name(name.parts), None, options)
+            return self._opens(ConfiguredCatalog.said_name(name.parts), None, options)
         if len(name.parts) == 2 and first in NAMED:
             return self._opens(name.parts[1], first, options)
         if len(name.parts) == 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from metaindex.advisor import recommend
 from metaindex.core import ArgumentError, IndexNotFoundError, MetaIndexError, Tabular
-from metaindex.formats import spelled
+from metaindex.formats import ReadOptions
 from metaindex.index import KINDS, IndexFolder, Kind, State, Using
 from metaindex.statements.grammar.tree import (
     CandidateIndex,
@@ -177,7 +177,7 @@ def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[
 
 def _as_built(table: TableName, opened: Table, options: Mapping[str, object], tables: NamedTables) -> TableName:
     """Return the table with the options that the index was built with. Spark infers a schema if told so."""
-    said = {spelled(key): value for key, value in options.items() if key != "file_format"}
+    said = {ReadOptions.spelled(key): value for key, value in options.items() if key != "file_format"}
     if tables.in_spark and str(said.get("inferSchema", "")).lower() == "true":
         said.pop("schema", None)
     if options.get("file_format") == "csv" and not any(key.lower() == "header" for key in said):

@@ -7,7 +7,7 @@ from typing import Final
 
 from metaindex.core import MetaIndexError, first_line
 from metaindex.expressions import ColumnRef
-from metaindex.formats import READER, spelled
+from metaindex.formats import ReadOptions
 from metaindex.index import KINDS, FactKind, Kind, Options, Using, Value
 
 from .cursor import Cursor
@@ -106,6 +106,6 @@ def _check(cursor: Cursor, key: str, token: Token, own: Sequence[str]) -> None:
     if key not in known:
         takes = "; ".join([*own, *(f"{name}: {what}" for name, what in cursor.form.options.items())])
         cure = near(key, known) or (f"there are {takes}" if known else "leave it out")
-        if spelled(key) in READER:
-            cure = f"how files are read stands behind the table: WITH ({spelled(key)} = ...)"
+        if ReadOptions.spelled(key) in ReadOptions.NAMES:
+            cure = f"how files are read stands behind the table: WITH ({ReadOptions.spelled(key)} = ...)"
         raise cursor.wrong(f"there is no option {key!r}", token, cure)

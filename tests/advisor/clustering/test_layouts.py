@@ -19,7 +19,7 @@ from metaindex.advisor.clustering.advice import Advice, Rewrite
 from metaindex.advisor.clustering.layouts import SampleColumns, SamplePartitions, files_then
 from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces
 from metaindex.advisor.clustering.sample import SampleRows, chosen, limit_of
-from metaindex.formats import FILE_SCHEMA, FileTable
+from metaindex.formats import FileTable
 from tests.tables import settle
 
 from .test_clustering import tree
@@ -180,11 +180,12 @@ def test_files_are_chosen_within_the_limit_and_in_any_order_the_same(
             "modified_ms": [files[one][1] for one in order],
             "partition": [files[one][0] for one in order],
         }
-        empty = {name: pa.nulls(len(order), FILE_SCHEMA.field(name).type) for name in FILE_SCHEMA.names}
+        empty = {name: pa.nulls(len(order), FileTable.SCHEMA.field(name).type) for name in FileTable.SCHEMA.names}
         arrays = {
-            name: pa.array(made[name], FILE_SCHEMA.field(name).type) if name in made else empty[name] for name in empty
+            name: pa.array(made[name], FileTable.SCHEMA.field(name).type) if name in made else empty[name]
+            for name in empty
         }
-        return FileTable(pa.table(arrays, schema=FILE_SCHEMA))
+        return FileTable(pa.table(arrays, schema=FileTable.SCHEMA))
 
     order = list(range(len(files)))
     found = chosen(table(order), limit)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from metaindex.advisor.clustering.advice import Rewrite
 from metaindex.expressions import text_python
-from metaindex.formats import escape
+from metaindex.formats import TableRef
 
 NAMES = ['a"b', "a`b", "a'b", "a\\", "a\nb", "a\rb", "a\0b", "a\x1b[31mb", "a\u2028b", "a\u202eb", "\ud800", "é", '\\"']
 
@@ -31,7 +31,12 @@ def test_a_line_of_python_is_one_call_whatever_is_in_its_names(name: str) -> Non
     (call,) = ast.parse(statement).body
     texts = {node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     assert isinstance(call, ast.Expr)
-    assert texts == {f"/lake/{escape(name)}", f"/lake/{name}-sorted", "`" + name.replace("`", "``") + "`", name}
+    assert texts == {
+        f"/lake/{TableRef.literal(name)}",
+        f"/lake/{name}-sorted",
+        "`" + name.replace("`", "``") + "`",
+        name,
+    }
     assert statement.isprintable()
 
 

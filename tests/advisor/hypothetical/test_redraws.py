@@ -13,7 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.advisor.hypothetical.baseline import Baseline
-from metaindex.formats import At, predicate_of
+from metaindex.formats import At
 from metaindex.index import Kind, Sandbox
 from metaindex.table import handle_of
 from tests.advisor.hypothetical.test_what_if import CANDIDATES, filled, skewed
@@ -42,7 +42,7 @@ def test_predicates_together_are_answered_as_each_alone(tmp_path: Path, format_:
     handle = handle_of(table)
     snapshot = handle.snapshot(At())
     opened, _ = handle.open_indexes(None)
-    trees = [predicate_of(text, snapshot.schema, "UTC") for text in PREDICATES]
+    trees = [snapshot.schema.predicate(text, "UTC") for text in PREDICATES]
     with tempfile.TemporaryDirectory() as folder:
         bench = Sandbox(handle.ref, snapshot, folder)
         trial = bench.tried("candidate", list(CANDIDATES[kinds]), np.array([1, 3, 4]))
@@ -61,7 +61,7 @@ def test_an_index_that_cannot_be_read_is_left_out_of_each(tmp_path: Path) -> Non
     opened, _ = handle.open_indexes(None)
     for part in (tmp_path / "lake" / "_metaindex").rglob("*.parquet"):
         part.write_bytes(b"no longer")
-    trees = [predicate_of(text, snapshot.schema, "UTC") for text in ("id = 77", "cat = 9")]
+    trees = [snapshot.schema.predicate(text, "UTC") for text in ("id = 77", "cat = 9")]
     masks = Baseline(snapshot, tuple(opened)).kept_each(trees)
     assert [int(mask.sum()) for mask in masks] == [int(mask.sum()) for mask in Baseline(snapshot).kept_each(trees)]
 

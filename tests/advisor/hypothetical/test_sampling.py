@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.advisor.hypothetical.candidates import named
 from metaindex.advisor.hypothetical.sampling import needs_of, sampled
-from metaindex.formats import At, predicate_of
+from metaindex.formats import At
 from metaindex.query import FooterGroups
 from metaindex.table import handle_of
 from tests.tables import settle
@@ -52,7 +52,7 @@ def test_no_more_is_read_than_the_limit(table: mi.Table, name: str, share: float
     handle = handle_of(table)
     snapshot = handle.snapshot(At())
     candidates = named(CANDIDATES[name])
-    trees = [predicate_of("id = 7 and x > 3", snapshot.schema, "UTC")]
+    trees = [snapshot.schema.predicate("id = 7 and x > 3", "UTC")]
     needs = needs_of(trees, candidates, [], snapshot.schema)
     footers = FooterGroups(handle.ref.storage)
     limit = int(share * snapshot.files.size_bytes)

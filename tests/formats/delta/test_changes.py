@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.formats.delta.log_segment import commit_path
+from metaindex.formats.diff import Changes
 from metaindex.formats.format import At
-from metaindex.formats.model import FILE_SCHEMA, Base, Changes, FileTable
+from metaindex.formats.model import FILE_SCHEMA, Base, FileTable
 from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, metadata, protocol, ref, remove, snapshot
 from tests.formats.delta.test_diff import dv
 

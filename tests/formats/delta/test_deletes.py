@@ -9,7 +9,7 @@ import pytest
 from pyroaring import BitMap64
 
 from metaindex.core import CorruptTableError
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
 from tests.formats.framed import encode_framed
@@ -168,7 +168,7 @@ def test_a_diff_says_which_rows_were_deleted_and_restored(tmp_path: Path) -> Non
             before, after = snapshot(tmp_path, base), snapshot(tmp_path, target)
             own = DELTA.diff(ref(tmp_path), before, At(version=target))
             assert (own is None) == (target < base)
-            compared = compare(before, after)
+            compared = Diff.between(before, after)
             for diff in filter(None, [compared, own, *pickle.loads(pickle.dumps((compared, own)))]):  # our own
                 assert diff.deletes_changed.paths.to_pylist() == ([] if base == target else ["f"])
                 if base != target:

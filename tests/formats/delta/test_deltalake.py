@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.expressions import to_physical
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
 from tests.contract.format_contract import FormatContract, MadeTable
@@ -183,13 +183,13 @@ def check(path: Path) -> None:
         for target in (base + 1, newest):
             diff, compared = (
                 DELTA.diff(ref(path), snapshots[base], At(version=target)),
-                compare(snapshots[base], snapshots[target]),
+                Diff.between(snapshots[base], snapshots[target]),
             )
             assert diff is not None
             for name in ("appended", "deleted", "deletes_changed"):
                 assert set(getattr(diff, name).paths.to_pylist()) == set(getattr(compared, name).paths.to_pylist())
             assert diff.schema_changed == compared.schema_changed
-            back = compare(snapshots[target], snapshots[base])
+            back = Diff.between(snapshots[target], snapshots[base])
             assert back.appended.table.equals(compared.deleted.table)
             assert back.deleted.table.equals(compared.appended.table)
             # Going back is what the log cannot serve; it says so and makes nothing up.

@@ -6,9 +6,8 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
-from metaindex.formats.model import Diff
 from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, metadata, protocol, ref, remove, snapshot
 
 
@@ -89,7 +88,7 @@ def test_what_the_log_does_not_say_of_a_removed_file_two_snapshots_say(tmp_path:
     base = snapshot(tmp_path, 0)
     for version in (1, 2):
         assert DELTA.diff(ref(tmp_path), base, At(version=version)) is None
-        assert names(compare(base, snapshot(tmp_path, version))) == ([], [], [])
+        assert names(Diff.between(base, snapshot(tmp_path, version))) == ([], [], [])
 
 
 def test_a_changed_schema_and_partitioning_are_said(tmp_path: Path) -> None:
@@ -202,7 +201,7 @@ def test_random_histories(tmp_path_factory: Any, history: list[list[tuple[str, s
         for target in range(base, len(states)):
             own = DELTA.diff(ref(table), snapshots[base], At(version=target))
             if own is not None or not left_to_comparison(states[base : target + 1]):
-                assert shown(own) == shown(compare(snapshots[base], snapshots[target]))
+                assert shown(own) == shown(Diff.between(snapshots[base], snapshots[target]))
     # A checkpoint anywhere changes nothing.
     at = min(kept, len(states) - 1)
     adds = [

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex.expressions import to_physical
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
-from metaindex.formats.model import Diff, Snapshot
+from metaindex.formats.model import Snapshot
 from tests.formats.delta.hand import DELTA, leaf, ref, snapshot
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def check_all(spark: SparkSession, path: Path) -> list[Snapshot]:
     for base, target in pairwise(found):
         own, compared, back = (
             DELTA.diff(ref(path), base, At(version=target.version.id)),
-            compare(base, target),
-            compare(target, base),
+            Diff.between(base, target),
+            Diff.between(target, base),
         )
         assert own is not None
         for name in ("appended", "deleted", "deletes_changed"):
@@ -165,7 +165,7 @@ def test_deletion_vectors_optimize_restore_and_checkpoints(spark: SparkSession, 
         f"TRUNCATE TABLE {t}",
     )
     found = check_all(spark, path)
-    changes = [positions(compare(base, target)).values() for base, target in pairwise(found)]
+    changes = [positions(Diff.between(base, target)).values() for base, target in pairwise(found)]
     assert any(deleted for one in changes for deleted, _ in one)
     assert any(restored for one in changes for _, restored in one)
     assert list((path / "_delta_log").glob("*.checkpoint.parquet"))

@@ -322,7 +322,7 @@ def test_an_index_of_a_said_header_that_is_older_is_stale_once(
         put(root, f"{part}.csv", f"a{sep}b\n{part}{sep}5\nx{sep}{part + 6}\n")
     with monkeypatch.context() as before:
         before.setattr("metaindex.formats.files.table.version_named", _as_before)
-        before.setattr("metaindex.formats.needs_header", lambda *_: True)
+        before.setattr("metaindex.formats.files.table.needs_header", lambda *_: True)
         made = mi.open_table(root, header=True, **more).create_index("i", *KINDS, builder="local")
     assert made.entry.table.options["header"] is True
     (record,) = made.entry.content.versions

@@ -11,7 +11,7 @@ import pytest
 import xxhash
 
 from metaindex.core import CorruptTableError, VersionNotFoundError
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.files.history import recall, remember, remembered
 from metaindex.formats.files.walk import list_files
 from metaindex.formats.format import At
@@ -79,7 +79,7 @@ def test_replaced_in_place_with_the_same_size_and_time_is_told_by_its_etag(tmp_p
     before = now(tmp_path)
     file.write_bytes(b"a\n2\n")
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    diff = compare(before, now(tmp_path))
+    diff = Diff.between(before, now(tmp_path))
     assert diff.appended.paths.to_pylist() == diff.deleted.paths.to_pylist() == ["b.csv"]
 
 
@@ -106,8 +106,8 @@ def test_remembered_listings_are_versions(tmp_path: Path) -> None:
     third = now(table)
     later = third.timestamp_ms + 1000
     assert FORMAT.resolve(ref(table), At(timestamp_ms=later)) == third.version
-    assert compare(again, second).appended.paths.to_pylist() == ["p=2/1.parquet"]
-    assert compare(second, third).deleted.paths.to_pylist() == ["p=1/0.parquet"]
+    assert Diff.between(again, second).appended.paths.to_pylist() == ["p=2/1.parquet"]
+    assert Diff.between(second, third).deleted.paths.to_pylist() == ["p=1/0.parquet"]
     with pytest.raises(VersionNotFoundError, match="2 are kept"):
         FORMAT.snapshot(ref(table), At(version="0" * 32))
     with pytest.raises(VersionNotFoundError):

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from metaindex.formats.diff import Changes
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.iceberg.table import IcebergFormat
-from metaindex.formats.model import Base, Changes
+from metaindex.formats.model import Base
 from metaindex.storage import storage_for
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, table_ref
 from tests.tables import catalog_in

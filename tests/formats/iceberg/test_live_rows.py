@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import metaindex as mi
 from metaindex.core import SparkDriver
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
 from metaindex.formats.model import FileTable
 from tests.duck import connected
@@ -59,7 +59,7 @@ def test_the_log_says_what_a_comparison_of_snapshots_says(drawn: Drawn) -> None:
                 target = snapshots[b]
                 diff = FORMAT.diff(ref, base, At(version=target.version.id))
                 assert (diff is not None) == (a <= b), "along the parents the log serves"
-                there, back = compare(base, target), compare(target, base)
+                there, back = Diff.between(base, target), Diff.between(target, base)
                 assert as_rows(there.appended) == as_rows(back.deleted)
                 assert len(there.deletes_changed) == len(back.deletes_changed)
                 if diff is not None:

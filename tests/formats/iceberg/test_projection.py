@@ -33,7 +33,6 @@ from metaindex.expressions import (
     to_iceberg,
 )
 from metaindex.expressions.evaluate import matches
-from metaindex.formats.condition import bound
 from metaindex.formats.iceberg.buckets import murmur3
 from metaindex.formats.model import Snapshot
 from metaindex.query.pruning.sources import log_source
@@ -96,7 +95,7 @@ def test_values_hash_as_in_the_specification(of: str, value: Any, hashed: int) -
 
 
 def may(snapshot: Snapshot, predicate: Predicate) -> Mask:
-    tree = bound(predicate, snapshot.schema)
+    tree = snapshot.schema.bound(predicate)
     return may_match(tree, log_source(snapshot, columns(tree)))
 
 
@@ -162,7 +161,7 @@ def test_partitions_drop_what_pyiceberg_drops_and_no_match(data: st.DataObject) 
         snapshot = snapshot_of(Path(folder), kind, transform, written)
         kept = may(snapshot, predicate)
     for n, value in enumerate(values):
-        if matches(bound(predicate, snapshot.schema), {"c": value}) is True:
+        if matches(snapshot.schema.bound(predicate), {"c": value}) is True:
             assert kept[n], (transform, value, predicate)
         theirs = by_pyiceberg(kind, transform, predicate, snapshot, internal(written[n]))
         if theirs is False and not _rounded(transform, written[n]) and not _next_behind(written[n], predicate):

@@ -17,7 +17,7 @@ import pytest
 
 from metaindex.core import NotATableError
 from metaindex.expressions import to_physical
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
 from tests.contract.format_contract import FormatContract, MadeTable
@@ -150,7 +150,7 @@ def check(history: Evolving) -> None:
             diff = FORMAT.diff(ref, base, At(version=target.version.id))
             if diff is None:
                 continue
-            compared = compare(base, target)
+            compared = Diff.between(base, target)
             for name in ("appended", "deleted", "deletes_changed"):
                 ours, theirs = (sorted(getattr(one, name).table.to_pylist(), key=str) for one in (diff, compared))
                 assert ours == theirs

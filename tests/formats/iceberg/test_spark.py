@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex.expressions import to_physical
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import Diff
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
 from tests.formats.iceberg.handmade import FORMAT, open_now, table_ref
@@ -77,7 +77,7 @@ def check_versions(spark: SparkSession, table: str, ref: TableRef) -> list[Snaps
         for target in snapshots:
             diff = FORMAT.diff(ref, base, At(version=target.version.id))
             if diff is not None:
-                compared = compare(base, target)
+                compared = Diff.between(base, target)
                 for name in ("appended", "deleted", "deletes_changed"):
                     one, other = (sorted(getattr(d, name).table.to_pylist(), key=str) for d in (diff, compared))
                     assert one == other

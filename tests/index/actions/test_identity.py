@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.formats import FILE_SCHEMA, At, Base, FileTable, TableRef, Version
+from metaindex.formats import At, Base, FileTable, TableRef, Version
 from metaindex.formats.delta.table import DeltaFormat
 from metaindex.index.keys import file_ids, path_ids
 from metaindex.storage import LocalStorage
@@ -354,7 +354,7 @@ def test_a_log_that_is_written_anew_while_it_is_read_tells_no_changes(tmp_path: 
 )
 def test_ids_are_equal_where_files_are_and_tell_the_path(rows: list[tuple[str, int, int | None, str | None]]) -> None:
     full = [{"path": p, "size_bytes": s, "modified_ms": m, "etag": e, "partition": ""} for p, s, m, e in rows]
-    files = FileTable(pa.Table.from_pylist(full, FILE_SCHEMA))
+    files = FileTable(pa.Table.from_pylist(full, FileTable.SCHEMA))
     ids = file_ids(files).to_pylist()
     paths = path_ids(files.paths).to_pylist()
     for one, (row, id_, path) in enumerate(zip(rows, ids, paths, strict=True)):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.formats import FILE_SCHEMA, FileTable
+from metaindex.formats import FileTable
 from metaindex.index.actions.runs import in_order
 from metaindex.index.keys import file_ids
 
@@ -17,7 +17,8 @@ def files(paths: list[str], partitions: list[str]) -> pa.Table:
     """In two chunks."""
     given = {"path": pa.array(paths), "partition": pa.array(partitions), "size_bytes": pa.array(range(len(paths)))}
     table = pa.table(
-        [given[f.name] if f.name in given else pa.nulls(len(paths), f.type) for f in FILE_SCHEMA], schema=FILE_SCHEMA
+        [given[f.name] if f.name in given else pa.nulls(len(paths), f.type) for f in FileTable.SCHEMA],
+        schema=FileTable.SCHEMA,
     )
     return pa.concat_tables([table.slice(0, len(paths) // 2), table.slice(len(paths) // 2)])
 

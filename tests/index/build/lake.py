@@ -13,19 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metaindex.expressions import ColumnBounds
-from metaindex.formats import (
-    FILE_SCHEMA,
-    At,
-    Field,
-    FileTable,
-    Leaf,
-    Schema,
-    Snapshot,
-    SnapshotDetails,
-    TableRef,
-    Version,
-    open_ref,
-)
+from metaindex.formats import At, Field, FileTable, Leaf, Schema, Snapshot, TableRef, Version, open_ref
+from metaindex.formats.model import SnapshotDetails
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest
 from metaindex.index.keys import partition_id
 from metaindex.index.store.rows import PARTITIONS
@@ -72,7 +61,7 @@ def request_for(
         {"path": p, "size_bytes": size_of[p], "partition": t, "modified_ms": 0}
         for p, t in zip(paths, texts, strict=True)
     ]
-    files = FileTable(pa.Table.from_pylist(rows, schema=FILE_SCHEMA))
+    files = FileTable(pa.Table.from_pylist(rows, schema=FileTable.SCHEMA))
     distinct = sorted(set(texts))
     ords = np.array([distinct.index(t) for t in texts], np.int32)
     by_ord = pa.Table.from_pylist(

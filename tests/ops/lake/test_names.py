@@ -17,7 +17,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
 from metaindex.expressions import parse_path
-from metaindex.formats import said_name
+from metaindex.formats.iceberg.configured import said_name
 from metaindex.ops.lake.events import Event
 from metaindex.ops.lake.opening import LakeAsked
 from metaindex.ops.lake.paging import file_names

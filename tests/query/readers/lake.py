@@ -11,19 +11,8 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from metaindex.expressions import ColumnBounds, Predicate, bind, parse
-from metaindex.formats import (
-    FILE_SCHEMA,
-    Deletes,
-    EqualityDelete,
-    Field,
-    FileTable,
-    Leaf,
-    Schema,
-    Snapshot,
-    SnapshotDetails,
-    TableRef,
-    Version,
-)
+from metaindex.formats import Field, FileTable, Leaf, Schema, Snapshot, TableRef, Version
+from metaindex.formats.model import Deletes, EqualityDelete, SnapshotDetails
 from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 
@@ -66,7 +55,7 @@ class Lake(SnapshotDetails):
 
     @property
     def snapshot(self) -> Snapshot:
-        files = FileTable(pa.Table.from_pylist(self.rows, schema=FILE_SCHEMA))
+        files = FileTable(pa.Table.from_pylist(self.rows, schema=FileTable.SCHEMA))
         names = tuple(f.name for f in self.schema if f.partition)
         return Snapshot(str(self.root), self.format, Version("t", "7", "f"), 0, self.schema, files, self, names)
 

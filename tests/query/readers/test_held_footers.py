@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import CorruptTableError, ObjectNotFoundError
-from metaindex.formats import FileFooter, HeldFooters, Schema
+from metaindex.formats import HeldFooters, Schema
 from metaindex.formats.parquet import opened as footer
+from metaindex.formats.parquet.opened import FileFooter
 from metaindex.storage import LocalStorage
 from tests.disks import until_the_clock_ticks
 from tests.query.readers.lake import Lake, fields_of

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from metaindex.formats import EqualityDelete, Field, Leaf, Schema
+from metaindex.formats import Field, Leaf, Schema
+from metaindex.formats.model import EqualityDelete
 from tests.query.readers.lake import Lake, with_id
 
 INT = pa.int64()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.formats import FILE_SCHEMA, FileTable
+from metaindex.formats import FileTable
 from metaindex.spark.optimizer.replaced import looked_at_once, replaced
 from metaindex.storage import LocalStorage, ObjectInfo
 
@@ -70,8 +70,8 @@ def known(infos: list[ObjectInfo]) -> FileTable:
         {"path": one.path, "size_bytes": one.size_bytes, "modified_ms": one.modified_ns // 1_000_000, "etag": one.etag}
         for one in infos
     ]
-    columns = {field.name: [row.get(field.name) for row in rows] for field in FILE_SCHEMA}
-    return FileTable(pa.table(columns, schema=FILE_SCHEMA))
+    columns = {field.name: [row.get(field.name) for row in rows] for field in FileTable.SCHEMA}
+    return FileTable(pa.table(columns, schema=FileTable.SCHEMA))
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", "p=1/", "ü d%20/"]), st.sampled_from(CHANGES)), max_size=12))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.core import UnsupportedFeatureError, dataclass
-from metaindex.formats import Leaf, Schema, inner_fields
+from metaindex.formats import Leaf, Schema
 from metaindex.index.keys import column_id, key_id
 from metaindex.index.kinds.served import (
     NOT_COUNTED,
@@ -76,7 +76,7 @@ class CoveringPlan:
     @property
     def inner(self) -> dict[str, str]:
         """Fields inside the columns; see `CoveringLayout`."""
-        return {leaf.stable: fields for leaf in self.columns if (fields := inner_fields(leaf))}
+        return {leaf.stable: fields for leaf in self.columns if (fields := leaf.inner_fields)}
 
     @property
     def placement(self) -> Placement:

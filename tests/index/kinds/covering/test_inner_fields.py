@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from metaindex.formats import Field, Schema, inner_fields
+from metaindex.formats import Field, Schema
 from metaindex.formats.iceberg.schema import read_schema
 from metaindex.index.build.merging import keys_together
 from metaindex.index.kinds.covering.spec import CoveredRows, Covering
@@ -15,16 +15,16 @@ from metaindex.index.log.entry import CoveredKey
 
 def test_fields_are_noted_by_their_ids_wherever_they_stand() -> None:
     (row,) = (leaf for leaf in columns(10, 20).columns if leaf.parts == ("row",))
-    assert inner_fields(row) == '["id:5","id:10","id:6","id:20","id:8","id:9"]'
+    assert row.inner_fields == '["id:5","id:10","id:6","id:20","id:8","id:9"]'
     (plain,) = (leaf for leaf in columns(10, 20).columns if leaf.parts == ("k",))
-    assert inner_fields(plain) == ""
+    assert plain.inner_fields == ""
 
 
 def test_where_one_is_known_by_its_name_alone_nothing_is_noted() -> None:
     pair = pa.struct([pa.field("a", pa.int32(), metadata={"PARQUET:field_id": "7"}), pa.field("b", pa.int32())])
     for stable in ("id:3", "ar"):
         (leaf,) = Schema((Field("ar", pa.list_(pair), stable=stable),)).columns
-        assert inner_fields(leaf) == ""
+        assert leaf.inner_fields == ""
 
 
 def test_fields_inside_of_lists_make_columns_others() -> None:

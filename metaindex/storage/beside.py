@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import xxhash
 
-from metaindex.storage import parent_of
+from .opening import parent_of
 
 
 def name_of(root: str, patterns: Sequence[str] = ()) -> str:
