@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .workloads.table_queries import TableQuery as TableQuery
     from .workloads.table_queries import of_table as of_table
     from .workloads.taking import workload as workload
-    from .workloads.template import NOT_READ as NOT_READ
+    from .workloads.template import UnreadNote as UnreadNote
     from .workloads.template import Workload as Workload
     from .workloads.text_files import opened as opened
 else:
@@ -48,7 +48,7 @@ else:
             "workloads.reads": "PlanReads",
             "workloads.table_queries": "TableNames TableQuery of_table",
             "workloads.taking": "workload",
-            "workloads.template": "NOT_READ Workload",
+            "workloads.template": "UnreadNote Workload",
             "workloads.text_files": "opened",
         },
     )

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from metaindex.table import Table
 
 
+_BUDGET, _DAYS = value_of("recommend", "budget"), value_of("recommend", "days")
+
+
 def _clustering(args: argparse.Namespace, out: Output) -> int:
     with busy("measuring"):
         clustering = open_from(args).clustering(*args.column, sample=args.sample, **asked_at(args))
@@ -74,11 +77,7 @@ copy). It is estimated from some files that are read and sorted in memory. Nothi
         TABLE,
         many("--column", "NAME", "only this column, and advice for queries on it; default: all that have an order"),
         SAMPLE,
-        option(
-            "--name",
-            "NAME",
-            "the table's name in its catalog, for the statements of the advice: such as lake.db.flights",
-        ),
+        option("--name", "NAME", "the table's name in its catalog, for the statements of the advice: lake.db.flights"),
         AT,
     ),
     _clustering,
@@ -212,30 +211,15 @@ index helps. A folder of tables is one, too: of the tables below it those that t
     ),
     (
         TABLE,
-        word(
-            "TABLE",
-            "more tables, or folders with tables below them: of those the ones that the queries name",
-            "more",
-            nargs="*",
-        ),
+        word("TABLE", "more tables, or folders: of tables below them those that the queries name", "more", nargs="*"),
         QUERIES,
         WHERE,
         AS,
         arguments.group(
             "how much",
-            option(
-                "--budget",
-                "SIZE",
-                "all indexes together take no more: 100MB, 2GB",
-                type=value_of("recommend", "budget"),
-            ),
+            option("--budget", "SIZE", "all indexes together take no more: 100MB, 2GB", type=_BUDGET),
             option("--budget-cpu", "TIME", "of processor time to build them: 90s, 10m, 2h", type=arguments.duration),
-            option(
-                "--days",
-                "DAYS",
-                "the time that the queries are of; a query log knows its own",
-                type=value_of("recommend", "days"),
-            ),
+            option("--days", "DAYS", "the time that the queries are of; a query log knows its own", type=_DAYS),
             SAMPLE,
         ),
         flag("--no-copies", "no covering indexes: Spark alone reads them, in the table's place"),

@@ -102,6 +102,12 @@ def many(name: str, metavar: str, text: str, **how: Any) -> Part:
     return option(name, metavar, f"{text}; can be repeated", **{"action": "append", "default": [], **how})
 
 
+def every(name: str, text: str, default: float | None = None) -> Part:
+    """An option of seconds."""
+    usual = "" if default is None else f"; default: {default:g}"
+    return option(name, "SECONDS", f"{text}{usual}", type=seconds, default=default)
+
+
 def value_of(verb: str, name: str) -> Callable[[str], object]:
     """Return what parses an option that statements have, too."""
 
@@ -179,25 +185,13 @@ def at_least_zero(text: str) -> int:
 
 # -- arguments of several commands -------------------------------------------------------------------------------------
 
-STORAGE = many(
-    "--storage-option",
-    "KEY=VALUE",
-    "an option of the object store, such as region=eu-west-1 or endpoint=...",
-    type=pair,
-)
+STORAGE = many("--storage-option", "KEY=VALUE", "an option of the object store, such as region=eu-west-1", type=pair)
 LOCATION = option("--index-location", "FOLDER", "folder that holds the indexes; beside each table where not given")
-NAMESPACE = option(
-    "--namespace",
-    "NAME",
-    "indexes of their own name space, of a team say; others do not see them. Default: the common ones",
-)
+NAMESPACE = option("--namespace", "NAME", "indexes of a name space of their own, which others do not see")
 OPENING = group(
     "opening the table",
     many("--root", "PATH", "one more file, folder or pattern of the same table of plain files"),
-    flag(
-        "--trust-index",
-        "of plain files: do not list the folder, as nothing has changed since an index was created or refreshed",
-    ),
+    flag("--trust-index", "do not list plain files, as nothing has changed since an index was created or refreshed"),
     option("--format", None, "the table's format; detected where not given", choices=[*NAMED, "files"]),
     many("--option", "KEY=VALUE", "an option of the reader, such as header=true or delimiter=';'", type=pair),
     STORAGE,
@@ -206,10 +200,7 @@ OPENING = group(
     flag("--confine", "refuse files of the table that lie outside of its folder, links too"),
     many("--confine-to", "FOLDER", "the same, but for files below FOLDER"),
     option(
-        "--catalog",
-        "NAME",
-        "an Iceberg catalog as pyiceberg is configured for it; TABLE is then the name in the catalog, such as"
-        " db.flights",
+        "--catalog", "NAME", "an Iceberg catalog that pyiceberg is configured for; TABLE is a name in it: db.flights"
     ),
 )
 _TABLE = (
@@ -219,20 +210,16 @@ _TABLE = (
 TABLE = all_of(word("TABLE", _TABLE), OPENING)
 TABLE_IF_ANY = all_of(word("TABLE", _TABLE, nargs="?"), OPENING)
 INDEX = word("NAME", "the index, by the name it was created with")
-CATALOG_OPTION = many(
-    "--catalog-option", "KEY=VALUE", "a property of the catalog, such as type=rest or uri=...", type=pair
-)
+CATALOG_OPTION = many("--catalog-option", "KEY=VALUE", "a property of the catalog, such as uri=...", type=pair)
 PREDICATE = word("PREDICATE", "a SQL condition as behind WHERE, in one argument: \"dep_delay > 60 AND dest = 'SEA'\"")
 ANY_PREDICATE = word("PREDICATE", "a SQL condition as behind WHERE; none: every row", nargs="?")
 WHERE = many("--where", "PREDICATE", "a SQL condition as behind WHERE, in one argument: one for each query")
-QUERIES = many(
-    "--queries",
-    "FILE",
-    "a workload: a file of SQL statements (.sql), a file or a pipe of one in each line, an event log of Spark, or a"
-    " folder of them",
+_WORKLOAD = (
+    "a workload: SQL statements (.sql), a file or pipe of one a line, an event log of Spark, or a folder of them"
 )
+QUERIES = many("--queries", "FILE", _WORKLOAD)
 AS = many(
-    "--as", "NAME", "a name that TABLE has in SQL, as db.flights; without it the last part of its path", dest="called"
+    "--as", "NAME", "what TABLE is called in SQL, as db.flights; default: the last part of its path", dest="called"
 )
 SINCE = option("--since", "TIME", "only queries so recent: such as 12h, 7d; default: all", type=duration)
 SAMPLE = option(
@@ -242,15 +229,14 @@ SAMPLE = option(
     " known. Default: 0.01, of a table of up to 32 MB all; never more than 64 files of a larger one",
     type=value_of("whatif", "sample"),
 )
+_VERSION = (
+    "a Delta version number, an Iceberg snapshot id, branch or tag, or a listing of plain files that an index remembers"
+    " (`metaindex indexes TABLE NAME` lists those)"
+)
 VERSION = group(
     "which version of the table (time travel; default: as it is now)",
     one_of(
-        option(
-            "--version",
-            "V",
-            "a Delta version number, an Iceberg snapshot id, branch or tag, or a listing of plain files that an index"
-            " remembers (`metaindex indexes TABLE NAME` lists those)",
-        ),
+        option("--version", "V", _VERSION),
         option("--timestamp", "T", "the version that was current then: ISO 8601, UTC where it names no zone"),
     ),
 )

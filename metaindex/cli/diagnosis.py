@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 import uuid
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
@@ -23,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 
-from metaindex.core import Column, ObjectExistsError, Shown, StorageError, Tabular, TextTable, dataclass, one_line
+from metaindex.core import Column, ObjectExistsError, StorageError, TextTable, dataclass, one_line
 from metaindex.spark import EXTENSION, digest_in
 from metaindex.storage import Storage, is_remote, local_path, own_folder
 from metaindex.table import Table, handle_of
@@ -80,41 +79,18 @@ class Symptom:
     cure: str = ""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Diagnosis(Shown):
-    """The symptoms, in the order in which they were checked."""
-
-    symptoms: tuple[Symptom, ...]
-
-    @property
-    def wrong(self) -> tuple[Symptom, ...]:
-        return tuple(symptom for symptom in self.symptoms if symptom.health is Health.WRONG)
-
-    @property
-    def brief(self) -> str:
-        counts = Counter(symptom.health for symptom in self.symptoms)
-        return ", ".join(f"{counts[health]:,} {health}" for health in Health)
-
-    @property
-    def shown(self) -> Sequence[str | Tabular]:
-        rows = tuple((symptom.about, str(symptom.health), symptom.fact, symptom.cure) for symptom in self.symptoms)
-        return (TextTable((Column("what"), Column("state"), Column("found"), Column("what to do")), rows),)
-
-    def to_json(self) -> list[dict[str, str]]:
-        """Plain data for machines."""
-        return [
-            {"about": symptom.about, "state": str(symptom.health), "fact": symptom.fact, "cure": symptom.cure}
-            for symptom in self.symptoms
-        ]
+def table_of(symptoms: Sequence[Symptom]) -> TextTable:
+    rows = tuple((symptom.about, str(symptom.health), symptom.fact, symptom.cure) for symptom in symptoms)
+    return TextTable((Column("what"), Column("state"), Column("found"), Column("what to do")), rows)
 
 
-def look(table: Table | None = None, *, write: bool = True) -> Diagnosis:
+def look(table: Table | None = None, *, write: bool = True) -> list[Symptom]:
     """Check this machine, and the place of this table's indexes: report what is missing or wrong. `write`: puts an
     object there, and removes it, to see whether one can. Raises nothing for what it finds."""
     symptoms = [packages(), *variables(os.environ)]
     if importlib.util.find_spec("pyspark") is not None:
         symptoms += switch(os.environ)
-    return Diagnosis((*symptoms, *(() if table is None else folder(table, write=write))))
+    return [*symptoms, *(() if table is None else folder(table, write=write))]
 
 
 def _right(about: str, fact: str) -> Symptom:

@@ -6,11 +6,10 @@ import argparse
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output
 from metaindex.core import ArgumentError, Config
-from metaindex.statements import in_options
 
 from .arguments import (
     CATALOG_OPTION,
@@ -21,10 +20,10 @@ from .arguments import (
     SINCE,
     STORAGE,
     at_least_one,
+    every,
     flag,
     group,
     option,
-    seconds,
     word,
 )
 from .command import Command
@@ -33,6 +32,9 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from metaindex.ops import Lake
+
+
+_FOLDERS = "tables are looked for in so many folders; default: 100000"
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -71,19 +73,9 @@ def _look(args: argparse.Namespace, out: Output) -> Lake:
         if args.html:
             done = lake.report(args.html, reports=args.reports, overwrite=args.overwrite, progress=progress)
             out.say(f"metaindex: {done.path} written, {done.size_bytes:,} bytes")
-    out.data(_in_options(lake.to_json()))
+    out.data(lake.to_json())
     write_parts(() if out.json else lake.shown, out)
     return lake
-
-
-def _in_options(told: dict[str, object]) -> dict[str, object]:
-    """Reword problems and advice in options of the command line; advice that is a command is left as it is."""
-    tables: Any = told["tables"]
-    said = [
-        {**table, "problem": in_options(table["problem"]), "advice": [*map(in_options, table["advice"])]}
-        for table in tables
-    ]
-    return {**told, "tables": said}
 
 
 COMMAND = Command(
@@ -115,42 +107,20 @@ keeps the indexes of all tables fresh.""",
             STORAGE,
             LOCATION,
             NAMESPACE,
-            option(
-                "--timeout",
-                "SECONDS",
-                "how long one table, or one namespace, may take to answer; default: 30",
-                type=seconds,
-                default=30.0,
-            ),
-            option(
-                "--most-folders",
-                "N",
-                "tables are looked for in so many folders; default: 100000",
-                type=at_least_one,
-                default=100_000,
-            ),
+            every("--timeout", "how long one table, or one namespace, may take to answer", 30.0),
+            option("--most-folders", "N", _FOLDERS, type=at_least_one, default=100_000),
         ),
         group(
             "a page for a browser",
             option("--html", "FILE", "write the page, such as lake.html"),
-            option(
-                "--reports",
-                "FOLDER",
-                "make a page of each table (metaindex report) in this folder; the lake's page links to it",
-            ),
+            option("--reports", "FOLDER", "make a page of each table in this folder, to which the lake's page links"),
             flag("--overwrite", "FILE may be another file than a page of ours"),
         ),
         QUERIES,
         SINCE,
         flag("--no-layout", "do not measure how files lie"),
         flag("--watch", "look again and again, until stopped"),
-        option(
-            "--every",
-            "SECONDS",
-            "with --watch: from one look to the next, longer where a look takes longer; default: 60",
-            type=seconds,
-            default=60.0,
-        ),
+        every("--every", "with --watch: from one look to the next, longer where a look takes longer", 60.0),
     ),
     _run,
 )

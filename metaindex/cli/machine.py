@@ -8,21 +8,23 @@ from metaindex.cli.output import Output
 
 from .arguments import DONE, FAILED, TABLE_IF_ANY, flag, option, word
 from .command import Command
-from .opening import open_from, write
+from .opening import open_from, write_parts
 from .progress import busy
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
 def _doctor(args: argparse.Namespace, out: Output) -> int:
-    from .diagnosis import look
+    from .diagnosis import Health, look, table_of
 
     with busy("looking"):
-        diagnosis = look(open_from(args) if args.table else None, write=not args.no_write)
-    write(diagnosis, out)
-    for symptom in diagnosis.wrong:
+        symptoms = look(open_from(args) if args.table else None, write=not args.no_write)
+    out.data([{"about": s.about, "state": str(s.health), "fact": s.fact, "cure": s.cure} for s in symptoms])
+    write_parts([table_of(symptoms)] if not out.json else (), out)
+    wrong = [symptom for symptom in symptoms if symptom.health is Health.WRONG]
+    for symptom in wrong:
         out.say(f"metaindex: {symptom.about}: {symptom.fact}; {symptom.cure}")
-    return FAILED if diagnosis.wrong else DONE
+    return FAILED if wrong else DONE
 
 
 DOCTOR = Command(

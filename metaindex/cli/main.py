@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from metaindex.cli.output import Output
-from metaindex.core import FormatError, MetaIndexError, one_line
-from metaindex.statements import in_options
+from metaindex.core import FormatError, MetaIndexError, one_line, saying
 from metaindex.table import hint
 
 from . import advice, lake, machine, queries, sql, tables, verbs, watch
@@ -19,6 +18,7 @@ from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnder
 from .command import Command
 from .defaults import applied
 from .opening import each_warning_once
+from .words import CommandWords
 
 COMMANDS: tuple[Command, ...] = (
     verbs.CREATE,
@@ -128,7 +128,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     out = Output(json=arguments.json)
     try:
         watches = arguments.command is watch.COMMAND or getattr(arguments, "watch", False)
-        with _log_to_stderr(), nullcontext() if watches else each_warning_once():
+        words_of_cures = saying(CommandWords(words))
+        with words_of_cures, _log_to_stderr(), nullcontext() if watches else each_warning_once():
             return _run(parser, words, arguments, out)
     except BrokenPipeError:
         # The reader of our output has what it wanted. Python would complain once more when it closes stdout.
@@ -155,7 +156,6 @@ def _run(parser: Parser, words: Sequence[str], arguments: argparse.Namespace, ou
     except Exception as error:  # noqa: BLE001 - the last stop: a bug is told in a line too, and in full with --debug
         message = f"{type(error).__name__}: {error}; this is a bug in metaindex; --debug shows where"
         failure = error
-    message = in_options(message)
     if arguments.debug:
         import traceback
 
@@ -242,7 +242,7 @@ def _check_command(parser: Parser, words: Sequence[str]) -> None:
 
 class _Line(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return f"metaindex: {record.levelname.lower()}: {one_line(in_options(record.getMessage()))}"
+        return f"metaindex: {record.levelname.lower()}: {one_line(record.getMessage())}"
 
 
 @contextmanager

@@ -6,12 +6,10 @@ import argparse
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metaindex.cli.output import Output
 from metaindex.core import Column, Config, QueryLog, Tabular, TextTable
-from metaindex.statements import in_options
 
 from .arguments import DONE
 
@@ -115,18 +113,17 @@ def write(answer: Answer, out: Output) -> int:
 
 
 def write_parts(parts: Sequence[str | Tabular], out: Output) -> None:
-    """Write texts and tables, with options in place of Python's arguments. Lines of Python stay as they are."""
+    """Write texts and tables."""
     for part in parts:
         if isinstance(part, TextTable):
-            out.table(part.columns, [[*map(in_options, row)] for row in part.rows])
+            out.table(part.columns, part.rows)
         else:
-            text = str(part)
-            out.write(text if "mi.open_table(" in text else in_options(text))
+            out.write(str(part))
 
 
 def report(outcome: Outcome, out: Output) -> int:
     """Write what a verb did to an index."""
-    entry, notes = outcome.entry, tuple(map(in_options, outcome.notes))
+    entry = outcome.entry
     out.data(
         {
             "index": outcome.index,
@@ -136,8 +133,8 @@ def report(outcome: Outcome, out: Output) -> int:
             "entry": entry.id,
             "files": entry.content.versions[-1].files if entry.content.versions else 0,
             "size_bytes": sum(run.size_bytes for run in entry.content.runs),
-            "notes": notes,
+            "notes": outcome.notes,
         }
     )
-    out.write(str(replace(outcome, notes=notes)))
+    out.write(str(outcome))
     return DONE

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output
-from metaindex.core import ArrowRows, Column, counted
-from metaindex.statements import in_options
+from metaindex.core import Column, counted
 
 from . import arguments
 from .arguments import ANY_PREDICATE, AT, DONE, EXACT, PREDICATE, QUERY_LOG, TABLE, asked_at, flag, option
@@ -39,7 +38,7 @@ def _prune(args: argparse.Namespace, out: Output) -> int:
     out.data(result.to_json())
     if out.json:
         return DONE
-    out.write(in_options(str(result)) + "\n")
+    out.write(str(result) + "\n")
     rows = result.files.table.slice(0, _SHOWN).select(["path", "size_bytes", "record_count", "partition"]).to_pylist()
     out.table(
         columns("kept file", "size>", "rows>", "partition"),
@@ -119,6 +118,8 @@ def _watched(scan: Scan, progress: Progress) -> Iterator[pa.RecordBatch]:
 
 def _write_rows(batches: Iterator[pa.RecordBatch], scan: Scan, limit: int, out: Output) -> None:
     import pyarrow as pa
+
+    from metaindex.core import ArrowRows
 
     table, files = pa.Table.from_batches(batches, schema=scan.schema), _files(scan)
     rows, names = ArrowRows(table), table.column_names
@@ -205,7 +206,7 @@ def _count(args: argparse.Namespace, out: Output) -> int:
     elif answer.table is not None:
         out.table(answer.table.columns, answer.table.rows)
     for sentence in (*answer.left_out, *answer.sentences):
-        out.say(in_options(sentence))
+        out.say(sentence)
     return DONE
 
 
@@ -247,7 +248,7 @@ def _locate(args: argparse.Namespace, out: Output) -> int:
     out.data(located.to_json())
     _write_answer(located.answer, out)
     for note in located.notes if not out.json else ():
-        out.say(in_options(note))
+        out.say(note)
     return DONE
 
 
@@ -316,7 +317,7 @@ def _explain(args: argparse.Namespace, out: Output) -> int:
         explanation = open_from(args).explain(args.predicate, **asked_at(args))
     out.data(explanation.to_json())
     if not out.json:
-        out.write(in_options(str(explanation)))
+        out.write(str(explanation))
     return DONE
 
 

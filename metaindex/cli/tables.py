@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from metaindex.cli.output import Output
 from metaindex.core import ArgumentError
 from metaindex.query import TableQueryLog
-from metaindex.statements import in_options
 
 from .arguments import DONE, INDEX, SINCE, TABLE, VERSION, at_least_zero, duration, flag, near, option, word
 from .command import Command
@@ -31,7 +30,7 @@ def _indexes(args: argparse.Namespace, out: Output) -> int:
     if args.name is not None:
         named = _named(indexes, args.name)
         out.data(named.to_json())
-        out.write(in_options(str(named)))
+        out.write(str(named))
         _tell_suspected(table, [named], out)
         return DONE
     out.data(indexes.to_json())

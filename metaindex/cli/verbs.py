@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from metaindex.cli.output import Output
 from metaindex.core import one_line
-from metaindex.statements import VERBS, in_options
+from metaindex.statements import VERBS
 
 from . import arguments, kinds
 from .arguments import BUILDER, DONE, FAILED, INDEX, MERGING_BUILDER, TABLE, VERSION, WRONG, Part, flag, many, option
@@ -204,7 +202,7 @@ def _verify(args: argparse.Namespace, out: Output) -> int:
     helps = "" if step is None else step.command
     out.data({**verification.to_json(), "commands": [helps] if helps else []})
     for line in str(verification).splitlines():
-        out.write(one_line(in_options(line)))
+        out.write(one_line(line))
     if helps:
         out.write(f"  what helps: {one_line(helps)}")
     if verification.findings:
@@ -276,24 +274,11 @@ refreshed, optimized and cleaned.""",
 )
 
 
-def _drop(args: argparse.Namespace, out: Output) -> int:
-    outcome = open_from(args).delete_index(args.name)
-
-    def command(verb: str) -> str:
-        """Return this command with another verb; the words that name the table stay."""
-        return shlex.join(["metaindex", verb, *args.words[1:]])
-
-    ways = f"`{command('restore')}` brings it back, `{command('vacuum')}` removes its files for good"
-    notes = (*outcome.notes[:-1], f"no query uses it any more; {ways}") if outcome.changed else outcome.notes
-    return report(replace(outcome, notes=notes), out)
-
-
 DROP = _verb(
     "drop",
     """Drops an index softly: no query uses it from now on, its files stay. `restore` brings it back as it was,
 `vacuum` removes the files for good.""",
     ("metaindex drop lake/flights stats", "metaindex restore lake/flights stats"),
-    run=_drop,
     also=("delete",),
 )
 

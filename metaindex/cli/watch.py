@@ -10,28 +10,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output, json_text, show
 from metaindex.core import ArgumentError, Config, counted, one_line
-from metaindex.statements import in_options
 
-from .arguments import (
-    CATALOG_OPTION,
-    DONE,
-    FAILED,
-    OPENING,
-    duration,
-    flag,
-    group,
-    many,
-    option,
-    seconds,
-    value_of,
-    word,
-)
+from .arguments import CATALOG_OPTION, DONE, FAILED, OPENING, duration, every, flag, group, many, option, value_of, word
 from .command import Command
 from .defaults import for_table
 from .opening import open_from
@@ -41,6 +26,8 @@ if TYPE_CHECKING:
     from metaindex.table import Table
 
 _GRACE_SECONDS = 30.0
+_SIZE = value_of("recommend", "budget")
+_BUILDER = "who reads the files that came: local (this process; default) or spark, for tables that grow by very much"
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -158,7 +145,6 @@ class _Teller:
         self._before: Event | None = None
 
     def __call__(self, event: Event) -> None:
-        event = replace(event, message=in_options(event.message))
         if self._out.json:
             show(json_text(event.to_json()), sys.stdout)
             return
@@ -213,63 +199,23 @@ namespace, version, seconds, message, at_ms.""",
         word("TABLE", "paths or URIs of tables that have indexes", "tables", nargs="*"),
         group(
             "a whole lake",
-            option(
-                "--lake",
-                "ROOT|CATALOG",
-                "all tables below a folder or URI, or of catalog:NAME; those that come later, too",
+            option("--lake", "ROOT|CATALOG", "all tables below a folder or URI, or of catalog:NAME; later ones, too"),
+            option("--bytes-per-hour", "SIZE", "of files read and indexes written, such as 500MB", type=_SIZE),
+            option("--cpu-per-hour", "TIME", "processor time of this watcher, such as 10m", type=duration),
+            every(
+                "--patience", "since its last sign of life, until an index that another process is at is taken", 180.0
             ),
-            option(
-                "--bytes-per-hour",
-                "SIZE",
-                "of files that came and of indexes that are written: such as 500MB; default: no limit",
-                type=value_of("recommend", "budget"),
-            ),
-            option(
-                "--cpu-per-hour",
-                "TIME",
-                "processor time of this watcher, its looking included: such as 10m; default: no limit",
-                type=duration,
-            ),
-            option(
-                "--patience",
-                "SECONDS",
-                "an index that another process is at is left to it as long as that showed a sign of life so long ago at"
-                " most; default: 180",
-                type=seconds,
-                default=180.0,
-            ),
-            option(
-                "--find-every", "SECONDS", "how often tables are looked for; default: 300", type=seconds, default=300.0
-            ),
-            option(
-                "--timeout",
-                "SECONDS",
-                "how long one table, or one namespace, may take to answer; default: 30",
-                type=seconds,
-            ),
+            every("--find-every", "how often tables are looked for", 300.0),
+            every("--timeout", "how long one table, or one namespace, may take to answer; default: 30"),
             CATALOG_OPTION,
         ),
         group(
             "watching",
             many("--index", "NAME", "only indexes of this name", default=None),
             flag("--once", "ask each table once, refresh what is behind, and end"),
-            option(
-                "--every", "SECONDS", "how often a table that changes is asked; default: 2, of a lake 10", type=seconds
-            ),
-            option(
-                "--idle",
-                "SECONDS",
-                "how often, at least, a quiet table is asked; default: 30, of a lake 300",
-                type=seconds,
-            ),
-            option(
-                "--builder",
-                None,
-                "who reads the files that came: local (default; this process) or spark, for tables that grow by very"
-                " much at a time",
-                choices=["spark", "local"],
-                default="local",
-            ),
+            every("--every", "how often a table that changes is asked; default: 2, of a lake 10"),
+            every("--idle", "how often, at least, a quiet table is asked; default: 30, of a lake 300"),
+            option("--builder", None, _BUILDER, choices=["spark", "local"], default="local"),
         ),
         OPENING,
     ),

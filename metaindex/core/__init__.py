@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from .config import BuilderName as BuilderName
     from .config import Config as Config
     from .config import QueryLog as QueryLog
+    from .cures import Cure as Cure
+    from .cures import Words as Words
+    from .cures import saying as saying
     from .deadline import TooLate as TooLate
     from .errors import BuildError as BuildError
     from .errors import ConcurrentWriteError as ConcurrentWriteError
@@ -88,6 +91,7 @@ else:
         {
             "clients": "CLIENTS",
             "config": "BuilderName Config QueryLog",
+            "cures": "Cure Words saying",
             "deadline": "TooLate",
             "errors": (
                 "BuildError ConcurrentWriteError DamagedIndexError ForeignIndexError IndexExistsError "

@@ -7,6 +7,7 @@ from dataclasses import field
 from types import UnionType
 from typing import Final, Literal, get_args
 
+from metaindex.core.cures import Cure
 from metaindex.core.expression_errors import ArgumentError
 from metaindex.core.records import dataclass
 
@@ -66,7 +67,7 @@ class QueryLog:
         if salt is None and self.literals == "hashed":
             raise ArgumentError(
                 "hashed literals need a salt, as whoever reads the log could try values out; none is given; set"
-                " QueryLog(salt=...) or METAINDEX_QUERY_LOG_SALT, a secret of 16 bytes or more"
+                f" {Cure('setting', 'QueryLog(salt=...)', 'METAINDEX_QUERY_LOG_SALT')}, a secret of 16 bytes or more"
             )
         return salt or b""
 

@@ -15,6 +15,9 @@ MetaIndexError (metaindex.core.expression_errors)
 └── ScanError                             a reader cannot return exactly the rows asked for, and returns none
 """
 
+from typing import Self
+
+from metaindex.core.cures import Cure
 from metaindex.core.expression_errors import ArgumentError, MetaIndexError
 
 
@@ -37,6 +40,11 @@ class ConcurrentWriteError(MetaIndexError):
 class DamagedIndexError(MetaIndexError):
     """Stored index data is missing, damaged, foreign, or of a newer format version. Readers skip the index; the table
     is read without it."""
+
+    @classmethod
+    def for_refresh(cls, fact: str) -> Self:
+        """Return the error whose cure is a full refresh."""
+        return cls(fact, Cure("full"))
 
 
 class ForeignIndexError(DamagedIndexError):
@@ -64,6 +72,19 @@ class StatementError(ArgumentError):
         super().__init__(message)
         self.text, self.at, self.end = text, at, end
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """The line and the column, both from 1 on."""
+        return self.text.count("\n", 0, self.at) + 1, self.at - (self.text.rfind("\n", 0, self.at) + 1) + 1
+
+    def __str__(self) -> str:
+        return "line {}, column {}: ".format(*self.place) + super().__str__()
+
 
 class ScanError(MetaIndexError):
     """Raised by a reader that cannot return exactly the rows asked for (those that Spark returns); it returns none."""
+
+    @classmethod
+    def for_spark(cls, fact: str) -> Self:
+        """Return the error of rows that Spark reads."""
+        return cls(fact, Cure("spark"))

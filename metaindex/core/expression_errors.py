@@ -42,14 +42,21 @@ class MetaIndexError(Exception):
     it that holds a line break, or would steer the terminal on which a traceback is shown, is written with escapes."""
 
     missing: MissingOption | None = None
+    named: str = ""
+    """The name, of a column or an index, that is at fault."""
 
     def without(self, option: str, value: str | bool) -> Self:
         """Return the error itself, marked as one of files that lack a reader option."""
         self.missing = MissingOption(option, value)
         return self
 
+    def of(self, name: str) -> Self:
+        """Return the error itself, marked as one of this name."""
+        self.named = name
+        return self
+
     def __str__(self) -> str:
-        return one_line(BaseException.__str__(self))  # and no other: KeyError's would be the repr of the message
+        return one_line("; ".join(map(str, self.args)))  # a `Cure` behind the message is said as whoever asks says it
 
 
 class ExpressionError(MetaIndexError, ValueError):

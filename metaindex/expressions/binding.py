@@ -35,7 +35,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from metaindex.core import AmbiguousColumnError, ExpressionError, LiteralTypeError, UnknownColumnError
+from metaindex.core import AmbiguousColumnError, Cure, ExpressionError, LiteralTypeError, UnknownColumnError
 
 from .arrow_types import is_bytes, is_text, is_uuid
 from .coercion import Coerced, coerce
@@ -231,7 +231,7 @@ class _Binder:
                 t = self._types[candidate]
                 if t is not None and pa.types.is_nested(t) and not pa.types.is_struct(t):
                     return ColumnRef((*candidate, *column.parts[length:]))
-        raise UnknownColumnError(self._unknown(column))
+        raise UnknownColumnError("a predicate names columns of the table", self._unknown(column)).of(column.name)
 
     def _unknown(self, column: ColumnRef) -> str:
         names = {ColumnRef(path).name.lower(): ColumnRef(path).in_sql for path in self._types}
@@ -239,23 +239,21 @@ class _Binder:
 
         near = difflib.get_close_matches(column.name.lower(), list(names), n=3, cutoff=0.6)
         if near:
-            return (
-                f"a predicate names columns of the table; there is no {column}; did you mean"
-                f" {' or '.join(names[n] for n in near)}?"
-            )
+            return f"there is no {column}; did you mean {' or '.join(names[n] for n in near)}?"
         listed = [names[folded] for folded in sorted(names)]
         some = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
         cure = reader_hint(listed) or ("; a text stands in quotes" if len(column.parts) == 1 else "")
-        return f"a predicate names columns of the table; there is no {column}; there are: {some or 'no columns'}{cure}"
+        return f"there is no {column}; there are: {some or 'no columns'}{cure}"
 
 
 def reader_hint(names: Sequence[str]) -> str:
     """The cure where the columns of text files are not read as they are meant: all as one, or without their header."""
     mark_between = next((mark for mark in ";|\t" if len(names) == 1 and mark in names[0]), None)
     if mark_between is not None:
-        return f"; where {mark_between!r} stands between columns, open the table with delimiter={mark_between!r}"
+        delimiter = Cure("reader", "delimiter", mark_between)
+        return f"; where {mark_between!r} stands between columns, open the table with {delimiter}"
     if names and all(re.fullmatch(r"_c\d+", name) for name in names):
-        return "; where the first line names the columns, open the table with header=True"
+        return f"; where the first line names the columns, open the table with {Cure('reader', 'header', True)}"
     return ""
 
 

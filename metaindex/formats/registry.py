@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from metaindex.core import EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.core import Cure, EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.storage import Storage, is_remote, parent_of, storage_for
 
 from .format import Format, TableRef
@@ -31,12 +31,12 @@ def detect(ref: TableRef) -> Format:
         return files
     _refuse_log_of_nothing(ref)
     if passed.empty:
-        what = f"holds data files without a byte, such as {passed.empty!r}"
+        what = f"holds data files without a byte, such as {passed.empty!r}; check the path"
     else:
-        what = "is empty or holds no data files" if passed.anything else _nothing_at(ref)
+        what = "is empty or holds no data files; check the path" if passed.anything else _nothing_at(ref)
     raise (EmptyFilesError if passed.empty else NotATableError)(
         "a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files;"
-        f" {ref.path!r} {what}{'' if 'format=' in what else '; check the path'}"
+        f" {ref.path!r} {what}"
     )
 
 
@@ -60,7 +60,8 @@ def open_ref(
     if catalog is not None:
         if format not in (None, "iceberg"):
             raise UnsupportedFeatureError(
-                f"catalog= opens Iceberg tables; got format={format!r}; leave one of them out"
+                f"{Cure('argument', 'catalog')} opens Iceberg tables; got {Cure('argument', 'format', format)}; leave"
+                " one of them out"
             )
         # The path is a name in the catalog, which alone knows where the table is.
         return Format.named("iceberg"), TableRef(_storage_of(catalog, path, storage_options), path, dict(options))
@@ -82,13 +83,14 @@ def open_ref(
             if other.detect(ref):
                 raise UnsupportedFeatureError(
                     f"{root!r} is a table of format {other.name}, whose files are not all live; open it with"
-                    f" format={other.name!r}"
+                    f" {Cure('argument', 'format', other.name)}"
                 )
         return Format.named(FILES), ref
     table_format = Format.named(wanted)
     if not table_format.detect(ref):
         _refuse_log_of_nothing(ref)
-        raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave format= out")
+        said = Cure("argument", "format")
+        raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave {said} out")
     return table_format, ref
 
 
@@ -135,14 +137,15 @@ def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] |
 def _nothing_at(ref: TableRef) -> str:
     """A store has no empty folders: there it is one and the same."""
     if not is_remote(ref.path) and os.path.isdir(ref.storage.root):
-        return "is an empty folder"
+        return "is an empty folder; check the path"
     try:
         info = ref.storage.head("")
     except StorageError:
-        return "does not exist"
+        return "does not exist; check the path"
     if not info.size_bytes:
-        return "is a file without a byte"
-    return "is a file whose name ends as none of those (*.parquet, *.csv, *.json); say format= where it is one"
+        return "is a file without a byte; check the path"
+    said = Cure("argument", "format")
+    return f"is a file whose name ends as none of those (*.parquet, *.csv, *.json); say {said} where it is one"
 
 
 def _refuse_log_of_nothing(ref: TableRef) -> None:

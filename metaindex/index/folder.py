@@ -29,6 +29,7 @@ from metaindex.core import (
     MetaIndexError,
     StoragePermissionError,
     StorageUnavailableError,
+    Words,
 )
 from metaindex.formats import ReadOptions, TableRef
 from metaindex.storage import above, is_remote, name_of, own_folder
@@ -131,7 +132,7 @@ class IndexFolder:
         there = [other for other in names if self._is_there(other)]
         no_log = name in names and not self.log(name).numbers()
         gone = f" (its folder at {self.log(name).storage.root} has no log)" if no_log else ""
-        return IndexNotFoundError(f"{said}{gone}; there are: {', '.join(there) or 'none'}")
+        return IndexNotFoundError(f"{said}{gone}; there are: {', '.join(there) or 'none'}").of(name)
 
     def _is_there(self, name: str) -> bool:
         """Return whether the index exists; a vacuumed one has a log and does not."""
@@ -192,13 +193,15 @@ class IndexFolder:
                     continue
                 before = self._opened.get(name)
                 same = before is not None and before[2] is entry and before[1] is ref  # it may be used, as before
-                reason = None if same else self._why_not(entry, ref)
+                with Words.about(name):
+                    reason = None if same else self._why_not(entry, ref)
                 if reason is None:
                     indexes.append(self._open(name, entry, ref))
                 else:
                     refused[name] = reason
             except Exception as error:  # noqa: BLE001 - whatever is wrong with an index, the table is read without it
-                reason = why_not_read(error)
+                with Words.about(name):
+                    reason = why_not_read(error)
                 logger.warning("index %r is not used: %s", name, reason)
                 TELEMETRY.index_left_out(self.log(name).storage.root)
                 refused[name] = reason
@@ -261,9 +264,9 @@ class IndexFolder:
             most = run.size_bytes // _FILE_BYTES
             counts = (run.files, run.partitions, run.uncovered_files, *(key.unkeyed_files for key in run.keys))
             if run.files > most or max(counts) > max(run.files, 1):
-                raise DamagedIndexError(
+                raise DamagedIndexError.for_refresh(
                     f"a run counts files that its bytes can hold; run {run.run!r} of {run.size_bytes:,} bytes counts"
-                    f" {max(counts):,}; refresh the index with mode='full'"
+                    f" {max(counts):,}"
                 )
 
     @staticmethod

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field, replace
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, Mask, MetaIndexError, Vector, arrow_array, compute, dataclass
+from metaindex.core import Cure, DamagedIndexError, Mask, MetaIndexError, Vector, Words, arrow_array, compute, dataclass
 from metaindex.expressions import ColumnRef
 from metaindex.formats import FileTable, Schema
 from metaindex.index.keys import FileIdentities, id_words, same_path
@@ -44,8 +43,6 @@ _LISTED = [name for name in FileTable.SCHEMA.names if name not in ("deletes", "d
 @dataclass(slots=True)
 class OpenIndex:
     """An index opened for reading."""
-
-    FULL_REFRESH: ClassVar[str] = "refresh it with mode='full'"
 
     name: str
     entry: IndexLogEntry
@@ -81,9 +78,8 @@ class OpenIndex:
         try:
             data = self.storage.read(ref.path, 0, ref.size_bytes)
         except MetaIndexError as error:
-            raise DamagedIndexError(
-                f"an object that an entry names can be read; {ref.path} of index {self.name!r} cannot ({error});"
-                " refresh with mode='full'"
+            raise DamagedIndexError.for_refresh(
+                f"an object that an entry names can be read; {ref.path} of index {self.name!r} cannot ({error})"
             ) from error
         self.count.add(len(data))
         return data
@@ -137,9 +133,9 @@ class OpenIndex:
                         Vector(table.column("ordinal")).numbers[Vector(table.column("key_id")).numbers == key.key_id]
                     ] = True
             if (found := int(np.count_nonzero(out))) != key.unkeyed_files:
-                raise DamagedIndexError(
+                raise DamagedIndexError.for_refresh(
                     f"run {run.run} of index {self.name!r} names {key.unkeyed_files} files of which a key knows"
-                    f" nothing; {found} are there; refresh with mode='full'"
+                    f" nothing; {found} are there"
                 )
             return out
 
@@ -195,9 +191,8 @@ class OpenIndex:
             start += part.rows
         pieces = reader.each(asked, lambda part_: self._rows_of_part(reader, part_, names))
         if start != run.files:
-            raise DamagedIndexError(
-                f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}; refresh with"
-                " mode='full'"
+            raise DamagedIndexError.for_refresh(
+                f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}"
             )
         return _joined(pieces) if pieces else _no_rows(names)
 
@@ -224,9 +219,8 @@ class OpenIndex:
             taken.append(compute("take", table, arrow_array(wanted.astype(np.int64), None, pa.int64())))
         picked = _joined(taken)
         if not np.array_equal(Vector(picked.column("ordinal")).numbers, inside + start):
-            raise DamagedIndexError(
-                f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not;"
-                " refresh with mode='full'"
+            raise DamagedIndexError.for_refresh(
+                f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not"
             )
         return picked.select(names)
 
@@ -236,10 +230,11 @@ class OpenIndex:
         if not others or table_uuid in others:
             return None
         known = ", ".join(sorted(uuid or "without an id" for uuid in others))
-        return (
-            f"it was built on another table ({known}) than the one that is here now ({table_uuid or 'without an id'});"
-            f" {self.FULL_REFRESH}"
-        )
+        with Words.about(self.name):
+            return (
+                f"it was built on another table ({known}) than the one that is here now"
+                f" ({table_uuid or 'without an id'}); {Cure('full', 'it')}"
+            )
 
     def identities(self, run: RunRef) -> FileIdentities:
         """Return the identities of all files of the run, by ordinal."""
@@ -280,9 +275,8 @@ class OpenIndex:
         reader = self.reader(run)
         parts = reader.parts("file_ids")
         if sum(part.rows for part in parts) != run.files:
-            raise DamagedIndexError(
-                f"run {run.run} of index {self.name!r} has {run.files} files and another number of ids; refresh with"
-                " mode='full'"
+            raise DamagedIndexError.for_refresh(
+                f"run {run.run} of index {self.name!r} has {run.files} files and another number of ids"
             )
         holding = [(part, _groups_with(reader.footer(part), asked)) for part in parts]
         tables = [reader.read(part, groups, ["file_id", "ordinal"]) for part, groups in holding if groups]

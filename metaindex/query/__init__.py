@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .aggregates.measures import Measure as Measure
     from .aggregates.order_by import Sorted as Sorted
     from .aggregates.partial import PartialAnswers as PartialAnswers
-    from .arguments import ANEW as ANEW
-    from .arguments import SAME_NAME as SAME_NAME
     from .arguments import TimestampLike as TimestampLike
     from .arguments import VersionLike as VersionLike
     from .arguments import at_version as at_version
@@ -75,7 +73,7 @@ else:
             "aggregates.measures": "How Measure",
             "aggregates.order_by": "Sorted",
             "aggregates.partial": "PartialAnswers",
-            "arguments": "ANEW SAME_NAME TimestampLike VersionLike at_version check_since names_of paths_of",
+            "arguments": "TimestampLike VersionLike at_version check_since names_of paths_of",
             "explanation": "Credit Explanation",
             "handle": "Handle",
             "location": "check_outside",

@@ -5,18 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Mapping
-from typing import Final
 
-from metaindex.core import ArgumentError, ExpressionError, VersionNotFoundError
+from metaindex.core import ArgumentError, Cure, ExpressionError, VersionNotFoundError
 from metaindex.formats import At, Version
 
 VersionLike = Version | str | int | None
 OrderLike = str | tuple[str, ...]
 """A column; or one with `asc` or `desc`, and then `nulls first` or `nulls last`."""
 TimestampLike = str | int | dt.datetime | dt.date | None
-ANEW: Final = "drop it and vacuum it"
-SAME_NAME: Final = "(by the same name: drop this one and vacuum it before)"
-"""The ways to build an index anew by its name; statements say them in their words."""
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
@@ -28,9 +24,9 @@ def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
     if isinstance(version, Version):
         return At.of(version)
     if version is not None and (isinstance(version, bool) or not isinstance(version, str | int)):
-        raise ArgumentError(f"a version is a number, or text as versions() gives it; got {type(version).__name__}")
+        raise ArgumentError(f"a version is a number, or text as {Cure('version')}; got {type(version).__name__}")
     if isinstance(version, int) and version.bit_length() > 64:
-        raise VersionNotFoundError("a version is a number of 64 bits at most; got a longer one; versions() lists them")
+        raise VersionNotFoundError("a version is a number of 64 bits at most; got a longer one", Cure("versions"))
     if isinstance(timestamp, dt.date) and not isinstance(timestamp, dt.datetime):
         timestamp = dt.datetime.combine(timestamp, dt.time())
     if isinstance(timestamp, dt.datetime):

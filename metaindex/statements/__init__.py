@@ -5,9 +5,6 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
-    from .execution.cures import StatementWords as StatementWords
-    from .execution.cures import in_options as in_options
-    from .execution.cures import in_statement as in_statement
     from .execution.files import FileTables as FileTables
     from .execution.files import explained as explained
     from .execution.files import sql as sql
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
     from .execution.run import run as run
     from .execution.tables import AskedTables as AskedTables
     from .execution.tables import not_asked as not_asked
-    from .grammar.errors import line_and_column as line_and_column
     from .grammar.errors import pointed as pointed
     from .grammar.forms import ALSO as ALSO
     from .grammar.forms import FORMS as FORMS
@@ -43,12 +39,11 @@ else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "execution.cures": "StatementWords in_options in_statement",
             "execution.files": "FileTables explained sql",
             "execution.results": "FORMATTED StatementResult result schema_of",
             "execution.run": "run",
             "execution.tables": "AskedTables not_asked",
-            "grammar.errors": "line_and_column pointed",
+            "grammar.errors": "pointed",
             "grammar.forms": "ALSO FORMS INSTEAD",
             "grammar.parsing": "is_ours parsed slip split",
             "grammar.places": "placed",

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex.core import OutsideTableError
+from metaindex.core import Cure, OutsideTableError
 
 from .local import HANDLES, LocalStorage, disk_errors, opened
 from .local_paths import local_path
@@ -62,7 +62,7 @@ class Confines:
             raise OutsideTableError(
                 f"a confined table has its files below its root; {said!r} of the table at {self.root!r} "
                 f"{'leads to ' + repr(real) + ', which ' if real != said else ''}lies outside; "
-                "if it belongs to the table, name the folder in Config(confine_to=(...,))"
+                f"if it belongs to the table, name the folder in {Cure('setting', 'Config(confine_to=(...,))')}"
             )
 
 

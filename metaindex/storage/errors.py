@@ -32,6 +32,7 @@ _asked_by: set[int] = set()  # this process, once it has asked anything; in a fo
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
 _CODE_OF_KEY = re.compile(r"\(code: (\w{1,64})\)")  # one object of a request for many, whose own status is 200
+_TRANSPORT = re.compile(r"HTTP error")
 _REGION = re.compile(r"<Region>([\w-]{1,32})</Region>")
 _RETRIES = re.compile(r"after (\d+) retries")
 _ROLE = re.compile(
@@ -122,7 +123,7 @@ def status_of(error: BaseException) -> int | None:
 
 def is_of_transport(error: BaseException) -> bool:
     """Return whether the client got no complete response after all its tries."""
-    return "HTTP error" in str(error)
+    return _TRANSPORT.search(str(error)) is not None
 
 
 def mapped(error: Exception, where: str, verb: str) -> StorageError:

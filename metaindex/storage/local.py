@@ -20,7 +20,7 @@ from stat import S_ISDIR, S_ISREG
 
 import pyarrow as pa
 
-from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
+from metaindex.core import Cure, ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
 
 from .local_paths import local_path, local_path_of_uri
 from .protocol import Glance, ObjectInfo
@@ -34,11 +34,11 @@ def unlinked(error: OSError, where: str) -> OSError:
         return error
     return StorageError(
         f"an index is written where put-if-absent has one winner, on disks by hard links; the file system of {where!r}"
-        f" has none ({error.strerror}); choose another place with Config(index_location=...)"
+        f" has none ({error.strerror}); {ANOTHER_PLACE}"
     )
 
 
-ANOTHER_PLACE = "choose another place with Config(index_location=...)"
+ANOTHER_PLACE = Cure("another_place")
 """The cure where an index cannot be written."""
 _FULL = {
     errno.ENOSPC: f"the disk is full; free some space, or {ANOTHER_PLACE}",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.core import Cure, ObjectExistsError, ObjectNotFoundError, StorageError
 
 from .backing_off import back_off
 from .client import SCHEMES, open_bucket, patient
@@ -189,8 +189,8 @@ class ObjectStorage:
         if not self.single_writer:
             raise StorageError(
                 f"an index is written where put-if-absent has one winner; of the store of {clean(where)!r} that is not"
-                f" known ({reason}); use another store, or say Config(single_writer=True) if only one process ever"
-                " writes indexes there"
+                f" known ({reason}); use another store, or say"
+                f" {Cure('setting', 'Config(single_writer=True)')} if only one process ever writes indexes there"
             )
         try:
             obstore.head(self.store, key)

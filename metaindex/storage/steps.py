@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from stat import S_ISLNK
 
-from metaindex.core import StorageError
+from metaindex.core import Cure, StorageError
 
 from .local import sync_folder
 from .rights import Rights, rights_of, shared_in
@@ -76,7 +76,7 @@ def met_link(error: OSError, folder: int, name: str) -> bool:
 def link_refused(where: str) -> StorageError:
     return StorageError(
         f"an index stays in its folder and follows no link; {where!r} is one; remove the link (another place for"
-        " indexes is chosen by Config(index_location=...))"
+        f" indexes is chosen by {Cure('setting', 'Config(index_location=...)')})"
     )
 
 

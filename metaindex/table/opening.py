@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, Config
+from metaindex.core import ArgumentError, Config, Cure
 from metaindex.formats import ReadOptions
 from metaindex.query import Handle
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = ("storage_options", "config", "catalog", "identifier", "spark", "trust_index")
 """What `open_table` is told that is no option of a reader."""
-_VERSIONS = {"versionasof": "version=", "timestampasof": "timestamp="}
+_VERSIONS = {"versionasof": "version", "timestampasof": "timestamp"}
 """Spark's options of Delta tables, and what is said in their place."""
 _ELSEWHERE = {"separator": "sep", "quotechar": "quote", "escapechar": "escape", "nullstring": "nullValue"}
 """What other readers of CSV call an option."""
@@ -98,11 +98,11 @@ def check_options(options: Mapping[str, object]) -> None:
             continue
         near = ReadOptions.nearest(name) or _near(name, {**dict.fromkeys(_ARGUMENTS), **_ELSEWHERE})
         if name.lower() in _VERSIONS:
-            cure = f"say {_VERSIONS[name.lower()]} where the table is asked"
+            cure = f"say {Cure('argument', _VERSIONS[name.lower()])} where the table is asked"
         elif near is not None:
-            cure = f"did you mean {near!r}?"
+            cure = f"did you mean {Cure('option', near)}?"
         elif isinstance(value, Mapping):
-            cure = "say each option as an argument of its own: header=True"
+            cure = f"say each option as one of its own: {Cure('reader', 'header', True)}"
         else:
             cure = f"leave it out, or name one that there is, such as {_SUCH_AS} (docs/guides/text.md)"
         raise ArgumentError(f"readers know options by name; {name!r} is none; {cure}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.core import ArgumentError, BuilderName, MetaIndexError
+from metaindex.core import ArgumentError, BuilderName, Cure, MetaIndexError
 from metaindex.formats import At, Version
 from metaindex.index import (
     IndexLogEntry,
@@ -86,7 +86,7 @@ def _only(handle: Handle, names: Sequence[str]) -> list[str]:
         if not isinstance(name, str):
             raise ArgumentError(
                 f"an index is asked for by its name, as in indexes('by_user'); got {name!r}; a version is said as"
-                " version="
+                f" {Cure('argument', 'version')}"
             )
     there = set(handle.indexes().names()) if names else set()
     for name in names:

@@ -11,6 +11,7 @@ from metaindex.core import (
     ArgumentError,
     BuilderName,
     ConcurrentWriteError,
+    Cure,
     IndexExistsError,
     MetaIndexError,
     StorageError,
@@ -28,7 +29,7 @@ from metaindex.index import (
     State,
     same_kinds,
 )
-from metaindex.query import ANEW, SAME_NAME, Handle, TableQueryLog, TimestampLike, VersionLike, at_version
+from metaindex.query import Handle, TableQueryLog, TimestampLike, VersionLike, at_version
 
 if TYPE_CHECKING:
     from metaindex.index import Builder, IndexActions, Progress
@@ -95,7 +96,7 @@ def _check_free(actions: IndexActions, name: str, handle: Handle) -> None:
         gone = base.stable is State.DELETED
         raise IndexExistsError(
             f"an index name is used once a table; {name!r} is {base.stable.value}, and was built with other reader"
-            f" options; {'vacuum it' if gone else ANEW}, or choose another name"
+            f" options; {Cure('vacuum_it') if gone else Cure('anew')}, or choose another name"
         ) from None
 
 
@@ -108,13 +109,13 @@ def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Sch
         has, wanted = (" + ".join(kind.title for kind in some) for some in (map(KINDS.of, base.kinds), kinds))
         raise IndexExistsError(
             f"an index that exists is taken where it has the same kinds; {name!r} has {has}, and {wanted} is asked;"
-            f" choose another name, or {ANEW}"
+            f" choose another name, or {Cure('anew')}"
         )
     notes = ["it exists, of the same kinds"]
     if ReadOptions.of(base.table.options).differing(handle.read):
         notes.append(
             "it was built with other reader options, so queries of the table as it is opened do not use it;"
-            f" {ANEW}, or choose another name"
+            f" {Cure('anew')}, or choose another name"
         )
     return Outcome(name, "create", False, base, tuple(notes))
 
@@ -136,7 +137,8 @@ def refresh(
         raise ArgumentError(f"a refresh is quick, incremental or full, not {mode!r}")
     if mode != "incremental" and not (where is None and under is None):
         raise ArgumentError(
-            f"a refresh of some files is incremental, not {mode}; leave out where= and under=, or mode="
+            f"a refresh of some files is incremental, not {mode}; leave out {Cure('argument', 'where')} and"
+            f" {Cure('argument', 'under')}, or {Cure('argument', 'mode')}"
         )
     actions = handle.actions(name)
     base = actions.log.latest()
@@ -149,7 +151,7 @@ def refresh(
         cure = built.cure(asked, otherwise="or without any, ")
         raise UnsupportedFeatureError(
             f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; {cure}"
-            f" {SAME_NAME}"
+            f" {Cure('same_name')}"
         )
     handle = handle.as_built(base)
     target = handle.target(at_version(version, timestamp), where, under)

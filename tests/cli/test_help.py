@@ -1,5 +1,7 @@
 """Help teaches; a wrong command line is answered in a line, with the near word and exit code 2."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,19 @@ def test_a_command_is_known_by_the_name_that_it_had(
     was, told = call(old, indexed, *more), call(new, indexed, *more)
     assert (was.code, was.err) == (told.code, told.err)
     assert was.out.splitlines()[:3] == told.out.splitlines()[:3]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["refresh", "--help"], ["recommend", "--help"]], ids=" ".join)
+def test_help_waits_for_no_large_package(words: list[str]) -> None:
+    """A count of modules, as a time would be of the machine: each that is loaded is waited for."""
+    code = f"""
+import contextlib, io, sys
+from metaindex.cli import main
+with contextlib.redirect_stdout(io.StringIO()):
+    assert main({words!r}) == 0
+print(sum(name.split('.')[0] == 'metaindex' for name in sys.modules), *{{name.split('.')[0] for name in sys.modules}})
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    count, *loaded = ran.stdout.split()
+    assert int(count) < 70
+    assert not {"numpy", "pyarrow", "sqlglot", "rich", "pyspark"} & set(loaded)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from metaindex.core import (
     Column,
+    Cure,
     Mask,
     Shown,
     Tabular,
@@ -139,8 +140,8 @@ class Clustering(Shown):
             notes.append("the table has no files at this version: there is nothing to lay out")
         elif not self.columns:
             notes.append(
-                "no column has bounds in any file; an index of column statistics has them: create_index('stats',"
-                " mi.ColumnStats())"
+                "no column has bounds in any file; an index of column statistics has them:"
+                f" {Cure('create_index', 'stats', 'ColumnStats')}"
             )
         if self.files_with_deletes:
             notes.append(

@@ -14,7 +14,7 @@ from metaindex.advisor.clustering.sample import Sampled, check_share, file_scan,
 from metaindex.advisor.workloads.reads import is_frame
 from metaindex.advisor.workloads.table_queries import TableNames, TableQuery, of_table, typed
 from metaindex.advisor.workloads.taking import path_in, workload
-from metaindex.advisor.workloads.template import NOT_READ, Workload
+from metaindex.advisor.workloads.template import UnreadNote, Workload
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import Leaf, Schema, Snapshot
@@ -354,6 +354,7 @@ def _left_out(queries: Workload, others: int) -> Iterator[str]:
 def unread(queries: Workload) -> Iterator[str]:
     """Yield what could not be read of a workload."""
     for problem in queries.problems[:_MOST_TOLD]:
-        yield f"{NOT_READ}: {one_line(str(problem))}"
+        yield UnreadNote(f"of the workload not read: {one_line(str(problem))}")
     if len(queries.problems) > _MOST_TOLD:
-        yield f"{NOT_READ} for {len(queries.problems) - _MOST_TOLD:,} more reasons; its problems have all"
+        more = len(queries.problems) - _MOST_TOLD
+        yield UnreadNote(f"of the workload not read for {more:,} more reasons; its problems have all")

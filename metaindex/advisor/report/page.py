@@ -18,6 +18,7 @@ from metaindex.advisor.savings import Savings
 from metaindex.advisor.selection.answer import Recommendation
 from metaindex.core import (
     Child,
+    Cure,
     Element,
     Picture,
     Tabular,
@@ -181,8 +182,8 @@ def _savings(savings: Savings | None) -> Section:
     if savings is not None and savings.total.queries:
         return _section("savings", "Savings", savings.pictured, "What each index spared, and what it costs; by day")
     words = "No query is noted." if savings is not None else "The query log cannot be read."
-    words += " Config(query_log=True), or METAINDEX_QUERY_LOG=kept, notes what is asked; the page then tells what each"
-    return _section("savings", "Savings", [words + " index spared, day by day."], "")
+    words += f" {Cure('setting', 'Config(query_log=True)')}, or METAINDEX_QUERY_LOG=kept, notes what is asked; the page"
+    return _section("savings", "Savings", [words + " then tells what each index spared, day by day."], "")
 
 
 def _files(findings: TableFindings) -> Section:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from metaindex.advisor.clustering.measure import layout_found
 from metaindex.advisor.hypothetical.cost import rate_of
 from metaindex.advisor.savings import savings_of
-from metaindex.core import ArgumentError, MetaIndexError, dataclass
+from metaindex.core import ArgumentError, Cure, MetaIndexError, dataclass
 from metaindex.expressions import columns
 from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_since, paths_of
 from metaindex.storage import is_remote, local_path
@@ -52,8 +52,8 @@ class ReportQuestion:
             )
         if self.queries is not None and (self.version is not None or self.timestamp is not None):
             raise ArgumentError(
-                "indexes are recommended for a table as it is now; a version is asked, too; leave out queries=, or"
-                " version="
+                "indexes are recommended for a table as it is now; a version is asked, too; leave out"
+                f" {Cure('argument', 'queries')}, or {Cure('argument', 'version')}"
             )
 
 

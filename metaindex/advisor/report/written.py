@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from metaindex.advisor.figures.page import GENERATOR
-from metaindex.core import ArgumentError, Plain, Shown, StorageError, dataclass
+from metaindex.core import ArgumentError, Cure, Plain, Shown, StorageError, dataclass
 from metaindex.storage import check_folder, is_path, new_draft
 
 _HEAD = 4096
@@ -67,8 +67,8 @@ def _check_file(path: Path, *, overwrite: bool) -> None:
         raise ArgumentError(f"a report replaces no link, folder or device; {str(path)!r} is one; choose another name")
     if not overwrite and not _is_ours(path):
         raise ArgumentError(
-            f"a report replaces reports alone; {str(path)!r} is another file; choose another name, or say --overwrite"
-            " (overwrite=True)"
+            f"a report replaces reports alone; {str(path)!r} is another file; choose another name, or say"
+            f" {Cure('argument', 'overwrite', True)}"
         )
 
 

@@ -14,6 +14,7 @@ from metaindex.advisor.hypothetical.answer import Rate, Upkeep
 from metaindex.advisor.hypothetical.estimates import Estimate, in_bytes, in_numbers, in_words, sum_of
 from metaindex.core import (
     Column,
+    Cure,
     MetaIndexError,
     Plain,
     Shown,
@@ -393,7 +394,7 @@ class Recommendation(Shown):
         if not self.indexes:
             return self.advised
         lines = [f"  {self._line(index)}" for index in self.indexes]
-        return [*self.advised, "", "to create them (or: --create; create() of this answer):", *lines]
+        return [*self.advised, "", f"to create them (or: {Cure('create')}):", *lines]
 
     @property
     def advised(self) -> list[str | Tabular]:
@@ -411,7 +412,7 @@ class Recommendation(Shown):
             return []
         share = percent(self.size_bytes.expected / tables)
         return [
-            f"together they take {share} of what the tables take; with a budget (budget_bytes=, --budget) it is less"
+            f"together they take {share} of what the tables take; with {Cure('argument', 'budget_bytes')} it is less"
         ]
 
     @property
@@ -421,7 +422,7 @@ class Recommendation(Shown):
         if not names:
             return []
         note = f"{', '.join(names)}: built by Spark, and of use to its queries alone"
-        return [f"{note}; copies=False recommends what every engine uses"]
+        return [f"{note}; {Cure('argument', 'copies', False)} recommends what every engine uses"]
 
     def _line(self, index: RecommendedIndex) -> str:
         """Return the Python line that creates the index; it runs behind `import metaindex as mi`."""
@@ -464,7 +465,7 @@ class Recommendation(Shown):
             [f"{passed.candidate}: {passed.reason}" for passed in table.passed], "not recommended", bool(indexes)
         )
         if table.unused:
-            parts.append("no query of the workload would read more without (delete_index, or drop them later):")
+            parts.append(f"no query of the workload would read more without ({Cure('drop')}, or drop them later):")
             parts += [f"  {unused.said}" for unused in table.unused]
         if table.layouts:
             parts.append("what no index helps, another layout does:")
@@ -520,5 +521,5 @@ def _row(index: RecommendedIndex) -> tuple[str, ...]:
 def _lines(texts: Sequence[str], title: str, few: bool) -> list[str]:
     """Return a titled list, cut after its first lines."""
     most = _MOST_SHOWN if few else 2 * _MOST_SHOWN
-    more = [f"  and {len(texts) - most:,} more (to_json() and --json have all)"] if len(texts) > most else []
+    more = [f"  and {len(texts) - most:,} more ({Cure('all')})"] if len(texts) > most else []
     return [f"{title}:", *(f"  {line}" for line in texts[:most]), *more] if texts else []

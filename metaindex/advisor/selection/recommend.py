@@ -15,7 +15,7 @@ from metaindex.advisor.hypothetical.what_if import TableWorkload, check_workplac
 from metaindex.advisor.workloads.table_queries import TableNames
 from metaindex.advisor.workloads.taking import from_query_log, workload
 from metaindex.advisor.workloads.template import Workload
-from metaindex.core import ArgumentError, MetaIndexError, dataclass, watched
+from metaindex.core import ArgumentError, Cure, MetaIndexError, dataclass, watched
 from metaindex.formats import At
 from metaindex.index import Kind
 from metaindex.query import Handle, TableQueryLog, paths_of
@@ -60,7 +60,8 @@ class RecommendQuestion:
                     f"{word}= is a number from 0 on, or None; got {got}; give such as {word}=1e8, or leave it out"
                 )
         if self.days == 0:
-            raise ArgumentError("days= is the time that the workload is of; got 0; leave it out where nobody knows")
+            days = Cure("argument", "days")
+            raise ArgumentError(f"{days} is the time that the workload is of; got 0; leave it out where nobody knows")
 
 
 def recommend_for(handles: Sequence[Handle], *arguments: Any, **named_arguments: Any) -> Recommendation:
@@ -149,7 +150,8 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
     every = [queries for queries in workloads if queries.templates]
     if not every:
         yield (
-            "the workload is empty: name queries, or have them noted by Config(query_log=True)"
+            f"the workload is empty: {Cure('queries')}, or have them noted by"
+            f" {Cure('setting', 'Config(query_log=True)')}"
             if question.queries is None
             else "the workload is empty: no query of it can be read"
         )
@@ -162,7 +164,7 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
     if others:
         shown = ", ".join(f"{name} ({seen:,})" for name, seen in list(others.items())[:_MOST_NAMES])
         more = f" and {len(others) - _MOST_NAMES:,} more" if len(others) > _MOST_NAMES else ""
-        yield f"of other tables, with how many queries: {shown}{more}; tables= names a table by its path"
+        yield f"of other tables, with how many queries: {shown}{more}; {Cure('naming')}"
     for word, value in (("bytes", question.budget_bytes), ("processor time", question.budget_cpu)):
         if value == 0:
             yield f"nothing is recommended: the budget is 0 {word}"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, plain
 from metaindex.expressions import JoinKey, StatementReads, TableRead
 
 from .shape import shown_predicate
 
-NOT_READ: Final = "of the workload not read"
-"""How notes begin that tell of queries that could not be read."""
 _SHOWN = 90
+
+
+class UnreadNote(str):
+    """A note on queries that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,10 @@ from metaindex.core import BuildError, Config, MissingDependencyError, SparkDriv
 from metaindex.spark import quiet_session
 from metaindex.table import Table, handle_of, open_table
 
-from .answers import AskedTwice, ask, canonical, difference
 from .data import days, flights, split
 from .lakes import DemoLake, lakes, spark_answers
 from .questions import AFTER_COMMIT, CORRECTION, QUESTIONS, DemoQuestion
-from .report import Report, seconds
+from .report import AskedTwice, Report, ask, canonical, difference, seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, MissingDependencyError, ScanError, Vector, first_line
+from metaindex.core import Cure, Mask, MissingDependencyError, ScanError, Vector, first_line
 from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.engines.scalar_text import DUCKDB, ScalarWriter, is_written_first
 from metaindex.expressions.engines.sql_text import literal_writer
@@ -141,7 +141,7 @@ def _worked_out(call: FunctionCall, argument: pa.Array, text: str) -> pa.Array:
     if changed is None:
         raise ScanError(
             f"texts are brought to {call.function} case as Spark does; {text!r} meets a character of which that is not"
-            " known here; compare it as it is written, or read with .to_spark(spark)"
+            f" known here; compare it as it is written, or {Cure('spark')}"
         )
     return changed
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, Cure, UnsupportedFeatureError
 from metaindex.formats.encodings import codec_of
 from metaindex.storage import Storage
 
 from .compressed import open_text, whole
-from .only_spark import CURE, encoding_of, unread_option
+from .only_spark import by_spark, encoding_of, unread_option
 
 LOOKED_AT = 32 << 20
 
@@ -42,7 +42,8 @@ def first_that_says(
         if (number < len(paths) and number == _LOOKED_FOR_TEXT) or size > _SAY_NOTHING:
             raise CorruptTableError(
                 f"columns are found in a file that has a line; the {size:,} bytes that were looked at in"
-                f" {number:,} of {len(paths):,} files, from {paths[0]!r} on, have none; name the columns with schema="
+                f" {number:,} of {len(paths):,} files, from {paths[0]!r} on, have none",
+                NAME_COLUMNS,
             )
     assert first is not None
     return first
@@ -56,7 +57,7 @@ def is_whole(reader: Mapping[str, str]) -> bool:
 def text_of(storage: Storage, path: str, reader: Mapping[str, str], most: int = LOOKED_AT) -> bytes:
     """The beginning of a file in UTF-8."""
     if why := unread_option(reader):
-        raise UnsupportedFeatureError(f"{why}; name the columns with schema=, and {CURE}")
+        raise UnsupportedFeatureError(f"{why}; {NAME_COLUMNS}, and {by_spark()}")
     text = beginning(storage, path, most)
     codec = codec_of(encoding_of(reader) or "utf-8")
     return text if codec in (None, "utf-8") else text.decode(codec, "replace").encode()
@@ -75,12 +76,15 @@ def beginning(storage: Storage, path: str, most: int) -> bytes:
     return lines if lines.strip() else text  # a line that goes on is not none
 
 
+NAME_COLUMNS: Final = Cure("columns")
 _OTHER_BEGINNINGS = {
-    b"PAR1": "Parquet: say format='parquet'",
     b"\x1f\x8b": "gzip: a packed file has a name that ends in .gz",
     b"PK\3\4": "a packed folder or a spreadsheet: unpack it, or save it as text",
 }
-SAY_ENCODING = "say encoding= ('ISO-8859-1', 'windows-1252' ...)"
+
+
+def say_encoding() -> str:
+    return f"say {Cure('reader', 'encoding')} ('ISO-8859-1', 'windows-1252' ...)"
 
 
 def is_utf8(text: bytes) -> bool:
@@ -94,6 +98,9 @@ def is_utf8(text: bytes) -> bool:
 def begins_as(text: bytes) -> str:
     """Return what a text is, judging by its first bytes, and the cure that makes it readable; empty if unknown."""
     like = next((said for mark, said in _OTHER_BEGINNINGS.items() if text.startswith(mark)), "")
+    if text.startswith(b"PAR1"):
+        like = f"Parquet: say {Cure('argument', 'format', 'parquet')}"
     if not like and (text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in text[:4]):
-        like = f"UTF-16 or UTF-32: write it in UTF-8, or say encoding= and schema=, and {CURE}"
+        ways = f"{Cure('also', 'encoding')} and {Cure('reader', 'schema')}, and {by_spark()}"
+        like = f"UTF-16 or UTF-32: write it in UTF-8, or say {ways}"
     return f"it begins as {like}" if like else ""

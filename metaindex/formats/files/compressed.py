@@ -44,7 +44,7 @@ def whole(path: str) -> Iterator[None]:
 def not_unpacked(path: str) -> str:
     """The rule, the fact and the cure of a file that is not unpacked here."""
     suffix = path.lower().rpartition(".")[2]
-    by_spark = f", {only_spark.CURE}" if suffix in only_spark.SUFFIXES else ""
+    by_spark = f", {only_spark.by_spark()}" if suffix in only_spark.SUFFIXES else ""
     return (
         f"text files are read plain or compressed as {', '.join(_CODECS)}; {path!r} is {suffix}; compress it"
         f" anew{by_spark}"

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, MetaIndexError, UnsupportedFeatureError, first_line, one_line
+from metaindex.core import CorruptTableError, Cure, MetaIndexError, UnsupportedFeatureError, first_line, one_line
 from metaindex.formats.column_names import alike
 from metaindex.storage import Storage
 
-from .beginnings import SAY_ENCODING, begins_as, first_that_says, is_utf8, is_whole, text_of
+from .beginnings import NAME_COLUMNS, begins_as, first_that_says, is_utf8, is_whole, say_encoding, text_of
 from .header import check_header
 from .options import most_columns
 from .text_types import infer_text
@@ -76,7 +76,7 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool 
     separator = reader.get("sep", "\t" if ".tsv" in path.lower() else ",")
     for name, value in (("sep", {"\\t": "\t"}.get(separator, separator)), ("quote", quote), ("escape", escape)):
         if (len(value) != 1 or not "\0" < value <= "\x7f") and (value or name == "sep"):
-            cure = "name the columns with schema=" if len(value) == 1 else "name another"
+            cure = NAME_COLUMNS if len(value) == 1 else "name another"
             raise UnsupportedFeatureError(
                 f"{name} of CSV files is one ASCII character; got '{one_line(value)}'; {cure}"
             )
@@ -121,7 +121,7 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool 
     except pa.ArrowInvalid as error:
         raise CorruptTableError(
             f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape"
-            " and header, or name the columns with schema="
+            f" and header, or {NAME_COLUMNS}"
         ) from error
     if not named and "sep" not in reader and ".tsv" not in path.lower():
         _check_separator(path, _first_row(text, quote if is_whole(reader) else ""), table.num_columns)
@@ -135,9 +135,10 @@ def _check_separator(path: str, first_row: bytes, columns: int) -> None:
     if mark:
         said = mark.replace("\t", "\\t")
         raise UnsupportedFeatureError(
-            "columns of CSV files are separated by commas where delimiter= does not say otherwise; by those the first"
-            f" row of {path!r} is one column, and it has '{one_line(mark)}'; say delimiter='{said}' where that"
-            " separates them, delimiter=',' where a line is one column"
+            f"columns of CSV files are separated by commas where {Cure('also', 'delimiter')} does not say otherwise; by"
+            f" those the first row of {path!r} is one column, and it has '{one_line(mark)}'; say"
+            f" {Cure('reader', 'delimiter', mark)} where that separates them, {Cure('also', 'delimiter', ',')} where a"
+            " line is one column"
         ).without("delimiter", said)
 
 
@@ -163,8 +164,8 @@ def _check_utf8(text: bytes, path: str) -> None:
     if not is_utf8(text):
         like = begins_as(text)
         raise CorruptTableError(
-            f"columns of CSV files are found in UTF-8 where encoding= does not say otherwise; {path!r} is not"
-            f" in UTF-8; {like or f'{SAY_ENCODING}, or name the columns with schema='}"
+            f"columns of CSV files are found in UTF-8 where {Cure('also', 'encoding')} does not say otherwise; {path!r}"
+            f" is not in UTF-8; {like or f'{say_encoding()}, or {NAME_COLUMNS}'}"
         )
 
 
@@ -187,7 +188,7 @@ def _hold_columns(text: bytes, path: str, separator: str, over_lines: str, most:
     if _first_row(text, over_lines).count(separator.encode()) >= most:
         raise CorruptTableError(
             f"a line of CSV has at most {most:,} columns, as in Spark; the first of {path!r} has more; name their"
-            " number by maxColumns=, or check sep and quote"
+            f" number by {Cure('reader', 'maxColumns')}, or check sep and quote"
         )
 
 

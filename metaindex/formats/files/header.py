@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import UnsupportedFeatureError, one_line
+from metaindex.core import Cure, UnsupportedFeatureError, one_line
 from metaindex.formats.column_names import alike
 
 from .text_types import infer_text
@@ -37,9 +37,10 @@ def check_header(path: str, texts: pa.Table, schema: pa.Schema | None) -> None:
         return
     shown = one_line(", ".join(first))
     raise LooksLikeData(
-        "CSV files have a header where header= does not say otherwise; the first row of"
-        f" {path!r} looks like data ({shown[:80]}{'...' if len(shown) > 80 else ''}); say header=False where it is"
-        " (columns are _c0, _c1 ... or those of schema=), header=True where these are names"
+        f"CSV files have a header where {Cure('also', 'header')} does not say otherwise; the first row of"
+        f" {path!r} looks like data ({shown[:80]}{'...' if len(shown) > 80 else ''}); say"
+        f" {Cure('reader', 'header', False)} where it is (columns are _c0, _c1 ... or those of"
+        f" {Cure('also', 'schema')}), {Cure('also', 'header', True)} where these are names"
     ).without("header", False)
 
 

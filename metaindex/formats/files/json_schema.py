@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, first_line
+from metaindex.core import CorruptTableError, Cure, first_line
 from metaindex.storage import Storage
 
 from . import json_bounds
-from .beginnings import LOOKED_AT, SAY_ENCODING, beginning, begins_as, first_that_says, is_utf8, is_whole, text_of
+from .beginnings import (
+    LOOKED_AT,
+    NAME_COLUMNS,
+    beginning,
+    begins_as,
+    first_that_says,
+    is_utf8,
+    is_whole,
+    say_encoding,
+    text_of,
+)
 from .options import MOST_COLUMNS, by_its_name
 
 _LONGS = range(-(1 << 63), 1 << 63)
-_OF_ARRAYS: Final = (
-    "multiLine=True reads a file that is one array (of files of lines it reads the first object alone: choose those"
-    " that are arrays by glob=)"
-)
 _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
 
 
@@ -56,13 +62,18 @@ def _json_columns(storage: Storage, path: str, text: bytes, reader: Mapping[str,
     except (pa.ArrowInvalid, ValueError, RecursionError) as error:
         raw = beginning(storage, path, LOOKED_AT)
         whole = text.lstrip()[:1] == b"[" and not is_whole(reader)
-        cure = _OF_ARRAYS if whole else by_its_name(path, "json")
-        cure = cure or begins_as(raw) or ("" if is_utf8(text) else f"it is not in UTF-8: {SAY_ENCODING}")
+        cure = (
+            f"{Cure('reader', 'multiLine', True)} reads a file that is one array (of files of lines it reads the first"
+            f" object alone: choose those that are arrays by {Cure('also', 'glob')})"
+            if whole
+            else by_its_name(path, "json")
+        )
+        cure = cure or begins_as(raw) or ("" if is_utf8(text) else f"it is not in UTF-8: {say_encoding()}")
         broken = isinstance(error, pa.ArrowInvalid | json.JSONDecodeError | _Broken)
         again = "write the file again, or remove it, or " if broken else ""
         refused = CorruptTableError(
             f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
-            f" {cure or again + 'name the columns with schema='}"
+            f" {cure or f'{again}{NAME_COLUMNS}'}"
         )
         raise (refused.without("multiLine", True) if whole else refused) from error
 
@@ -80,8 +91,9 @@ def _refuse_over_lines(text: bytes) -> None:
         if not text.lstrip().partition(b"\n")[2].strip():
             raise _Broken("it ends within an object, in its first line") from None
         raise _Broken(
-            "an object stands in one line, and the first goes over several (multiLine=True reads a file that is one"
-            " object, or an array of them; of files of lines it reads the first object alone)"
+            "an object stands in one line, and the first goes over several"
+            f" ({Cure('reader', 'multiLine', True)} reads a file that is one object, or an array of them; of files of"
+            " lines it reads the first object alone)"
         ) from None
 
 

@@ -9,12 +9,17 @@ from typing import Final
 
 import pyarrow as pa
 
-from metaindex.core import one_line
+from metaindex.core import Cure, one_line
 from metaindex.formats.encodings import codec_of
 
 _OPTIONS: Final = frozenset({"encoding", "charset", "linesep"})
 SUFFIXES: Final = ("deflate", "snappy")
-CURE: Final = "build column statistics or a covering index with builder='spark', or read with .to_spark(spark)"
+
+
+def by_spark() -> str:
+    """Return the cure for text files that only Spark reads."""
+    builder = Cure("argument", "builder", "spark")
+    return f"build column statistics or a covering index with {builder}, or {Cure('spark')}"
 
 
 def encoding_of(reader: Mapping[str, str]) -> str | None:

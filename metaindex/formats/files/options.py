@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex.core import ArgumentError, UnsupportedFeatureError
+from metaindex.core import ArgumentError, Cure, UnsupportedFeatureError
 from metaindex.formats.names import PLAIN
 
 from .compressed import REFUSED, SUFFIXES, not_unpacked
@@ -64,7 +64,8 @@ class FilesOptions:
                     format_ = value.lower()
                 case "format", _:
                     raise UnsupportedFeatureError(
-                        f"plain files are {', '.join(PLAIN)}; got format={value!r}; name one of these"
+                        f"plain files are {', '.join(PLAIN)}; got {Cure('argument', 'format', value)}; name one"
+                        " of these"
                     )
                 case "schema", pa.Schema():
                     check_depth(value)
@@ -73,7 +74,8 @@ class FilesOptions:
                     schema = parse_ddl(value)
                 case "schema", _:
                     raise UnsupportedFeatureError(
-                        f"schema= is a pyarrow.Schema or text such as 'a INT, b STRING'; got {type(value).__name__};"
+                        f"{Cure('reader', 'schema')} is a pyarrow.Schema or text such as 'a INT, b STRING';"
+                        f" got {type(value).__name__};"
                         " give one of these"
                     )
                 case (("glob" | "pathglobfilter"), str()):
@@ -154,7 +156,11 @@ def by_its_name(path: str, file_format: str) -> str:
         named = format_of(path.rpartition("/")[2])
     except UnsupportedFeatureError:
         return ""
-    return f"its name says {_CALLED[named]}: say format={named!r}" if named and named != file_format else ""
+    return (
+        f"its name says {_CALLED[named]}: say {Cure('argument', 'format', named)}"
+        if named and named != file_format
+        else ""
+    )
 
 
 _CALLED = {"parquet": "Parquet", "csv": "CSV", "json": "JSON"}

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core import FormatError, UnsupportedFeatureError, first_line
+from metaindex.core import Cure, FormatError, UnsupportedFeatureError, first_line
 from metaindex.formats.column_names import alike
 from metaindex.formats.spark_texts import NUMBER, TRUTHS, java_double
 
@@ -80,8 +80,8 @@ def read_partitions(
         elif above != base and columns:
             raise UnsupportedFeatureError(
                 f"all partitions of a table begin at the same folder; {first!r} begins at {base or 'the root'!r},"
-                f" {folder!r} at {above or 'the root'!r}; open the folders as tables of their own, or say basePath="
-                " where they are partitions themselves"
+                f" {folder!r} at {above or 'the root'!r}; open the folders as tables of their own, or say"
+                f" {Cure('reader', 'basePath')} where they are partitions themselves"
             )
         raw.append(values)
     names = columns or ()
@@ -139,7 +139,7 @@ def _typed(name: str, raw: list[str], given: pa.Schema | None) -> tuple[pa.DataT
     except (ValueError, InvalidOperation, OverflowError, pa.ArrowInvalid) as error:
         raise FormatError(
             f"the values of partition column {name!r} are of its type {wanted}; one is not ({first_line(error)}); name"
-            " another type in schema="
+            f" another type in {Cure('reader', 'schema')}"
         ) from error
 
 
@@ -245,7 +245,7 @@ def _converter(t: pa.DataType) -> Callable[[str], Any]:
     if is_.is_string(t) or is_.is_large_string(t):
         return unescape
     raise UnsupportedFeatureError(
-        f"a partition column is a number, text, date or time; {t} is none; leave it out of schema="
+        f"a partition column is a number, text, date or time; {t} is none; leave it out of {Cure('reader', 'schema')}"
     )
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
+from metaindex.core import Cure
+
 from .spelling import FLAGS, READER, is_known, meant, spelled
 
 _Plain: TypeAlias = str | int | float | bool
@@ -167,7 +169,7 @@ class ReadOptions:
         for differing in self.differing(asked):
             for name in ("inferSchema", "schema") if differing == "schema" and inferred else (differing,):
                 if name.lower() in built:
-                    with_.append(_argument(name, built[name.lower()]))
+                    with_.append(_SaidOption.of(name, built[name.lower()]))
                 elif name != "schema" or "inferSchema" not in without:
                     without.append(name)
         return tuple(with_), tuple(without)
@@ -175,22 +177,49 @@ class ReadOptions:
     @staticmethod
     def in_words(with_: Sequence[str], without: Sequence[str]) -> str:
         """Word options, as in "with sep=';' and without escape". A schema, and that it was inferred, say the same."""
-        schema = any(said.startswith("schema=") for said in with_)
-        told = [said for said in with_ if not (schema and said.startswith("inferSchema="))]
-        parts = {"with": told, "without": without}
-        return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+        parts = {"with": ReadOptions.said_once(with_), "without": ", ".join(without)}
+        return " and ".join(f"{word} {names}" for word, names in parts.items() if names)
+
+    @staticmethod
+    def said_once(with_: Sequence[str]) -> str:
+        """Word options, without `inferSchema` if a schema is among them: either says the same."""
+        valued = {said.name: said.value for said in with_ if isinstance(said, _SaidOption) and said.value is not None}
+        rest = [str(said) for said in with_ if not (isinstance(said, _SaidOption) and said.name in valued)]
+        if "schema" in valued:
+            valued.pop("inferSchema", None)
+        return ", ".join([*([str(Cure("readers", *valued.items()))] if valued else []), *rest])
+
+    @staticmethod
+    def as_spark_says(with_: Sequence[str], without: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return options that differ as Spark is told them: `inferSchema` excludes `schema`, and `header` defaults to
+        false."""
+        options = [said for said in with_ if isinstance(said, _SaidOption)]
+        if any(said.name == "inferSchema" and said.value is True for said in options):
+            options = [said for said in options if said.name != "schema"]
+        if "header" in without:
+            options = [_SaidOption.of("header", True), *options]
+        return tuple(options), tuple(name for name in without if name != "header")
 
     def _is_other_format(self, asked: ReadOptions) -> bool:
         return bool(self.file_format and asked.file_format) and self.file_format != asked.file_format
 
 
-def _argument(name: str, value: object) -> str:
-    """Write an option in Python. A schema that is long or not text is left out."""
-    text = str(value)
-    if name == "schema" and (text.startswith("?") or len(text) > _MOST_SCHEMA):
-        return "the schema of the index"
-    flag = isinstance(value, bool) or (name in FLAGS and text.lower() in ("true", "false"))
-    return f"{name}={text.capitalize() if flag else repr(text)}"
+class _SaidOption(str):
+    """An option as Python says it, or words for a schema that is not said: then `value` is None."""
+
+    name: str
+    value: str | bool | None
+
+    @classmethod
+    def of(cls, name: str, value: object) -> _SaidOption:
+        """Write an option. A schema that is long or not text is left out."""
+        text, said = str(value), None
+        if not (name == "schema" and (text.startswith("?") or len(text) > _MOST_SCHEMA)):
+            flag = isinstance(value, bool) or (name in FLAGS and text.lower() in ("true", "false"))
+            said = text.lower() == "true" if flag else text
+        made = cls("the schema of the index" if said is None else f"{name}={said!r}")
+        made.name, made.value = name, said
+        return made
 
 
 def _as_read(option: tuple[str, _Plain]) -> tuple[str, str]:

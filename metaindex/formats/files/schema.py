@@ -10,25 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, FormatError, UnsupportedFeatureError, first_line
+from metaindex.core import CorruptTableError, Cure, FormatError, UnsupportedFeatureError, first_line
 from metaindex.formats.column_names import alike
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import Field, Schema, Snapshot
 from metaindex.formats.parquet.footers import read_metadata
 from metaindex.storage import Storage
 
+from .beginnings import NAME_COLUMNS
 from .csv_schema import csv_schema, look_for_data
 from .header import LooksLikeData
 from .json_schema import json_schema
 from .options import FilesOptions, by_its_name
 from .partitions import Partitions
 
-NAME_THEM: Final = "name the columns with schema="
+
+class UntoldColumns(CorruptTableError):
+    """A damaged file should tell the columns, which the user may name instead."""
 
 
 def data_schema(
@@ -93,7 +95,7 @@ def with_partitions(data: pa.Schema, parts: Partitions, file_format: str) -> Sch
         names = sorted(f.name for f in fields)
         raise FormatError(
             f"column names differ by more than case; got {', '.join(names)}; rename one of them where it stands (in the"
-            " files, in schema=, or as a partition)"
+            f" files, in {Cure('reader', 'schema')}, or as a partition)"
         )
     return Schema(tuple(fields))
 
@@ -137,11 +139,12 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
         old = {column.path for column in columns if column.physical_type == "INT96"}
         return pa.schema([pa.field(f.name, pa.timestamp("us", "UTC") if f.name in old else f.type) for f in schema])
     except (pa.ArrowException, CorruptTableError, ValueError) as error:
-        cure = by_its_name(path, "parquet") or f"write it again, remove it, or {NAME_THEM}"
-        fact = first_line(error).removesuffix("; write it again")
-        raise CorruptTableError(
+        named = by_its_name(path, "parquet")
+        fact = error.args[0] if isinstance(error, CorruptTableError) else first_line(error)
+        raise (CorruptTableError if named else UntoldColumns)(
             f"the columns of plain files are those of the first and the newest of them; {path!r} of {storage.root!r} is"
-            f" no Parquet file ({fact}); {cure}"
+            f" no Parquet file ({fact})",
+            named or f"write it again, remove it, or {NAME_COLUMNS}",
         ) from error
 
 
@@ -150,8 +153,8 @@ def _refuse_collations(storage: Storage, path: str, said: Mapping[bytes, bytes])
     texts then differ in bytes, by which everything is compared here."""
     if b'"__COLLATIONS"' in said.get(_SPARK_ROW, b""):
         raise UnsupportedFeatureError(
-            f"texts are compared by their bytes; Spark wrote {path!r} of {storage.root!r} with a collation; name the "
-            "columns with schema=, where that is what is meant"
+            f"texts are compared by their bytes; Spark wrote {path!r} of {storage.root!r} with a collation;"
+            f" {NAME_COLUMNS}, where that is what is meant"
         )
 
 
@@ -182,7 +185,8 @@ def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
                 assert was is not None
                 raise FormatError(
                     f"with mergeSchema a column has one type; {field.name!r} is {was.type} in {seen[key]!r} and {t} in"
-                    f" {path!r}; name the columns with schema="
+                    f" {path!r}",
+                    NAME_COLUMNS,
                 )
             fields[key] = pa.field(field.name if was is None else was.name, wider)
             seen.setdefault(key, path)

@@ -20,6 +20,7 @@ import xxhash
 
 from metaindex.core import (
     CorruptTableError,
+    Cure,
     EmptyFilesError,
     MetaIndexError,
     NotATableError,
@@ -50,7 +51,7 @@ from .only_spark import unread_file
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
 from .read_options import ReadOptions
-from .schema import NAME_THEM, data_schema, needs_header, with_partitions
+from .schema import UntoldColumns, data_schema, needs_header, with_partitions
 from .schema_said import schema_said
 from .walk import Passed, list_files, some_files
 
@@ -148,10 +149,10 @@ class FilesFormat(Format):
         try:
             TextReader(str(options["file_format"]), options, snapshot.schema, by_spark=by_spark)
         except ScanError as error:
-            fact = str(error).removesuffix("; read with .to_spark(spark)")
-            cure = "" if fact == str(error) else "; open the table without it, or leave it as it is, without an index"
+            fact, *spark = error.args
+            cures = ["open the table without it, or leave it as it is, without an index"] if spark else []
             raise UnsupportedFeatureError(
-                f"an index is built of files that can be read here; of these none can; {fact}{cure}"
+                f"an index is built of files that can be read here; of these none can; {fact}", *cures
             ) from error
 
     def root(self, ref: TableRef) -> str:
@@ -255,10 +256,11 @@ def _listing(ref: TableRef, options: FilesOptions) -> Listing:
         listing = listing.in_roots()
     if not len(listing):
         empty = "" if ref.patterns or options.glob else passed.empty
+        held = Cure("reader", "glob", options.glob)
         raise (EmptyFilesError if empty else NotATableError)(
             f"a table of plain files has data files; {ref.path!r} has none (names that begin with '_' or '.' and empty"
             f" files{f' such as {empty!r}' if empty else ''} are hidden"
-            f"{f', glob={options.glob!r} holds back others' if options.glob else ''}); check the path, or write a file"
+            f"{f', {held} holds back others' if options.glob else ''}); check the path, or write a file"
             " first"
         )
     return listing
@@ -279,16 +281,15 @@ def _data_schema(ref: TableRef, options: FilesOptions, listing: Listing, file_fo
     the others, to be named."""
     try:
         return data_schema(ref.storage, listing.paths, listing.modified_ns, file_format, options)
-    except CorruptTableError as error:
-        if file_format != "parquet" or not str(error).endswith(NAME_THEM):
-            raise
+    except UntoldColumns as error:
         for path in listing.paths[:_TRIED]:
             try:
                 said = schema_said(data_schema(ref.storage, [path], [0], file_format, options))
             except MetaIndexError:
                 continue
             if len(said) <= _MOST_SAID and not said.startswith("?") and "'" not in said:
-                raise CorruptTableError(f"{error}'{said}', as {path!r} has them").without("schema", said) from error
+                cure = f"write it again, remove it, or {Cure('columns', said)}, as {path!r} has them"
+                raise CorruptTableError(error.args[0], cure).without("schema", said) from error
         raise
 
 
@@ -345,8 +346,8 @@ def _refuse_partitions_amid(schema: Schema) -> None:
     if amid:
         raise UnsupportedFeatureError(
             f"columns of CSV files are found by their places; {amid[0]!r} is a partition, by the folders' names, and"
-            " stands in the files before other columns, too; say recursiveFileLookup=True, which reads it from the"
-            " files"
+            " stands in the files before other columns, too; say"
+            f" {Cure('reader', 'recursiveFileLookup', True)}, which reads it from the files"
         ).without("recursiveFileLookup", True)
 
 
@@ -357,8 +358,8 @@ def _by_tabs(files: FileTable) -> bool:
     if some and not pc.all(named).as_py():
         raise UnsupportedFeatureError(
             "the columns of all files of a CSV table are separated by one character; some files are called .tsv, others"
-            f" are not, as {files.paths.filter(pc.invert(named))[0].as_py()!r}; say which by sep=, or by glob= which"
-            " files are meant"
+            f" are not, as {files.paths.filter(pc.invert(named))[0].as_py()!r}; say which by"
+            f" {Cure('reader', 'sep')}, or by {Cure('also', 'glob')} which files are meant"
         )
     return some
 
@@ -400,7 +401,9 @@ def _one_format(ref: TableRef, paths: Sequence[str]) -> str:
     said = ", ".join(
         f"{count} {kind or 'of no known kind'} (as {example[kind]!r})" for kind, count in seen.most_common()
     )
-    cure = "say format=, or choose with glob=" if len(seen) == 1 else "choose with glob=, or move the others away"
+    choose = f"choose with {Cure('reader', 'glob')}"
+    named = f"say {Cure('argument', 'format')}"
+    cure = f"{named}, or {choose}" if len(seen) == 1 else f"{choose}, or move the others away"
     raise UnsupportedFeatureError(f"the files of a table are of one format; {ref.path!r} has {said}; {cure}")
 
 

@@ -17,7 +17,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 
-from metaindex.core import ObjectNotFoundError, StorageError, StoragePermissionError, UnsupportedFeatureError
+from metaindex.core import Cure, ObjectNotFoundError, StorageError, StoragePermissionError, UnsupportedFeatureError
 from metaindex.storage import LocalStorage, ObjectInfo, Storage
 
 from .globs import matcher
@@ -287,8 +287,8 @@ def _delta(storage: Storage, folder: str = "") -> UnsupportedFeatureError:
         if not has_log(storage, folder):
             return UnsupportedFeatureError(without_commits(where))
     return UnsupportedFeatureError(
-        f"plain files are all live; {where!r} is a Delta table, whose files are not; open it with format='delta', or"
-        " leave it out"
+        f"plain files are all live; {where!r} is a Delta table, whose files are not; open it with"
+        f" {Cure('argument', 'format', 'delta')}, or leave it out"
     )
 
 
@@ -299,7 +299,8 @@ def _utf8(listing: Listing) -> Listing:
     except UnicodeEncodeError:
         bad = next(path for path in listing.paths if not _is_text(path))
         raise StorageError(
-            f"names of data files are UTF-8; {os.fsencode(bad)!r} is not; rename it, or leave it out by glob="
+            f"names of data files are UTF-8; {os.fsencode(bad)!r} is not; rename it, or leave it out by"
+            f" {Cure('reader', 'glob')}"
         ) from None
     return listing
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from metaindex.core import ArgumentError, ExpressionError, MissingDependencyError, first_line, one_line
+from metaindex.core import ArgumentError, Cure, ExpressionError, MissingDependencyError, first_line, one_line
 from metaindex.expressions import between_backticks, parse_path
 
 _MOST_SAID = 200
@@ -77,7 +77,7 @@ class ConfiguredCatalog:
         if _IN_THE_ENVIRONMENT.fullmatch(name):
             ways.insert(0, f"in PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI")
         if self.properties is not None:
-            ways.append("by catalog={'uri': ...}")
+            ways.append(f"by {Cure('catalog_uri')}")
         there = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
         known_name = "type" in said or name.lower() in names
         what = "has no uri" if known_name else f"is not (those that are: {there or 'none'})"

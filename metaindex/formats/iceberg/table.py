@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from metaindex.core import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.core import Cure, MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.formats.diff import Changes, Diff, shape, with_positions
 from metaindex.formats.format import At, Format, TableRef
 from metaindex.formats.model import Base, Field, Schema, Snapshot, Version
@@ -200,7 +200,7 @@ def _metadata(ref: TableRef) -> TableMetadata:
     load = getattr(catalog, "load_table", None)
     if load is None:
         raise UnsupportedFeatureError(
-            f"catalog= takes a pyiceberg catalog; got {type(catalog).__name__}; load it by"
+            f"{Cure('argument', 'catalog')} takes a pyiceberg catalog; got {type(catalog).__name__}; load it by"
             " pyiceberg.catalog.load_catalog"
         )
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError

@@ -55,14 +55,14 @@ def _tail(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, bytes]:
     most = min(size, TAIL)
     tail = read(size - most, most)
     if len(tail) < most or size < 12:
-        raise CorruptTableError(f"a Parquet file of {size} bytes was expected and is truncated; write it again")
+        raise CorruptTableError(f"a Parquet file of {size} bytes was expected and is truncated", "write it again")
     if tail[-4:] != b"PAR1":
         if tail[-4:] == b"PARE":
             raise UnsupportedFeatureError("the footer is encrypted; encrypted Parquet is not supported")
         raise CorruptTableError("it does not end as a Parquet file does: truncated, replaced or of another format")
     length = int.from_bytes(tail[-8:-4], "little")
     if length + 12 > size:
-        raise CorruptTableError(f"its footer of {length} bytes does not fit the file; write it again")
+        raise CorruptTableError(f"its footer of {length} bytes does not fit the file", "write it again")
     if length + 8 > len(tail):
         tail = read(size - length - 8, length + 8)
     return tail, tail[-8 - length : -8]

@@ -96,9 +96,9 @@ class Projection:
             places = among.with_id(wanted.field_id)
         elif self.names.positional:
             if not top:
-                raise ScanError(
+                raise ScanError.for_spark(
                     f"a field inside a struct is found by its id or by the table's name mapping; {self.where} has no"
-                    f" ids and the table no mapping for {wanted.name!r}; read with .to_spark(spark)"
+                    f" ids and the table no mapping for {wanted.name!r}"
                 )
             places = [wanted.field_id - 1] if 1 <= wanted.field_id <= len(among.fields) else []
         elif self.names.by_id:
@@ -188,9 +188,8 @@ class Projection:
     def _variant(self, values: pa.Array, name: str) -> pa.Array:
         names = {values.type.field(i).name for i in range(values.type.num_fields)}
         if names != {"metadata", "value"}:
-            raise ScanError(
-                f"variants are read where they are stored whole; column {name!r} of {self.where} is shredded; read with"
-                " .to_spark(spark)"
+            raise ScanError.for_spark(
+                f"variants are read where they are stored whole; column {name!r} of {self.where} is shredded"
             )
         return _structs(
             [pc.struct_field(values, n).cast(pa.binary()) for n in ("metadata", "value")], list(_VARIANT), values

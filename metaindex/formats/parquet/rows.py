@@ -11,7 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 from pyarrow._parquet import ParquetReader
 
-from metaindex.core import CorruptTableError, ScanError, StorageError
+from metaindex.core import CorruptTableError, Cure, ScanError, StorageError
 from metaindex.formats.model import Field, Snapshot
 from metaindex.formats.older_calendar import predates
 from metaindex.formats.parquet.footers import Footer
@@ -89,8 +89,8 @@ def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> No
     if hidden:
         raise ScanError(
             f"what is encrypted in a data file is not read; {where} has the columns {', '.join(map(repr, hidden[:20]))}"
-            f" encrypted ({error}); leave them out of columns and of the predicate, or give Spark the keys and read"
-            " with .to_spark(spark)"
+            f" encrypted ({error}); leave them out of columns and of the predicate, or give Spark the keys and"
+            f" {Cure('spark')}"
         ) from error
 
 
@@ -242,14 +242,14 @@ def _dictionary_inside(t: pa.DataType) -> bool:
 
 def _refuse_julian(values: pa.Array, field: Field, where: str) -> None:
     if predates(values):
-        raise ScanError(
+        raise ScanError.for_spark(
             f"dates of the Julian calendar are read by Spark only; column {field.name!r} of {where} holds some from"
-            " before 1900; read with .to_spark(spark)"
+            " before 1900"
         )
     if pa.types.is_nested(values.type) and _holds_times(values.type):
-        raise ScanError(
+        raise ScanError.for_spark(
             f"dates of the Julian calendar are read by Spark only; nested column {field.name!r} of {where} may hold"
-            " some; read with .to_spark(spark)"
+            " some"
         )
 
 

@@ -29,9 +29,8 @@ class CsvDialect:
         def single(name: str, default: str) -> str:
             value = {"\\t": "\t", "\\0": "\0", "\x00": ""}.get(given.get(name, default), given.get(name, default))
             if len(value) > 1 or not value.isascii() or value in ("\r", "\n"):
-                raise ScanError(
-                    f"{name} of CSV files is one ASCII character; the table has '{one_line(value)}'; read with"
-                    " .to_spark(spark)"
+                raise ScanError.for_spark(
+                    f"{name} of CSV files is one ASCII character; the table has '{one_line(value)}'"
                 )
             return value
 
@@ -41,9 +40,9 @@ class CsvDialect:
         quote, escape, comment = single("quote", '"'), single("escape", "\\"), single("comment", "")
         if sep in (quote, escape, comment) or (quote and quote == comment):
             told = [f"'{one_line(said)}'" for said in (sep, quote, escape, comment)]
-            raise ScanError(
+            raise ScanError.for_spark(
                 "a character of CSV files means one thing, but that quotes may be escaped by quotes; the table has sep"
-                f" {told[0]}, quote {told[1]}, escape {told[2]} and comment {told[3]}; read with .to_spark(spark)"
+                f" {told[0]}, quote {told[1]}, escape {told[2]} and comment {told[3]}"
             )
         return cls(
             sep=sep,
@@ -74,14 +73,13 @@ def one_line_end(data: bytes, where: str) -> bytes:
     if at < 0 or 0 <= data.find(b"\n") < at:
         return data
     if at == len(data) - 1 or (at == 0 and data[1:2] != b"\n"):
-        raise ScanError(
+        raise ScanError.for_spark(
             f"with multiLine the first line end says how all lines end; {where} begins with a \\r, or has but one, at"
-            " its end; read with .to_spark(spark)"
+            " its end"
         )
     end = b"\r\n" if data[at + 1 : at + 2] == b"\n" else b"\r"
     if data.count(b"\n") != (data.count(b"\r\n") if len(end) == 2 else 0):
-        raise ScanError(
-            f"with multiLine the lines of a file end alike; {where} ends lines with {end!r} and with b'\\n'; read with"
-            " .to_spark(spark)"
+        raise ScanError.for_spark(
+            f"with multiLine the lines of a file end alike; {where} ends lines with {end!r} and with b'\\n'"
         )
     return data.replace(end, b"\n")

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ScanError, one_line
+from metaindex.core import Cure, ScanError, one_line
 from metaindex.formats.model import Field
 
 from .csv_dialect import CsvDialect, line_end, one_line_end
@@ -78,14 +78,12 @@ class CsvRows:
         """Characters that the parser of Spark takes for something else, by the dialect."""
         d = self._dialect
         if b"\0" in data and (not d.quote or not d.escape or d.escape == d.quote):
-            raise ScanError(
-                f"zero characters are read where quote and escape are two characters; {where} has some; read with"
-                " .to_spark(spark)"
+            raise ScanError.for_spark(
+                f"zero characters are read where quote and escape are two characters; {where} has some"
             )
         if d.quote and not d.escape and d.quote.encode() in data:
-            raise ScanError(
-                f"quotes are read where there is an escape; the table has escape '' and {where} has quotes; read with"
-                " .to_spark(spark)"
+            raise ScanError.for_spark(
+                f"quotes are read where there is an escape; the table has escape '' and {where} has quotes"
             )
 
     def _arrays(self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
@@ -108,9 +106,8 @@ class CsvRows:
             text = line.strip(_BLANKS)
             is_comment = bool(self._dialect.comment) and text.startswith(self._dialect.comment)
             if is_comment and block[before:start].strip(b"\r\n"):
-                raise ScanError(
-                    f"a comment begins with its line; {where} has one behind blanks where the header may be; read with"
-                    " .to_spark(spark)"
+                raise ScanError.for_spark(
+                    f"a comment begins with its line; {where} has one behind blanks where the header may be"
                 )
             start = end
             if text and not is_comment:
@@ -215,9 +212,8 @@ class CsvRows:
             stop = end if stop < 0 else stop
             blank = not text[at:stop].strip(_BLANKS)
             if blank and at < stop and (d.trim_left or d.trim_right):
-                raise ScanError(
-                    f"with multiLine and ignored white space no line holds blanks alone; {where} has one; read with"
-                    " .to_spark(spark)"
+                raise ScanError.for_spark(
+                    f"with multiLine and ignored white space no line holds blanks alone; {where} has one"
                 )
             if at == stop or (d.comment and text.startswith(d.comment, at)):
                 at = stop + 1
@@ -263,7 +259,7 @@ class CsvRows:
         if columns > self._dialect.max_columns:
             raise ScanError(
                 f"a line of CSV has at most {self._dialect.max_columns:,} columns, as in Spark; {where} has one of"
-                " more; name their number by maxColumns=, or check sep and quote"
+                f" more; name their number by {Cure('reader', 'maxColumns')}, or check sep and quote"
             )
 
     def _quoted(self, line: str, at: int, where: str) -> tuple[str, int]:
@@ -293,10 +289,11 @@ class CsvRows:
         return line[start:], end
 
     def _uncertain(self, rule: str, line: str, at: int, where: str) -> ScanError:
+        escape = Cure("reader", "escape", '"')
         return ScanError(
             f"{rule} (the escape is '{one_line(self._dialect.escape)}'); {where} has"
             f" '{one_line(line[max(at - 40, 0) : at + 40])}'; "
-            "open the table with the escape that its writer used, such as escape='\"', or read with .to_spark(spark)"
+            f"open the table with the escape that its writer used, such as {escape}, or {Cure('spark')}"
         ).without("escape", '"')
 
     def _plain(self, token: str, where: str) -> str | None:

@@ -6,7 +6,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from metaindex.core import ScanError
+from metaindex.core import Cure, ScanError
 from metaindex.formats.encodings import codec_of
 
 _HALF = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -36,10 +36,7 @@ class Encoding:
         it does not read."""
         if self.name == "utf-8":
             if self.json and not self.said and b"\0" in data:
-                raise ScanError(
-                    f"JSON is read in UTF-8; {where} holds zero bytes, as UTF-16 and UTF-32 do; read with"
-                    " .to_spark(spark)"
-                )
+                raise ScanError.for_spark(f"JSON is read in UTF-8; {where} holds zero bytes, as UTF-16 and UTF-32 do")
             return data
         if not self.json or self.whole:
             return data.decode(self.name, "replace").encode()
@@ -48,7 +45,7 @@ class Encoding:
         except UnicodeError:
             raise ScanError(
                 f"lines of JSON are text of their encoding, or may be rows of NULLs to Spark; {where} has bytes that"
-                f" are none of {self.name}; name its encoding, or read with .to_spark(spark)"
+                f" are none of {self.name}; name its encoding, or {Cure('spark')}"
             ) from None
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core import ScanError
+from metaindex.core import Cure, ScanError
 from metaindex.formats.files import json_bounds
 from metaindex.formats.files.beginnings import is_utf8
 from metaindex.formats.model import Field
@@ -130,9 +130,9 @@ class JsonRows:
                     if again:
                         raise _refused("two values", f, where) from None
                     if in_arrays and isinstance(bad, BadBytes):
-                        raise ScanError(
+                        raise ScanError.for_spark(
                             f"bytes are read as base64; {where} holds others in column {f.name!r} of an array, of which"
-                            " Spark makes one row of NULLs; read with .to_spark(spark)"
+                            " Spark makes one row of NULLs"
                         ) from None
                     out.append(None)
                 except Uncertain as error:
@@ -140,9 +140,8 @@ class JsonRows:
             try:
                 arrays.append(array_of(out, f.type))
             except UnicodeEncodeError as error:
-                raise ScanError(
-                    f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}; read with"
-                    " .to_spark(spark)"
+                raise ScanError.for_spark(
+                    f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}"
                 ) from error
         return arrays
 
@@ -204,7 +203,7 @@ class JsonRows:
         if sum(map(raw.count, (b",", b"[", b"{"))) > most:
             raise ScanError(
                 f"JSON that is read value by value has at most {most:,} values in a line, or {_MOST_WHOLE_VALUES:,} in"
-                f" a file with multiLine; {where} has more; split it, or read with .to_spark(spark)"
+                f" a file with multiLine; {where} has more; split it, or {Cure('spark')}"
             )
         if not self._decoded:
             raw = raw.removeprefix(codecs.BOM_UTF8)
@@ -220,32 +219,31 @@ class JsonRows:
         except json_breaks.OtherCharacters:
             raise ScanError(
                 f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the line"
-                f" {raw[:80]!r}; write it anew, or read with .to_spark(spark)"
+                f" {raw[:80]!r}; write it anew, or {Cure('spark')}"
             ) from None
         except LongNumber:
-            raise ScanError(
+            raise ScanError.for_spark(
                 f"a number of JSON has at most {MOST_DIGITS:,} digits, or its line may be a row of NULLs to Spark;"
-                f" {where} has a longer one; read with .to_spark(spark)"
+                f" {where} has a longer one"
             ) from None
         except OddName:
-            raise ScanError(
+            raise ScanError.for_spark(
                 f"names are whole and of at most {MOST_OF_NAME:,} bytes, or Spark may have a row of NULLs for their"
-                f" line; {where} has another in the line {raw[:80]!r}; read with .to_spark(spark)"
+                f" line; {where} has another in the line {raw[:80]!r}"
             ) from None
         except (ValueError, RecursionError) as error:
             if isinstance(error, _BrokenInside):
                 raise ScanError(
                     "a record that is broken inside a value has what Spark takes behind the break for its own;"
-                    f" {where} has the line {raw[:80]!r}; mend it, or read with .to_spark(spark)"
+                    f" {where} has the line {raw[:80]!r}; mend it, or {Cure('spark')}"
                 ) from None
             if isinstance(error, json.JSONDecodeError) and json_breaks.is_infinity(error):
-                raise ScanError(
-                    f"infinite numbers are Infinity, -Infinity or texts; {where} has others in the line {raw[:80]!r};"
-                    " read with .to_spark(spark)"
+                raise ScanError.for_spark(
+                    f"infinite numbers are Infinity, -Infinity or texts; {where} has others in the line {raw[:80]!r}"
                 ) from None
             if b"'" in raw:
-                raise ScanError(
-                    f"JSON texts stand in double quotes; {where} has the line {raw[:80]!r}; read with .to_spark(spark)"
+                raise ScanError.for_spark(
+                    f"JSON texts stand in double quotes; {where} has the line {raw[:80]!r}"
                 ) from None
         return [{}]
 
@@ -303,9 +301,7 @@ def _hold_levels(text: bytes, where: str) -> None:
     """Spark has a row of NULLs for what is nested deeper than 1,000 levels, whichever columns are asked; Python's stack
     ends below that."""
     if json_bounds.levels(text, _MOST_LEVELS) > _MOST_LEVELS:
-        raise ScanError(
-            f"JSON is read to {_MOST_LEVELS} levels of lists and objects; {where} has more; read with .to_spark(spark)"
-        )
+        raise ScanError.for_spark(f"JSON is read to {_MOST_LEVELS} levels of lists and objects; {where} has more")
 
 
 def _fast_type(t: pa.DataType) -> pa.DataType | None:
@@ -333,7 +329,7 @@ def _has_doubles(kind: pa.DataType) -> bool:
 
 
 def _refused(what: str, field: Field, where: str) -> ScanError:
-    return ScanError(
+    return ScanError.for_spark(
         f"a text file is read as Spark reads it, or refused; {where} holds {what} in column {field.name!r} of type"
-        f" {field.type}; read with .to_spark(spark)"
+        f" {field.type}"
     )

@@ -174,9 +174,7 @@ def converter(t: pa.DataType, name: str, rules: ValueRules) -> Callable[[Any, st
     if is_.is_map(t) and is_.is_string(t.key_type):
         item = converter(t.item_type, f"{name}.value", rules)
         return lambda v, _: _map(v, item)
-    raise ScanError(
-        f"column {name!r} is of type {t}, which JSON files are not read as here; read with .to_spark(spark)"
-    )
+    raise ScanError.for_spark(f"column {name!r} is of type {t}, which JSON files are not read as here")
 
 
 def _bad() -> object:

@@ -11,7 +11,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from metaindex.core import ScanError, one_line
+from metaindex.core import Cure, ScanError, one_line
 from metaindex.formats.files import only_spark
 from metaindex.formats.files.beginnings import beginning, is_whole
 from metaindex.formats.files.compressed import open_text, whole
@@ -76,24 +76,22 @@ class TextReader:
         for name, value in given.items():
             if name in _FIXED:
                 if value.lower() != _FIXED[name]:
-                    raise ScanError(
-                        f"{file_format} files are read with {name} {_FIXED[name]!r}; the table has"
-                        f" '{one_line(value)}'; read with .to_spark(spark)"
+                    raise ScanError.for_spark(
+                        f"{file_format} files are read with {name} {_FIXED[name]!r}; the table has '{one_line(value)}'"
                     )
             elif name not in _KNOWN:
                 raise ScanError(
                     f"an option of {file_format} files is honoured or refused; {name!r} ('{one_line(value)}') is"
-                    " not known; mend its name (each is an argument of its own: header=True), or read with"
-                    " .to_spark(spark)"
+                    f" not known; mend its name (each is an option of its own, as {Cure('also', 'header', True)}), or"
+                    f" {Cure('spark')}"
                 )
         if any(f.name == "_corrupt_record" for f in schema):
-            raise ScanError(
-                "the corrupt records of a table are shown by Spark only; its schema has the column '_corrupt_record';"
-                " read with .to_spark(spark)"
+            raise ScanError.for_spark(
+                "the corrupt records of a table are shown by Spark only; its schema has the column '_corrupt_record'"
             )
         self._whole = is_whole(given)
         if why := only_spark.unread_option(given):
-            raise ScanError(f"{why}; {only_spark.CURE}")
+            raise ScanError(f"{why}; {only_spark.by_spark()}")
         self._encoding = Encoding.of(only_spark.encoding_of(given), file_format, self._whole)
         values = ValueRules(
             json=file_format == "json",
@@ -140,9 +138,7 @@ class TextReader:
         for number, block in enumerate(_blocks(stream, where)):
             text = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             if text is not block and isinstance(self._rows, CsvRows) and text.startswith(codecs.BOM_UTF8):
-                raise ScanError(
-                    f"a text file begins with one byte-order mark at most; {where} has two; read with .to_spark(spark)"
-                )
+                raise ScanError.for_spark(f"a text file begins with one byte-order mark at most; {where} has two")
             count, arrays, head = self._rows.parse(self._encoding.utf8(text, where), fields, where, head)
             if count:
                 yield first, count, arrays
@@ -155,9 +151,9 @@ def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
         return None
     pattern = TimePattern.of(text)
     if pattern is None:
-        raise ScanError(
+        raise ScanError.for_spark(
             f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name}"
-            f" '{one_line(text)}'; read with .to_spark(spark)"
+            f" '{one_line(text)}'"
         )
     return pattern
 
@@ -171,7 +167,7 @@ def _whole(stream: IO[bytes], where: str) -> bytes:
         if size > _MOST_WHOLE_BYTES:
             raise ScanError(
                 f"a text file that is read whole (multiLine) has at most {_MOST_WHOLE_BYTES:,} bytes,"
-                f" unpacked; {where} has more; split it, or read with .to_spark(spark)"
+                f" unpacked; {where} has more; split it, or {Cure('spark')}"
             )
     return b"".join(parts)
 
@@ -182,9 +178,8 @@ def _blocks(stream: IO[bytes], where: str) -> Iterator[bytes]:
     with whole(where):
         while piece := stream.read(_BLOCK_BYTES):
             if sum(map(len, rest)) > _MOST_LINE_BYTES:
-                raise ScanError(
-                    f"a line of a text file has at most {_MOST_LINE_BYTES:,} bytes, unpacked; {where} has a longer one;"
-                    " read with .to_spark(spark)"
+                raise ScanError.for_spark(
+                    f"a line of a text file has at most {_MOST_LINE_BYTES:,} bytes, unpacked; {where} has a longer one"
                 )
             cut = piece.rfind(b"\n") + 1
             if cut:

@@ -79,9 +79,9 @@ class ValueRules:
         try:
             values = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
         except Uncertain as error:
-            raise ScanError(
+            raise ScanError.for_spark(
                 f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {field.name!r} of"
-                f" type {t}; read with .to_spark(spark)"
+                f" type {t}"
             ) from None
         return typed(values, t).take(coded.indices)
 
@@ -102,9 +102,9 @@ class ValueRules:
         if is_.is_timestamp(t) and t.unit == "us":
             zoned = t.tz is not None
             return lambda s: self._micros(s, zoned)
-        raise ScanError(
+        raise ScanError.for_spark(
             f"column {name!r} is of type {t}; text files are read here for booleans, integers, floats, decimals, texts,"
-            " dates and timestamps; read with .to_spark(spark)"
+            " dates and timestamps"
         )
 
     def _double(self, s: str) -> float | None:

@@ -24,6 +24,7 @@ from functools import partial
 from metaindex.core import (
     TELEMETRY,
     ConcurrentWriteError,
+    Cure,
     ForeignIndexError,
     IndexExistsError,
     IndexNotFoundError,
@@ -383,4 +384,4 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: 
 
 
 def missing(verb: str, name: str) -> IndexNotFoundError:
-    return IndexNotFoundError(f"{verb} needs an index; there is none named {name!r}; list them with indexes()")
+    return IndexNotFoundError(f"{verb} needs an index; there is none named {name!r}", Cure("indexes"))

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from metaindex.core import DamagedIndexError, ForeignIndexError, ObjectNotFoundError, counted, dataclass
+from metaindex.core import Cure, DamagedIndexError, ForeignIndexError, ObjectNotFoundError, counted, dataclass
 from metaindex.index.log.entry import Content, IndexLogEntry, ObjectRef
 from metaindex.index.log.liveness import heartbeat_path
 from metaindex.index.log.operation_log import EntryListing, OperationLog, Tombstone, entry_path, tombstone_path
@@ -124,7 +124,7 @@ def _said_of_waiting(runs: int, retention_seconds: float, *, held: bool) -> str:
         )
     return (
         f"{counted(runs, 'run')} out of use (merged or replaced) {stay} for {kept}, as queries that began before may"
-        f" read {them}: a shorter retention (retention=0 is none) removes {them} sooner"
+        f" read {them}: a shorter retention ({Cure('argument', 'retention', 0)} is none) removes {them} sooner"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from metaindex.core import ConcurrentWriteError, counted
+from metaindex.core import ConcurrentWriteError, Cure, counted
 from metaindex.formats import Format, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.kinds.kind import Kind
@@ -127,7 +127,8 @@ class IndexActions:
         outcome = execute(self.log, Transition(self.name, Operation.DELETE))
         if not outcome.changed:
             return outcome
-        ways = f"restore_index({self.name!r}) brings it back, vacuum_index({self.name!r}) removes its files for good"
+        back, gone = Cure("restore", self.name), Cure("vacuum", self.name)
+        ways = f"{back} brings it back, {gone} removes its files for good"
         return replace(outcome, notes=(*outcome.notes, f"no query uses it any more; {ways}"))
 
     def restore(self) -> Outcome:
@@ -182,7 +183,7 @@ class IndexActions:
             notes += (f"{cleaned.entry.under_way[0]} may hold what was erased: run erase again after it",)
         notes += out_of_reach(self.log.storage, cleaned.entry.id)
         kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in KINDS.lasting(run))
-        notes += tuple(f"{said}: refresh it with mode='full' to have them made anew" for said in kept)
+        notes += tuple(f"{said}: {Cure('full', 'it')} to have them made anew" for said in kept)
         changed = outcome.changed or cleaned.changed
         return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
 

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from metaindex.core import DamagedIndexError, counted
+from metaindex.core import Cure, DamagedIndexError, counted
 from metaindex.expressions import ColumnRef
 from metaindex.formats import Base, Schema, Version
 from metaindex.index.kinds.registry import KINDS
@@ -193,7 +193,7 @@ def _new_columns(runs: Sequence[RunRef], added: RunRef, seen: Seen, followed: Sn
     told = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
     are, them = ("is", "it") if len(named) == 1 else ("are", "them")
     files = counted(max(missing.values()), "older file")
-    return (f"{told} {are} not covered in {files}; mode='full' covers {them}",)
+    return (f"{told} {are} not covered in {files}; {Cure('argument', 'mode', 'full')} covers {them}",)
 
 
 _NAMED = 5

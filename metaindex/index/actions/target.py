@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ArgumentError, UnknownColumnError, VersionNotFoundError, compute
+from metaindex.core import ArgumentError, Cure, UnknownColumnError, VersionNotFoundError, compute
 from metaindex.expressions import ArrowStatistics, columns, may_match
 from metaindex.formats import At, Base, Changes, Format, Snapshot, TableRef, Version
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from metaindex.index.actions.snapshot_delta import Seen
 
 
+_WHERE, _UNDER = Cure("argument", "where"), Cure("argument", "under")
 Limit = Callable[[Snapshot], npt.NDArray[np.bool_]]
 """Which files an action is limited to."""
 
@@ -135,11 +136,11 @@ def limited(where: object, under: str | None, time_zone: str) -> Limit | None:
     """The limit that a user asks for, or None. ArgumentError where both ways are named, or `under` is no folder below
     the table."""
     if where is not None and under is not None:
-        raise ArgumentError("a refresh is limited by where= or by under=, not by both; leave one out")
+        raise ArgumentError(f"a refresh is limited by {_WHERE} or by {_UNDER}, not by both; leave one out")
     if under is not None:
         folder = under.strip("/") if isinstance(under, str) else ""
         if not folder or under.startswith("/") or "://" in under or ".." in folder.split("/"):
-            raise ArgumentError(f"under= is a folder below the table, as in 'day=2026-01-01'; got {under!r}")
+            raise ArgumentError(f"{_UNDER} is a folder below the table, as in 'day=2026-01-01'; got {under!r}")
         return lambda snapshot: _below(snapshot, folder)
     if where is not None:
         return lambda snapshot: _in_partitions(snapshot, where, time_zone)
@@ -162,8 +163,8 @@ def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDA
         if bounds is None:
             partitions = ", ".join(snapshot.partition_columns) or "none"
             raise UnknownColumnError(
-                f"where= of a refresh names partition columns; {ref.name!r} is none; partition columns: {partitions};"
-                " or use under="
+                f"{_WHERE} of a refresh names partition columns; {ref.name!r} is none; partition columns: {partitions};"
+                f" or use {_UNDER}"
             )
         known[ref] = bounds
     return may_match(predicate, ArrowStatistics(len(snapshot.files), known))

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import BuildError, WorkerError
+from metaindex.core import BuildError, Cure, WorkerError
 from metaindex.index.build.collect import Collected, FactScan, collect
 from metaindex.index.build.partitions import partition_column
 from metaindex.index.build.prepared import completed, prepared, unpacked
@@ -85,7 +85,9 @@ class LocalBuilder:
     @staticmethod
     def not_here() -> BuildError:
         """Return the error of kinds that only Spark builds."""
-        return BuildError("a covering index is built by Spark; the builder is 'local'; choose builder='spark'")
+        return BuildError(
+            f"a covering index is built by Spark; the builder is 'local'; choose {Cure('argument', 'builder', 'spark')}"
+        )
 
     def _threads(self, request: BuildRequest) -> int:
         return self.threads or (16 if "://" in request.ref.storage.root else 1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core import BuildError, SparkDriver, WorkerError, interrupts_first, one_line
+from metaindex.core import BuildError, Cure, SparkDriver, WorkerError, interrupts_first, one_line
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -129,7 +129,11 @@ class WorkerPython:
 
 def cure(only_spark: bool) -> str:
     """Return the cure. `only_spark`: no other builder can build one of the kinds."""
-    elsewhere = "covering indexes are built by them alone" if only_spark else "or build with builder='local'"
+    elsewhere = (
+        "covering indexes are built by them alone"
+        if only_spark
+        else f"or build with {Cure('argument', 'builder', 'local')}"
+    )
     return (
         f"before the session starts set PYSPARK_PYTHON={sys.executable} (on a cluster spark.pyspark.python, a Python"
         f" with metaindex on every node), {elsewhere}"

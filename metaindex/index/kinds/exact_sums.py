@@ -76,9 +76,8 @@ def totals(sums: pa.Array, type_: pa.DataType) -> pa.Array:
     there = Vector(sums).valid
     high = words[:, 3].view(np.int64)
     if (np.abs(high[there] if there is not None else high) >> 55).any():  # 2^247: below 10^75
-        raise DamagedIndexError(
-            "a sum has as many digits as so many numbers can have; one of an index has more; refresh it with"
-            " mode='full'"
+        raise DamagedIndexError.for_refresh(
+            "a sum has as many digits as so many numbers can have; one of an index has more"
         )
     bitmap = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))
     decimal = pa.decimal256(76, scale_of(type_))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, first_line
+from metaindex.core import ArgumentError, Cure, DamagedIndexError, MetaIndexError, first_line
 from metaindex.index.log.entry import CoveredKey, KindSpec, RunRef
 from metaindex.index.log.sealed import one_line
 from metaindex.index.store.rows import OWN
@@ -254,12 +254,15 @@ class KindRegistry:
     def check(self, some: Sequence[object]) -> None:
         """ArgumentError unless there is at least one kind and nothing else, and all of them can be of one index."""
         if not some:
-            raise ArgumentError("an index has at least one kind; none was given; for example mi.ColumnStats()")
+            raise ArgumentError(
+                f"an index has at least one kind; none was given; for example {Cure('kind', 'ColumnStats')}"
+            )
         for kind in some:
             if not isinstance(kind, Kind):
                 said = f"the class {kind.__name__}" if isinstance(kind, type) else repr(kind)
                 raise ArgumentError(
-                    f"an index is made of kinds, as in mi.ColumnStats() or mi.Values('user_id'); got {said}"
+                    f"an index is made of kinds, as in {Cure('kind', 'ColumnStats')} or"
+                    f" {Cure('kind', 'Values', 'user_id')}; got {said}"
                 )
             if self.named(kind.name) is not type(kind):
                 raise ArgumentError(

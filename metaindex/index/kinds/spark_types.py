@@ -130,9 +130,9 @@ def stored_types(text: str) -> dict[str, Any]:
 
 
 def _damaged(error: Exception) -> DamagedIndexError:
-    return DamagedIndexError(
-        f"the columns of stored rows are a StructType of Spark; those of one index are not"
-        f" ({first_line(error, named=True)}); refresh the index with mode='full'"
+    return DamagedIndexError.for_refresh(
+        "the columns of stored rows are a StructType of Spark; those of one index are not"
+        f" ({first_line(error, named=True)})"
     )
 
 

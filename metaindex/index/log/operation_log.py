@@ -22,6 +22,7 @@ from typing import ClassVar, Final
 
 from metaindex.core import (
     ConcurrentWriteError,
+    Cure,
     DamagedIndexError,
     ForeignIndexError,
     IndexStateError,
@@ -198,7 +199,7 @@ class OperationLog:
         if sealed and self._key is None:
             raise ForeignIndexError(
                 f"a sealed index is changed by who has its key; index {entry.name!r} is sealed and no key is given;"
-                " give it as Config(seal_key=...) or METAINDEX_SEAL_KEY"
+                f" give it as {Cure('setting', 'Config(seal_key=...)', 'METAINDEX_SEAL_KEY')}"
             )
         entry = replace(entry, previous=previous)
         path, data = entry_path(entry.id), encode(entry, self._key)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from metaindex.core import DamagedIndexError, dataclass
+from metaindex.core import Cure, DamagedIndexError, dataclass
 from metaindex.formats import Schema, Version
 
 from .entry import FORMAT_VERSION, ObjectRef, VersionRecord
@@ -98,9 +98,7 @@ def _bytes(value: dict[str, Any]) -> bytes:
 
 def _checked(data: bytes, ref: ObjectRef, read: Callable[[Fields], _T]) -> _T:
     if len(data) != ref.size_bytes or digest(data) != ref.digest:
-        raise DamagedIndexError(
-            f"an object that an entry names matches its digest; {ref.path} does not; refresh the index with mode='full'"
-        )
+        raise DamagedIndexError.for_refresh(f"an object that an entry names matches its digest; {ref.path} does not")
     try:
         value = Fields(from_text(data), "the object")
         written = value.whole("format_version")
@@ -109,11 +107,11 @@ def _checked(data: bytes, ref: ObjectRef, read: Callable[[Fields], _T]) -> _T:
             value.done()
             return decoded
     except Exception as error:
-        raise DamagedIndexError(
+        raise DamagedIndexError.for_refresh(
             f"an object that an entry names has the fields of format {FORMAT_VERSION}; {ref.path} has not"
-            f" ({one_line(error)}); refresh the index with mode='full'"
+            f" ({one_line(error)})"
         ) from error
     raise DamagedIndexError(
         f"this metaindex reads index format {FORMAT_VERSION}; {ref.path} has format {written}; upgrade metaindex, or"
-        " refresh the index with mode='full'"
+        f" {Cure('full')}"
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core import UnsupportedFeatureError
+from metaindex.core import Cure, UnsupportedFeatureError
 from metaindex.formats import Field, Schema
 from metaindex.index.log.fields import Fields, Repeated
 
@@ -24,7 +24,7 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     except (OSError, pa.ArrowException) as error:
         raise UnsupportedFeatureError(
             "an index records the table's columns, nested as deep as Arrow reads them (some 120 levels); a column is"
-            " nested deeper; name the others with schema="
+            f" nested deeper; name the others with {Cure('reader', 'schema')}"
         ) from error
     return {
         "arrow": base64.b64encode(arrow.to_pybytes()).decode(),

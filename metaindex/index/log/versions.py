@@ -102,9 +102,8 @@ class Versions:
         while (above := chain[-1].parent) is not None:
             parent = self._record(above)
             if parent is None or above in seen:
-                raise DamagedIndexError(
-                    f"a recorded version names a recorded parent; version {chain[-1].version} does not; refresh the"
-                    " index with mode='full'"
+                raise DamagedIndexError.for_refresh(
+                    f"a recorded version names a recorded parent; version {chain[-1].version} does not"
                 )
             seen.add(above)
             chain.append(parent[0])
@@ -173,14 +172,11 @@ class Versions:
             for run, text in bits["without_deletes"].items():
                 deletes[run] = deletes.get(run, BitMap()) - from_text(text)
         if not dead.keys() <= known.keys():
-            raise DamagedIndexError(
-                "a recorded version names runs of its index; one does not; refresh the index with mode='full'"
-            )
+            raise DamagedIndexError.for_refresh("a recorded version names runs of its index; one does not")
         for run, named in (*dead.items(), *deletes.items()):
             if named and run in known and named.max() >= known[run]:
-                raise DamagedIndexError(
-                    f"a recorded version names files of its runs; one names file {named.max():,} of {known[run]:,};"
-                    " refresh the index with mode='full'"
+                raise DamagedIndexError.for_refresh(
+                    f"a recorded version names files of its runs; one names file {named.max():,} of {known[run]:,}"
                 )
         return LiveFiles(dead, deletes)
 
@@ -240,9 +236,8 @@ def from_text(text: str) -> BitMap:
     try:
         return BitMap.deserialize(base64.b64decode(text, validate=True))
     except (ValueError, TypeError, IndexError) as error:  # nothing at all is the last
-        raise DamagedIndexError(
-            f"a recorded version has portable roaring bitmaps in base64; one is none ({error}); refresh the index with"
-            " mode='full'"
+        raise DamagedIndexError.for_refresh(
+            f"a recorded version has portable roaring bitmaps in base64; one is none ({error})"
         ) from error
 
 

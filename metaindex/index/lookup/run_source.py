@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, counted, dataclass
+from metaindex.core import Cure, Mask, Words, counted, dataclass
 from metaindex.expressions import (
     And,
     ColumnRef,
@@ -91,7 +91,8 @@ class BoundPredicate:
             return ""
         known = {run.run.run for run in RunCoverage.of_index(index, self)}
         without = any(run.run not in known and (run.columns or run.keys) for run in index.entry.content.runs)
-        return f"it lacks {files:,} of {counted(of, 'file')}; refresh it" + (" with mode='full'" if without else "")
+        with Words.about(index.name):
+            return f"it lacks {files:,} of {counted(of, 'file')}; {Cure('full', 'it') if without else 'refresh it'}"
 
     def answered_by_table(self, indexes: Sequence[OpenIndex]) -> bool:
         """Return whether the table itself answers some part better than any index: a column that none covers, or

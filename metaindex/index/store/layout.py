@@ -91,9 +91,9 @@ def bound_key(part: PartInfo, text: str | None) -> bytes:
 
 
 def _no_bound(part: PartInfo, text: str | None) -> DamagedIndexError:
-    return DamagedIndexError(
+    return DamagedIndexError.for_refresh(
         f"a bound of a part is a whole number of 64 bits, or the hex of a key; that of {part.path[-120:]!r} is"
-        f" {str(text)[:40]!r}; refresh the index with mode='full'"
+        f" {str(text)[:40]!r}"
     )
 
 

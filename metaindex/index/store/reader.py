@@ -291,9 +291,8 @@ class RunReader:
 
     def damaged(self, path: str, what: str) -> DamagedIndexError:
         """The error of a part that is not what it should be."""
-        return DamagedIndexError(
-            f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}; refresh the index with"
-            " mode='full'"
+        return DamagedIndexError.for_refresh(
+            f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}"
         )
 
 

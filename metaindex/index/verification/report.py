@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from metaindex.core import Shown, StoragePermissionError, StorageUnavailableError, counted
+from metaindex.core import Cure, Shown, StoragePermissionError, StorageUnavailableError, counted
 from metaindex.index.log.sealed import one_line
 
 
@@ -170,7 +170,7 @@ class Verification(Shown):
         reasons = list(self._reasons())
         lines += [f"  not compared: {reason}" for reason in reasons[:_TOLD]]
         if len(reasons) > _TOLD:
-            lines.append(f"  not compared: {len(reasons) - _TOLD:,} more, which `unchecked` (--json) has")
+            lines.append(f"  not compared: {len(reasons) - _TOLD:,} more, which {Cure('unchecked')} has")
         lines.extend(f"  {finding}" for finding in self.findings)
         return "\n".join(lines)
 

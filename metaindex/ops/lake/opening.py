@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from metaindex.core import ArgumentError, Config, EmptyFilesError, NotATableError, counted, dataclass, watched
+from metaindex.core import ArgumentError, Config, Cure, EmptyFilesError, NotATableError, counted, dataclass, watched
 from metaindex.formats import Walk
 from metaindex.query import check_since
 from metaindex.storage import is_remote, storage_for
@@ -57,7 +57,9 @@ class LakeAsked:
         if self.of_catalog:
             check_catalog(place, self.catalog)
         elif self.catalog:
-            raise ArgumentError("properties of a catalog are for a catalog; a folder is named; leave catalog= out")
+            raise ArgumentError(
+                f"properties of a catalog are for a catalog; a folder is named; leave {Cure('catalog_options')} out"
+            )
         for word, value in (("timeout_seconds", self.timeout_seconds), ("most_folders", self.most_folders)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
                 raise ArgumentError(f"{word}= is a number above 0; got {value!r}; give one")

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import TELEMETRY, Mask, MetaIndexError, arrow_array, counted, first_line
+from metaindex.core import TELEMETRY, Mask, MetaIndexError, Words, arrow_array, counted, first_line
 from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics, leaves
 from metaindex.formats import Snapshot, Version
 from metaindex.index import BoundPredicate, FileIdentities, OpenIndex, RunCoverage
@@ -154,7 +154,8 @@ class Pruner:
 
     def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:
         self._indexes.remove(index)
-        reason = first_line(error) if error is not None else "it cannot be read"
+        with Words.about(index.name):
+            reason = first_line(error) if error is not None else "it cannot be read"
         logger.warning("index %r is not used for this query, which reads more: %s", index.name, reason)
         TELEMETRY.index_left_out(index.storage.root)
         self._refused.append(IndexReport(index.name, False, reason, left_out=True))

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from metaindex.core import TELEMETRY
+from metaindex.core import TELEMETRY, Cure, Words
 from metaindex.formats import FileTable, Snapshot
 from metaindex.index import IndexLogEntry, OpenIndex
 
@@ -48,10 +48,11 @@ class QuarantinedIndexes:
             what = recorded.other_columns(snapshot.schema) or strange
             if what:
                 any_found = True
-                reason = (
-                    f"an index records a version as the table has it; of version {snapshot.version} it recorded {what};"
-                    f" {OpenIndex.FULL_REFRESH}"
-                )
+                with Words.about(index.name):
+                    reason = (
+                        f"an index records a version as the table has it; of version {snapshot.version} it recorded"
+                        f" {what}; {Cure('full', 'it')}"
+                    )
                 logger.warning("index %r is not used any more: %s", index.name, reason)
                 TELEMETRY.index_left_out(index.storage.root)
                 self._held[index.name] = (index.entry, reason)

@@ -7,7 +7,19 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, human_bytes, moment, percent
+from metaindex.core import (
+    Column,
+    Cure,
+    Plain,
+    Shown,
+    Tabular,
+    TextTable,
+    counted,
+    dataclass,
+    human_bytes,
+    moment,
+    percent,
+)
 
 from .row import SUMMED
 from .texts import template_of
@@ -45,7 +57,10 @@ class QuerySummary(Shown, Plain):
     def shown(self) -> Sequence[str | Tabular]:
         head = f"{self.table}: {counted(self.queries, 'query')} noted"
         if not self.templates:
-            return (f"{head}; Config(query_log=True) or METAINDEX_QUERY_LOG=kept notes them", *self.notes)
+            return (
+                f"{head}; {Cure('setting', 'Config(query_log=True)')} or METAINDEX_QUERY_LOG=kept notes them",
+                *self.notes,
+            )
         titles = ("queries", "helped", "files read", "left out", "bytes left out", "planning ms")
         columns = (*(Column(title, right=True) for title in titles), Column("last (UTC)"), Column("condition"))
         more = len(self.templates) - _SHOWN

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import ObjectNotFoundError, ScanError, arrow_array
+from metaindex.core import Cure, ObjectNotFoundError, ScanError, arrow_array
 from metaindex.expressions import Opaque, Predicate, columns, leaves
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
 
@@ -80,8 +80,8 @@ def _of_texts(part: Opaque, schema: pa.Schema | None) -> str:
     ):
         return ""
     return (
-        f" ({names[0]} is a column of texts: compare it with texts, or open CSV and JSON with schema= that names its"
-        " type)"
+        f" ({names[0]} is a column of texts: compare it with texts, or open CSV and JSON with"
+        f" {Cure('reader', 'schema')} that names its type)"
     )
 
 
@@ -94,7 +94,7 @@ def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = 
         raise ScanError(
             f"every part of a predicate is applied to the rows; {engine} cannot apply"
             f' "{opaque[0].text}"{_of_texts(opaque[0], schema) or why}; rewrite it with comparisons, IN, IS NULL,'
-            " LIKE 'p%' and the functions of docs/guides/conditions.md, or read with .to_spark(spark)"
+            f" LIKE 'p%' and the functions of docs/guides/conditions.md, or {Cure('spark')}"
         )
 
 
@@ -125,9 +125,9 @@ class _FileReader:
         if self._format in ("csv", "json"):
             self._text = TextReader(self._format, options, snapshot.schema)
         elif self._format != "parquet":
-            raise ScanError(
+            raise ScanError.for_spark(
                 f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are"
-                f" {self._format}; read with .to_spark(spark)"
+                f" {self._format}"
             )
         self._rows = ParquetRows.of(snapshot)
         self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
@@ -232,9 +232,9 @@ class _FileReader:
                 self._value_deletes[id(delete)] = (delete, ValueDeletes(keys))
             equality.append(self._value_deletes[id(delete)])
         if self._text is not None:
-            raise ScanError(
+            raise ScanError.for_spark(
                 f"deletes are applied to rows of Parquet files; {self._format} files of table {self._snapshot.table}"
-                " carry some; read with .to_spark(spark)"
+                " carry some"
             )
         return (DeletedPositions.of(deletes.positions) if len(deletes.positions) else None), equality
 
@@ -243,10 +243,7 @@ class _FileReader:
         if "iceberg_file_format" in files.schema.names:
             kind = files.column("iceberg_file_format")[row].as_py()
             if kind.lower() != "parquet":
-                raise ScanError(
-                    f"data files are read as Parquet, CSV or JSON; {where} is {kind.upper()}; read with"
-                    " .to_spark(spark)"
-                )
+                raise ScanError.for_spark(f"data files are read as Parquet, CSV or JSON; {where} is {kind.upper()}")
 
 
 def _chain(leaf: Leaf) -> Field:

@@ -70,7 +70,7 @@ class Reason(Enum):
     MAY_FAIL = "a filter might fail of a row that the scan would not have read, or is added when the query runs"
     OTHER_FIELDS = (
         "the fields of a struct are others than its rows have by these names: one was dropped, added again or renamed"
-        " since; cover the fields that are needed, each by its path, or refresh it with mode='full'"
+        " since; cover the fields that are needed, each by its path, or refresh it in full"
     )
     NOTHING_SERVED = "it has no file of the version"
     NO_HYBRID_SCAN = "it is behind the table, or ahead of the version, and spark.metaindex.hybridScan.enabled is false"

@@ -34,13 +34,10 @@ from metaindex.statements import (
     RefreshIndex,
     Statement,
     StatementResult,
-    StatementWords,
     TableName,
     begins_as_query,
     explained,
-    in_statement,
     is_ours,
-    line_and_column,
     no_query,
     not_asked,
     parsed,
@@ -55,7 +52,6 @@ from metaindex.table import Table, check_options, open_table
 
 from .enabling import rule_of
 from .quiet import unlogged
-from .reasons import Reason
 from .scripts import indexes_in, is_script
 from .text_scans import as_indexed, check_refreshed
 
@@ -107,7 +103,7 @@ class Answering:
         except StatementError as error:
             if self._theirs(text):
                 return {"other": True}
-            return _placed(text, str(error).partition(": ")[2], error.at, error.end)
+            return _placed(text, error.args[0], error.at, error.end)
         return {"columns": [[field.name, _ddl(field.type)] for field in schema_of(statement)]}
 
     def _slip(self, text: str) -> dict[str, object]:
@@ -115,7 +111,7 @@ class Answering:
         error = slip(text)
         if error is None:
             return {"other": True}
-        return _placed(text, str(error).partition(": ")[2], error.at, error.end)
+        return _placed(text, error.args[0], error.at, error.end)
 
     def _script(self, text: str) -> dict[str, object]:
         """Answer for a script, which Spark parses whole: refuse the first statement of ours in it."""
@@ -157,14 +153,14 @@ class Answering:
     def _said(self, error: Exception, text: str) -> str:
         known = isinstance(error, MetaIndexError)
         said = str(error) if known else first_line(error)
-        place = placed(text, said) if known else None
-        at = "" if place is None else "; line {}, column {}".format(*line_and_column(text, place[0]))
+        place = placed(text, error.named) if isinstance(error, MetaIndexError) and error.named else None
+        at = "" if place is None else "; line {}, column {}".format(*StatementError(said, text, place).place)
         return f"[{type(error).__name__}] {said}{at}"
 
 
 def _placed(text: str, said: str, at: int, end: int) -> dict[str, object]:
     """An error at a place of the text."""
-    line, column = line_and_column(text, at)
+    line, column = StatementError(said, text, at).place
     place = {"line": line, "column": column - 1, "start": at, "stop": max(at, end - 1)}
     return {"error": said, "near": f"'{text[at:end] or 'end of input'}'", **place}
 
@@ -364,6 +360,4 @@ def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
     for verdict in scan.indexes:
         code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
         said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
-        if verdict.reason is Reason.NOT_USABLE or "mode='full'" in said:
-            said = in_statement(said, StatementWords(index=verdict.index, in_spark=True))
         yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

@@ -19,7 +19,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, UnsupportedFeatureError, one_line
+from metaindex.core import Cure, MetaIndexError, UnsupportedFeatureError, one_line
 from metaindex.formats import (
     At,
     ReadOptions,
@@ -27,7 +27,6 @@ from metaindex.formats import (
     TextReader,
 )
 from metaindex.index import IndexLogEntry
-from metaindex.query import SAME_NAME
 from metaindex.spark.frames import each_of
 from metaindex.table import Table, handle_of
 
@@ -117,7 +116,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
     alike = ReadOptions(asked.file_format, said | types)
     rule = "an index is refreshed with the reader options that it was built with"
     if other := built.why_not(alike):
-        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {built.cure(alike)} {SAME_NAME}")
+        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {built.cure(alike)} {Cure('same_name')}")
     if not built.differing(asked) or not entry.content.versions:
         return
     try:
@@ -131,7 +130,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
             raise UnsupportedFeatureError(
                 f"an index is refreshed with the types that it was built with; of {name!r} the column {field.name} was"
                 f" {then}, and Spark reads it as {now}; name its type where the table or view is created, or create"
-                f" another index {SAME_NAME}"
+                f" another index {Cure('same_name')}"
             )
 
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
-from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, watched
+from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, Words, saying, watched
 from metaindex.expressions import ColumnRef, IsNull, bind, names_given, quoted
 from metaindex.formats import NAMED, ConfiguredCatalog
 from metaindex.index import Value
@@ -19,10 +19,10 @@ from metaindex.statements.grammar.query_tables import check_query, with_names
 from metaindex.statements.grammar.tree import TableName
 from metaindex.table import Table, open_table
 
-from .cures import NAMING, StatementWords, in_statement, in_words
 from .results import EXPLAINED, FORMATTED, StatementResult, result
 from .run import run
 from .tables import AskedTables, not_asked
+from .words import NAMING, StatementWords
 
 if TYPE_CHECKING:
     from metaindex.core import Config
@@ -112,8 +112,8 @@ class FileTables:
         text, options = with_names(query, self._is_path)
         queries = workload(text)
         if queries.problems or not queries.templates:
-            why = queries.problems[0].reason if queries.problems else "it is empty"
-            raise not_asked("that cannot be told", why)
+            why = (queries.problems[0].reason,) if queries.problems else ("it is empty", "name one behind FROM")
+            raise not_asked("that cannot be told", *why)
         names = dict.fromkeys(read.table for template in queries.templates for read in template.tables)
         if "" in names:
             raise ArgumentError("a query says which table it reads; a condition alone does not; write SELECT ... FROM")
@@ -121,7 +121,7 @@ class FileTables:
         paths = {}
         for name in names:
             asked = replace(_table_name(name, self._named), options=options.get(name, ()))
-            with in_words(self._words(asked)):
+            with saying(self._words(asked)):
                 table = self.open(asked)
                 table.schema  # noqa: B018 - what is wrong with the files is told of this table
             paths[name] = table.path
@@ -133,11 +133,7 @@ class FileTables:
         first = name.parts[0]
         if len(name.parts) == 1 and first.lower() not in self._named and not self._catalog:
             name = TableName((), first.removeprefix("./"), name.options)
-        return StatementWords(name, takes_options=not self._catalog, naming=self.naming)
-
-    def _in_words(self, reason: str, table: str, index: str) -> str:
-        """The reason of an index, as statements say what is to be done."""
-        return in_statement(reason, StatementWords(TableName((), table), index, not self._catalog))
+        return StatementWords(name, takes_options=not self._catalog, named_by=self.naming, face=Words.asked())
 
     def _is_path(self, text: str) -> bool:
         """Return whether a text between quotes is a path: without a catalog, each that was not given as a name."""
@@ -157,8 +153,9 @@ class FileTables:
             given = names_given(with_names(query, self._is_path)[0])
             for read in of_table(asked.workload, TableNames(table.path, asked.names), columns).queries:
                 _check_columns(read, table, given)
-                told = table.explain(read.predicate)
-                texts.append(str(told))
+                with saying(self._words(TableName((table.path,)))):
+                    told = table.explain(read.predicate)
+                    texts.append(str(told))
                 answer = told.result
                 row = {
                     "scan": answer.table,
@@ -172,10 +169,10 @@ class FileTables:
                         **row,
                         "index": report.name,
                         "used": not reason,
-                        "reason": reason or self._in_words(report.reason, answer.table, report.name) or None,
+                        "reason": reason or report.reason or None,
                     }
                     for report in answer.indexes
-                    for reason in [self._in_words(_unused(report, told.credit), answer.table, report.name)]
+                    for reason in [_unused(report, told.credit)]
                 ] or [row]
         if formatted:
             return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)
@@ -193,7 +190,7 @@ def _check_columns(read: TableQuery, table: Table, given: frozenset[str] | None)
         try:
             bind(IsNull(ColumnRef(parts)), table.schema)
         except UnknownColumnError as error:
-            raise UnknownColumnError(str(error).replace("a predicate names", "a query names", 1)) from None
+            raise UnknownColumnError("a query names columns of the table", *error.args[1:]) from None
 
 
 def _unused(report: IndexReport, credit: Credit | None) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from metaindex.advisor import NOT_READ
+from metaindex.advisor import UnreadNote
 from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, human_bytes, moment, percent
+from metaindex.formats import ReadOptions
 from metaindex.index import State
 from metaindex.statements.grammar.tree import (
     ChangeIndex,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from metaindex.index import IndexLogEntry, Outcome, Verification
 
 _TEXTS: Final = pa.list_(pa.string())
-_TOLD: Final = frozenset({"notes", "note", "findings", "not_compared"})
-"""Columns of sentences."""
 _NAMED: Final = 5
 """Of an index's columns, those that are shown by name."""
 
@@ -195,32 +194,6 @@ def result(
     return StatementResult(pa.Table.from_pylist(said, schema=schema), told, wrong)
 
 
-def said_by(answer: StatementResult, say: Callable[[str], str]) -> StatementResult:
-    """Return the result with its messages reworded by `say`."""
-    rows = [
-        {name: _in_words(value, say) if name in _TOLD else value for name, value in row.items()}
-        for row in answer.rows.to_pylist()
-    ]
-    told = tuple(_told_in_words(part, say) for part in answer.told)
-    return StatementResult(pa.Table.from_pylist(rows, schema=answer.rows.schema), told, answer.wrong, answer.unproven)
-
-
-def _told_in_words(part: str | Tabular, say: Callable[[str], str]) -> str | Tabular:
-    if isinstance(part, TextTable):
-        sentences = [column.title in _TOLD for column in part.columns]
-        rows = [
-            tuple(say(cell) if told else cell for cell, told in zip(row, sentences, strict=True)) for row in part.rows
-        ]
-        return replace(part, rows=tuple(rows))
-    return say(part) if isinstance(part, str) else part
-
-
-def _in_words(value: object, say: Callable[[str], str]) -> object:
-    if isinstance(value, list):
-        return [_in_words(each, say) for each in value]
-    return say(value) if isinstance(value, str) else value
-
-
 def changed(outcome: Outcome) -> StatementResult:
     """Return the result of a verb that changes an index."""
     entry = outcome.entry
@@ -283,13 +256,8 @@ def indexes_shown(infos: IndexList, *, in_spark: bool = False, hint: str = "") -
 
 
 def _as_spark_is_told(info: IndexInfo) -> IndexInfo:
-    """Reword reader options for Spark: `inferSchema` excludes `schema`, and `header` defaults to false."""
-    built = info.built_with
-    if "inferSchema=True" in built:
-        built = tuple(said for said in built if not said.startswith(("schema=", "the schema of")))
-    if "header" in info.built_without:
-        built = ("header=True", *built)
-    without = tuple(name for name in info.built_without if name != "header")
+    """Reword reader options for Spark."""
+    built, without = ReadOptions.as_spark_says(info.built_with, info.built_without)
     return replace(info, built_with=built, built_without=without)
 
 
@@ -399,6 +367,6 @@ def recommended(answer: Recommendation) -> StatementResult:
         for table in answer.tables
         for passed in table.passed
     ]
-    rows += [{"recommended": False, "reason": note} for note in answer.notes if note.startswith(NOT_READ)]
+    rows += [{"recommended": False, "reason": note} for note in answer.notes if isinstance(note, UnreadNote)]
     statements = [f"  {index.sql};" for index in answer.indexes]
     return result(RECOMMENDED, rows, *answer.advised, *(["", "to create them:", *statements] if statements else []))

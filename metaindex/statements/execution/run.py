@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, assert_never
 
 from metaindex.advisor import recommend
-from metaindex.core import ArgumentError, IndexNotFoundError, MetaIndexError, Tabular
+from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, Tabular, Words, saying
 from metaindex.formats import ReadOptions
 from metaindex.index import KINDS, IndexFolder, Kind, State, Using
 from metaindex.statements.grammar.tree import (
@@ -27,7 +27,6 @@ from metaindex.statements.grammar.tree import (
 from metaindex.statements.grammar.verbs import VERBS
 from metaindex.table import Table, handle_of, hint
 
-from .cures import StatementWords, in_statement, in_words
 from .results import (
     DESCRIBED,
     WEIGHED,
@@ -37,11 +36,11 @@ from .results import (
     nothing,
     recommended,
     result,
-    said_by,
     verified,
     weighed,
 )
 from .tables import NamedTables
+from .words import StatementWords
 
 if TYPE_CHECKING:
     from metaindex.advisor import Recommendation
@@ -51,17 +50,13 @@ _HOUR_SECONDS: Final = 3600
 
 def run(statement: Statement, tables: NamedTables) -> StatementResult:
     """Run a statement and return its result, with cures worded as statements. Raises like the verbs of `Table`."""
-    asked = _asked(statement, tables)
-    with in_words(asked):
-        answer = _run(statement, tables)
-    if isinstance(statement, ExplainIndexes | ExplainWhatIf):
-        return answer  # conditions of queries stand in it, and each table's cures are said of it already
-    return said_by(answer, lambda text: in_statement(text, asked))
+    with saying(_words(statement, tables)):
+        return _run(statement, tables)
 
 
-def _asked(statement: Statement, tables: NamedTables) -> StatementWords:
+def _words(statement: Statement, tables: NamedTables) -> StatementWords:
     """Return the words that cures take from the statement."""
-    words = StatementWords(in_spark=tables.in_spark, naming=tables.naming)
+    words = StatementWords(in_spark=tables.in_spark, named_by=tables.naming, face=Words.asked())
     match statement:
         case ExplainIndexes() | ExplainWhatIf() | RecommendIndexes():
             return words
@@ -255,6 +250,7 @@ def _without_queries(path: str, answer: Recommendation) -> str:
     if path:
         return "; ".join((f"of {path} none can be read", *answer.notes[:1], "name another file behind FROM"))
     return (
-        "none are given, and none are noted; name their file (FROM 'queries.sql'), or have them noted by"
-        " Config(query_log=True) as they are asked, in a session of Spark by SET spark.metaindex.queryLog = kept"
+        "none are given, and none are noted; name their file (FROM 'queries.sql'), or have them noted as they are asked"
+        f" by {Cure('setting', 'Config(query_log=True)')}, in a session of Spark by SET spark.metaindex.queryLog ="
+        " kept"
     )

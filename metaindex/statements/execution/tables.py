@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from metaindex.advisor import Workload
 from metaindex.core import ArgumentError, dataclass
@@ -16,9 +15,6 @@ from .results import StatementResult
 if TYPE_CHECKING:
     from metaindex.index import Progress
 
-_SAID: Final = re.compile(r"\Aa (?:query|statement) of a workload reads tables[^;]*; ")
-"""The same rule, as a workload says it."""
-
 
 @dataclass(frozen=True, slots=True)
 class AskedTables:
@@ -29,11 +25,9 @@ class AskedTables:
     names: Mapping[str, str]
 
 
-def not_asked(how: str, why: str) -> ArgumentError:
+def not_asked(how: str, why: str, *cure: str) -> ArgumentError:
     """Return the error for a query whose tables cannot be resolved; `why` may be a workload's message about it."""
-    fact = _SAID.sub("", why)
-    cure = "" if ";" in fact else "; name one behind FROM"
-    return ArgumentError(f"a query reads tables that can have an index; of this one {how}: {fact}{cure}")
+    return ArgumentError(f"a query reads tables that can have an index; of this one {how}: {why}", *cure)
 
 
 class NamedTables(Protocol):

@@ -11,14 +11,7 @@ _LONGEST = 60
 
 def wrong(text: str, at: int, fact: str, rule: str = "", cure: str = "", end: int | None = None) -> StatementError:
     """The error at a place of the text: place, fact, cure and rule. `end`: where what is wrong ends."""
-    line, column = line_and_column(text, at)
-    said = "; ".join(part for part in (f"line {line}, column {column}: {fact}", cure, rule) if part)
-    return StatementError(said, text, at, at + 1 if end is None else end)
-
-
-def line_and_column(text: str, at: int) -> tuple[int, int]:
-    """Return the line and the column of a position, both from 1 on."""
-    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+    return StatementError("; ".join(filter(None, (fact, cure, rule))), text, at, at + 1 if end is None else end)
 
 
 def near(word: str, known: Iterable[str]) -> str:

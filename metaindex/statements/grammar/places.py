@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from metaindex.core import StatementError
 
 from .tokens import TokenKind, tokens
 
-_QUOTED: Final = re.compile(r"'([^']{1,200})'")
 
-
-def placed(text: str, message: str) -> tuple[int, int] | None:
-    """Return start and end of the first word that a message quotes, such as 'user_id'; None if there is none."""
-    named = _QUOTED.findall(message)
+def placed(text: str, name: str) -> int | None:
+    """Return where a name begins, such as user_id; None if it is not there."""
+    named = (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)
     try:
-        every = [token for token in tokens(text) if token.kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)]
+        return next((token.start for token in tokens(text) if token.kind in named and token.value == name), None)
     except StatementError:
         return None
-    for name in named:
-        for token in every:
-            if token.value == name:
-                return token.start, token.end
-    return None

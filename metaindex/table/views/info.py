@@ -135,11 +135,7 @@ class IndexInfo(Shown, Plain):
         """Describe the reader options of queries that use the index, or how it was built otherwise; empty if equal."""
         if not self.other_options:
             used = self.enabled and self.state != State.DELETED.value and self.built_with
-            return (
-                f"used by queries that say {ReadOptions.in_words(self.built_with, ()).removeprefix('with ')}"
-                if used
-                else ""
-            )
+            return f"used by queries that say {ReadOptions.said_once(self.built_with)}" if used else ""
         here = ", which is said here" if len(self.built_without) == 1 else ", which are said here"
         built = ReadOptions.in_words(self.built_with, self.built_without)
         return f"built {built}" + (here if self.built_without else "") if built else ""

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.cli.flights.answers import AskedTwice, canonical, difference
 from metaindex.cli.flights.data import LAST_DAY, SCHEMA, flights
 from metaindex.cli.flights.questions import QUESTIONS
-from metaindex.cli.flights.report import Report, _cell
+from metaindex.cli.flights.report import AskedTwice, Report, _cell, canonical, difference
 from metaindex.cli.flights.story import conclude, run_demo, what_next
 from metaindex.cli.output import Output
 from metaindex.core import MetaIndexError, MissingDependencyError

@@ -110,7 +110,8 @@ def test_an_index_lives_through_every_statement(name: str, format_: str, tmp_pat
         ("EXPLAIN INDEXES id = 1", "SELECT ... FROM"),
         (
             "EXPLAIN INDEXES SELECT 1",
-            "can have an index; of this one that cannot be told: it names none; write SELECT ... FROM",
+            "can have an index; of this one that cannot be told: a statement of a workload reads tables; it names none;"
+            " write SELECT ... FROM",
         ),
         ("EXPLAIN INDEXES SELECT FROM WHERE", "cannot be told"),
         ("EXPLAIN WHATIF SELECT * FROM 'ä b' WITH INDEX ON t USING values (id)", "does not read"),

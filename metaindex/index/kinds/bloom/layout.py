@@ -137,9 +137,8 @@ def directory_from(data: bytes, most_files: int = MAX_FILES) -> Directory:
     except MetaIndexError:
         raise
     except Exception as error:
-        raise DamagedIndexError(
-            f"a directory of bloom filters is as it was written; one is not ({one_line(error)}); refresh the index with"
-            " mode='full'"
+        raise DamagedIndexError.for_refresh(
+            f"a directory of bloom filters is as it was written; one is not ({one_line(error)})"
         ) from error
 
 

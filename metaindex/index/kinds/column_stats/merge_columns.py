@@ -43,9 +43,9 @@ def merge_column(
         rows += window.num_rows
         partial.append(partition_rows(window.combine_chunks(), domain))
     if rows != len(files.partition_ord):
-        raise DamagedIndexError(
+        raise DamagedIndexError.for_refresh(
             f"a run has one row a file and covered column; of {column.name!r} {rows} rows were found for"
-            f" {len(files.partition_ord)} files; refresh the index with mode='full'"
+            f" {len(files.partition_ord)} files"
         )
     if len(partial) < 2:
         return partial[0] if partial else PARTITION_STATS.empty_table()

@@ -40,9 +40,9 @@ def merge_columns(
         tables.append(unknown_rows(files, ids[column], place))
     rows = pa.concat_tables(tables).combine_chunks()
     if rows.num_rows != count * len(columns):
-        raise DamagedIndexError(
+        raise DamagedIndexError.for_refresh(
             f"a run has one row a file and covered column; {rows.num_rows} rows were found for {count} files and"
-            f" {len(columns)} columns; refresh the index with mode='full'"
+            f" {len(columns)} columns"
         )
     return _in_order(columns, rows, ids, files)
 

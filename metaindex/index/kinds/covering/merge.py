@@ -132,9 +132,8 @@ class CoveringMerge:
     def _wrong(self, piece: Piece, what: str) -> DamagedIndexError:
         where = f"bucket {piece.bucket}" if piece.bucket is not None else "a range"
         runs = ", ".join(self.sources[number].run.run for number in sorted({number for number, _ in piece.parts}))
-        return DamagedIndexError(
-            f"rows of a covering index are sorted, each in the bucket that it hashes to; {where} of runs {runs}:"
-            f" {what}; refresh the index with mode='full'"
+        return DamagedIndexError.for_refresh(
+            f"rows of a covering index are sorted, each in the bucket that it hashes to; {where} of runs {runs}: {what}"
         )
 
 

@@ -99,9 +99,8 @@ class Theta:
         have written anything."""
         sketch = cls._read(data)
         if sketch is None:
-            raise DamagedIndexError(
-                "a sketch is an ordered compact theta sketch of Apache DataSketches; one of an index is not; refresh it"
-                " with mode='full'"
+            raise DamagedIndexError.for_refresh(
+                "a sketch is an ordered compact theta sketch of Apache DataSketches; one of an index is not"
             )
         return sketch
 

@@ -81,9 +81,8 @@ class StoredKeys:
         if groups is None:
             said = footer.range(self.column)
             if not said.known.all():
-                raise DamagedIndexError(
-                    f"the footer of {part.path} bounds the keys of its row groups; it does not; refresh the index with"
-                    " mode='full'"
+                raise DamagedIndexError.for_refresh(
+                    f"the footer of {part.path} bounds the keys of its row groups; it does not"
                 )
             start = next((at for at, least in enumerate(said.least) if least is not None), len(said.least))
             least, greatest = (self._vector(list(keys[start:])) for keys in (said.least, said.greatest))

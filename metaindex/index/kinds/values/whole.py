@@ -26,9 +26,8 @@ def each_value(reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.A
             for keys, units in stored.read(part, [group], keep=False):
                 ordinals = units >> bits
                 if len(ordinals) and not (ordinals.min() >= 0 and ordinals.max() < reader.run.files):
-                    raise DamagedIndexError(
-                        f"values are of files that their run has; run {reader.run.run} names others; refresh the index"
-                        " with mode='full'"
+                    raise DamagedIndexError.for_refresh(
+                        f"values are of files that their run has; run {reader.run.run} names others"
                     )
                 there = Vector(keys).valid
                 if there is not None:
