@@ -6,7 +6,7 @@ A file is the same file when its path, size, time and sign are: whatever a forma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -141,17 +141,6 @@ def shape(schema: Schema) -> object:
         )
 
     return [of(field) for field in schema]
-
-
-def with_positions(diff: Diff, base: Snapshot, target: Callable[[], Snapshot]) -> Diff:
-    """Add changed positions that the log does not list, from two snapshots; the target's is loaded on demand."""
-    return replace(diff, positions=partial(_changed_at, diff.deletes_changed.paths, base, target))
-
-
-def _changed_at(paths: pa.ChunkedArray, base: Snapshot, target: Callable[[], Snapshot], row: int) -> ChangedPositions:
-    return ChangedPositions.between(
-        *(_positions_of(snapshot, pc.index(snapshot.files.paths, paths[row]).as_py()) for snapshot in (base, target()))
-    )
 
 
 def _positions_of(snapshot: Snapshot, row: int) -> BitMap64:

@@ -78,10 +78,6 @@ class Place:
             raise CorruptTableError(_CLIMBING.format(outside[0], self.root))
         return below.zip_with(keep, plain)
 
-    def locations(self, paths: pl.Series) -> pl.Series:
-        """The locations of a whole column of `paths`, in normal spelling."""
-        return paths.zip_with(paths.str.contains("^/|://"), self.claimed + "/" + paths)
-
 
 def normals(locations: pl.Series) -> pl.Series:
     """`normal` of a whole column of objects (which have no slash at their end)."""

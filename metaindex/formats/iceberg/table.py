@@ -2,7 +2,7 @@
 
 A table is named by its folder, by one of its metadata files, or by a pyiceberg catalog (`options["catalog"]`, with
 `options["identifier"]` or the path as the name in it). The metadata file alone resolves versions; a snapshot reads its
-manifest list and manifests; a diff reads those that the commits in between wrote.
+manifest list and manifests; a diff reads those that the commits in between wrote, unless they changed deletes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from metaindex.core import Cure, MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
-from metaindex.formats.diff import Changes, Diff, shape, with_positions
+from metaindex.formats.diff import Changes
 from metaindex.formats.format import At, Format, TableRef
 from metaindex.formats.model import Base, Field, Schema, Snapshot, Version
 from metaindex.storage import Storage, parent_of
@@ -25,7 +25,6 @@ from .changes import changes_from_commits
 from .configured import identifier_of
 from .deletes import DeleteLoader
 from .finding import METADATA_ENDS, locate
-from .history import log_diff
 from .locations import Place, is_absolute, normal
 from .manifests import DATA, Manifest, read_manifest_list, read_manifests
 from .metadata import (
@@ -97,29 +96,6 @@ class IcebergFormat(Format):
             return read_manifests(ref.storage, place, metadata, chosen, snapshot_id=snapshot_id)
 
         return assemble(ref, place, metadata, selected, manifests, entries(True), entries(False))
-
-    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
-        metadata = _metadata(ref)
-        selected = select(metadata, target)
-        place = _place(ref, metadata)
-        to = version_of(metadata, selected)
-        schema = _schema(metadata, selected, live_specs=())
-        known = next((s for s in metadata.snapshots.values() if str(s.id) == base.version.id), None)
-        if known is None or _commit_of(metadata, known) != base.version.fingerprint.partition("-")[0]:
-            return None  # expired, or of another table at this place
-        changed = log_diff(ref.storage, place, metadata, base, selected.snapshot)
-        if changed is None:
-            return None
-        diff = Diff(
-            base=base.version,
-            target=to,
-            appended=changed.appended,
-            deleted=changed.deleted,
-            deletes_changed=changed.deletes_changed,
-            schema_changed=shape(base.schema) != shape(schema),
-            source="log",
-        )
-        return with_positions(diff, base, partial(self.snapshot, ref, target))
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
         metadata = _metadata(ref)
