@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output
 from metaindex.core import ArgumentError
-from metaindex.query import TableQueryLog
 
 from .arguments import DONE, INDEX, SINCE, TABLE, VERSION, at_least_zero, duration, flag, near, option, word
 from .command import Command
@@ -124,6 +123,7 @@ refreshes are not counted: the later refresh served them all. `clean` removes ol
 
 
 def _queries(args: argparse.Namespace, out: Output) -> int:
+    from metaindex.query import TableQueryLog
     from metaindex.table import handle_of
 
     if not args.clean and (args.keep is not None or args.keep_bytes is not None):
