@@ -121,18 +121,15 @@ def _with_candidate(
         size = Estimate.exactly(float(sight.sizes[kept].sum()))
         groups = of_rest(sight, groups_of(sight, result, sight.sample[kept[sight.sample]]), kept)
         return Reads(Estimate.exactly(float(kept.sum())), groups, size), result
-    trial = _Trial(sight, standing, standing.with_more(*sampled), sampled, over)
-    result = trial.more.answer(now.tree)
+    more = standing.with_more(*sampled)
+    result = more.answer(now.tree)
     if idle(result, exact, sampled):
         return now.reads, result
-    rows = over[kept[over]]
-    still = rows[trial.more.kept(result)[rows]]
-    others_kept = trial.alone(now.tree, kept)
-    alike = (
-        home_groups(sight, trial.more, others_kept.redrawn)
-        if sight.grouped and not len(still) and others_kept.files.any()
-        else []
-    )
+    rows, then = over[kept[over]], more.kept(result)
+    still = rows[then[rows]]
+    others_kept = _others(sight, now.tree, kept, rows, then, sampled, standing, more)
+    look = sight.grouped and not len(still) and others_kept.files.any()
+    alike = home_groups(sight, more, others_kept.redrawn) if look else []
     groups = row_groups(sight, groups_of(sight, result, still), others_kept.files, others_kept.left, alike)
     size_bytes = Estimate.of(others_kept.size_bytes + float(sight.sizes[still].sum()))
     files = Estimate.of(others_kept.files + len(still))
@@ -153,46 +150,42 @@ class _NotTried:
     unknown: bool = False  # nothing was tried: they are expected to be read
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """A candidate over the files `over`: asked are what stands and what is known exactly of it (`standing`), and that
-    with the candidate (`more`)."""
-
-    sight: SampleContext
-    standing: Baseline
-    more: Baseline
-    sampled: Sequence[OpenIndex]
-    over: Rows
-
-    def alone(self, tree: Predicate, kept: Mask) -> _NotTried:
-        """Try the files `kept`, which are read as things stand."""
-        sight, sizes = self.sight, self.sight.sizes
-        rows = self.over[kept[self.over]]
-        then = self.more.kept(self.more.answer(tree))
-        places = sight.places(self.standing, self.sampled)
-        possible = kept & places.kept(places.answer(tree))
-        if (then & ~possible)[rows].any():  # it keeps files all the same
-            places, possible = self.standing, kept
-        tried, still = rows[possible[rows]], rows[then[rows]]
-        others = kept & ~mask_of(rows, len(kept))
-        left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
-        bounds_tell = places is not self.standing and len(still) == len(tried) and sight.facts_tell(tree, self.sampled)
-        if bounds_tell:
-            others_kept = _NotTried(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), left)
-            more = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
-        else:
-            redrawn = sight.redraws.of(tree, rows, self.standing, places, self.more) if others.any() else None
-            chance = None if redrawn is None else redrawn.by_chance
-            drawn = None if redrawn is None else redrawn.by_draws()
-            larger = _larger(sizes, left, rows)
-            files = TrialCount(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
-            unknown = not len(tried) and drawn is None
-            if unknown:
-                files = np.array([0.0] * 6 + [float(len(left))] * 94)
-            size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
-            others_kept = _NotTried(files, size_bytes, left, redrawn, unknown)
-            more = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
-        return others_kept if more is None else _with_more(others_kept, more, elsewhere, sizes[elsewhere])
+def _others(
+    sight: SampleContext,
+    tree: Predicate,
+    kept: Mask,
+    rows: Rows,
+    then: Mask,
+    sampled: Sequence[OpenIndex],
+    standing: Baseline,
+    more: Baseline,
+) -> _NotTried:
+    """Estimate what a candidate keeps of the files `kept`, which are read as things stand, but for the tried ones in
+    `rows`. `then`: files that are kept with the candidate; `standing`: without it; `more`: with it."""
+    sizes = sight.sizes
+    places = sight.places(standing, sampled)
+    possible = kept & places.kept(places.answer(tree))
+    if (then & ~possible)[rows].any():  # it keeps files all the same
+        places, possible = standing, kept
+    tried, still = rows[possible[rows]], rows[then[rows]]
+    others = kept & ~mask_of(rows, len(kept))
+    left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
+    if places is not standing and len(still) == len(tried) and sight.facts_tell(tree, sampled):
+        others_kept = _NotTried(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), left)
+        by_chance = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
+    else:
+        redrawn = sight.redraws.of(tree, rows, standing, places, more) if others.any() else None
+        chance = None if redrawn is None else redrawn.by_chance
+        drawn = None if redrawn is None else redrawn.by_draws()
+        larger = _larger(sizes, left, rows)
+        files = TrialCount(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
+        unknown = not len(tried) and drawn is None
+        if unknown:
+            files = np.array([0.0] * 6 + [float(len(left))] * 94)
+        size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
+        others_kept = _NotTried(files, size_bytes, left, redrawn, unknown)
+        by_chance = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
+    return others_kept if by_chance is None else _with_more(others_kept, by_chance, elsewhere, sizes[elsewhere])
 
 
 def _with_more(others_kept: _NotTried, files: Floats, where: Rows, sizes: Floats) -> _NotTried:
@@ -219,16 +212,12 @@ def idle(result: PruneResult, *candidate: Sequence[OpenIndex]) -> bool:
 def _bytes(others: Floats, left: Floats, tried: Floats, kept: Floats) -> Floats:
     """Particles of bytes, from those of files: files that are kept may be larger than others, as far as the sample says
     so, and differ among each other."""
+    if not len(left):
+        return np.zeros(len(others))
     mean = float(tried.mean()) if len(tried) else 1.0
     larger = (float(kept.sum()) + mean) / ((len(kept) + 1) * mean) if mean else 1.0
-    size = others * (float(left.mean()) * larger if len(left) else 0.0)
-    if len(left):
-        share = np.clip(others / len(left), 0.0, 1.0)
-        spread = np.sqrt(others * (1 - share)) * float(left.std())
-        rng = np.random.default_rng(0)
-        size = size + rng.standard_normal(len(others)) * spread
-        # How much larger the kept ones are is known from few.
-        off = float(left.std()) / np.sqrt(len(kept) + 1) if len(tried) > 1 else 0.0
-        size = size + others * (1 - share) * off * rng.standard_normal(len(others))
-        size = np.clip(size, 0.0, float(left.sum()))
-    return size
+    chosen = others * (1 - np.clip(others / len(left), 0.0, 1.0))
+    # How much larger the kept ones are is known from few.
+    off = float(left.std()) * np.sqrt(chosen + (chosen**2 / (len(kept) + 1) if len(tried) > 1 else 0.0))
+    size = others * float(left.mean()) * larger + off * np.random.default_rng(0).standard_normal(len(others))
+    return np.clip(size, 0.0, float(left.sum()))
