@@ -83,7 +83,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "exact beside unkeyed files",
         "metaindex/index/lookup/key_source.py",
-        "return looked_up_rows(self.key).exact and not self.key.unkeyed_files",
+        "return KINDS.looked_up_rows(self.key).exact and not self.key.unkeyed_files",
         "return True",
         (
             "tests/query/pruning/test_keyed_tables.py",
