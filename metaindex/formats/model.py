@@ -254,7 +254,7 @@ def _named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
     hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join([*names.values()][:12])}"
     if names.get(name, name) != name:
         hint = f"did you mean {names[name]}?"
-    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}{reader_hint(list(names))}")
+    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}{reader_hint(list(names))}").of(name)
 
 
 @dataclass(frozen=True, slots=True)
