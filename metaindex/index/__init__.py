@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from .actions.action import Outcome as Outcome
     from .actions.index_actions import IndexActions as IndexActions
     from .actions.refresh import Staleness as Staleness
+    from .actions.refresh import Written as Written
     from .actions.target import Target as Target
-    from .actions.target import Written as Written
     from .actions.trial import Sandbox as Sandbox
     from .actions.trial import Trial as Trial
     from .actions.trial import TrialRows as TrialRows
@@ -77,8 +77,8 @@ else:
         {
             "actions.action": "Outcome",
             "actions.index_actions": "IndexActions",
-            "actions.refresh": "Staleness",
-            "actions.target": "Target Written",
+            "actions.refresh": "Staleness Written",
+            "actions.target": "Target",
             "actions.trial": "Sandbox Trial TrialRows",
             "build.local": "LocalBuilder",
             "build.protocol": "Builder Progress",

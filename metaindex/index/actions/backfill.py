@@ -29,8 +29,7 @@ from metaindex.index.store.writer import RunSink
 
 from .action import execute
 from .erase import files_there
-from .refresh import Refresh, newest_complete
-from .snapshot_delta import Seen, follow
+from .refresh import Refresh, Seen, follow, newest_complete
 from .target import Limit, Target, racy
 
 logger = logging.getLogger("metaindex")

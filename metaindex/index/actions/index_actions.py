@@ -27,10 +27,10 @@ from .create import Create
 from .erase import Erase, all_there, files_there
 from .lifecycle import Transition, Vacuum, cancel, set_enabled
 from .optimize import Optimize, upkeep
-from .refresh import Mode, Refresh, recorded_already
+from .refresh import Mode, Refresh, Written, recorded_already
 from .removal import out_of_reach
 from .repair import Repair, check, known_kinds, not_understood, nothing_wrong
-from .target import Target, Written, retains
+from .target import Target, retains
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 
 from .change import Change, merged
-from .create import Create, record_of
-from .runs import build_run, in_order
+from .create import Create, build_run, in_order, record_of
 from .target import Target
 
 Rows = npt.NDArray[np.int64]

@@ -27,7 +27,6 @@ from metaindex.formats import Field, Leaf
 from metaindex.index.build.collect import UNREADABLE
 from metaindex.index.build.key_file import KeyFile, Opener
 from metaindex.index.build.key_parquet import ParquetOpener
-from metaindex.index.build.partitions import partition_constants
 from metaindex.index.build.protocol import BuildRequest, Progress
 from metaindex.index.kinds.canonical import UnkeyedValuesError
 from metaindex.index.kinds.keyed import TakesRows, add_groups
@@ -61,7 +60,7 @@ class KeyScan:
         file_format = str(options.pop("file_format", "parquet"))
         in_files = tuple(column for column in request.snapshot.schema if not column.partition)
         columns = {leaf.stable: leaf for plan in plans for leaf in plan.leaves if leaf.field.partition}
-        constants = {stable: partition_constants(request, leaf) for stable, leaf in columns.items()}
+        constants = {stable: request.partition_constants(leaf) for stable, leaf in columns.items()}
         return cls(tuple(plans), file_format, tuple(options.items()), in_files, constants)
 
 

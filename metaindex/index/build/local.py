@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from metaindex.core import BuildError, Cure, WorkerError
 from metaindex.index.build.collect import Collected, FactScan, collect
-from metaindex.index.build.partitions import partition_column
 from metaindex.index.build.prepared import completed, prepared, unpacked
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.index.kinds.described import FactWriter
@@ -53,7 +52,7 @@ class LocalBuilder:
                 collected.facts[place] = facts.schema.empty_table()  # its memory is the next column's
                 writer.write(leaf, facts)
             else:
-                writer.write_values(partition_column(request, leaf))
+                writer.write_values(request.partition_column(leaf))
             if progress is not None:
                 progress("columns written", done + 1, len(leaves))
         problems = collected.problems

@@ -12,20 +12,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.expressions import from_physical
 from metaindex.formats import FileTable, Leaf, Snapshot, TableRef
+from metaindex.index.kinds.described import PartitionColumn
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.kinds.served import RowPlan
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
 
-if TYPE_CHECKING:  # a refresh that merges no rows does without
+if TYPE_CHECKING:
     from metaindex.index.kinds.pieces import MergedPiece, RowMerge, WritesPieces
+
 
 Progress = Callable[[str, int, int], None]
 """Called with (what, done, total) now and then, perhaps from another thread."""
@@ -48,6 +52,46 @@ class BuildRequest:
     without_nan: frozenset[str] = frozenset()  # float columns of which their writer says that no file holds NaN
     earlier: tuple[CoveredKey, ...] = ()  # keys of the index's other runs, the newest first, that a key may keep to
     only_spark: bool = False  # one of the index's kinds is built by Spark alone: no error advises another builder
+
+    def partition_column(self, leaf: Leaf) -> PartitionColumn:
+        """Return what the table states about a partition column."""
+        return PartitionColumn(
+            leaf,
+            self.snapshot.details.partition_bounds(leaf),
+            self.snapshot_rows,
+            self._without_value(leaf),
+            self.partition_ord,
+            self.files.table.column("record_count"),
+            self.partitions,
+        )
+
+    def partition_constants(self, leaf: Leaf) -> tuple[pa.Array, pa.Array]:
+        """The value of a partition column in each partition of the run (by `partition_ord`), and for which partitions
+        it is known. NULL is a value that is known."""
+        count = self.partitions.num_rows
+        values: list[object] = [None] * count
+        known = np.zeros(count, np.bool_)
+        ords, rows = np.unique(self.partition_ord, return_index=True)
+        null = self._without_value(leaf)
+        bounds = self.snapshot.details.partition_bounds(leaf)
+        for ordinal, row in zip(ords.tolist(), rows.tolist(), strict=True):
+            if null[row]:
+                known[ordinal] = True
+            elif bounds is not None and bounds.lower is not None and bounds.upper is not None:
+                at = int(self.snapshot_rows[row])
+                low, high = bounds.lower[at].as_py(), bounds.upper[at].as_py()
+                exact = bounds.lower_exact is not None and bounds.lower_exact[at].as_py()
+                if low is not None and low == high and exact:
+                    values[ordinal], known[ordinal] = from_physical(low, leaf.type), True
+        return _typed(values, known, leaf.type)
+
+    def _without_value(self, leaf: Leaf) -> npt.NDArray[np.bool_]:
+        """Mask of the files whose partition text makes the column NULL."""
+        names = {quote(name, safe="") for name in (leaf.field.name, leaf.field.source) if name}
+        said = {f"{name}=__HIVE_DEFAULT_PARTITION__" for name in names}
+        texts = self.partitions.sort_by("partition_ord").column("partition").to_pylist()
+        null = np.array([not said.isdisjoint(text.split("/")) for text in texts], np.bool_)
+        return null[self.partition_ord] if len(null) else np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +155,20 @@ def pieces_written_by(builder: object, progress: Progress | None) -> WritesPiece
         return in_threads(merge, progress)
 
     return write
+
+
+def _typed(
+    values: list[object], known: np.ndarray[tuple[int], np.dtype[np.bool_]], type_: pa.DataType
+) -> tuple[pa.Array, pa.Array]:
+    try:
+        return pa.array(values, type_), pa.array(known)
+    except (pa.ArrowException, TypeError, ValueError):
+        pass
+    typed = []
+    for at, value in enumerate(values):  # one of them is beyond the type, or beyond Python's calendar
+        try:
+            typed.append(pa.array([value], type_))
+        except (pa.ArrowException, TypeError, ValueError):
+            typed.append(pa.nulls(1, type_))
+            known[at] = False
+    return pa.concat_arrays(typed), pa.array(known)

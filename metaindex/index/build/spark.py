@@ -38,7 +38,6 @@ from metaindex.index.store.rows import PART_ROWS
 from metaindex.index.store.writer import RunSink
 
 from .collect import FactScan
-from .partitions import partition_column
 from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
 from .spark_tasks import FILE, FILE_ROWS, WRITTEN, ReadTask, WriteTask, part_of, sql_schema
 from .spark_text import text_rows
@@ -163,7 +162,7 @@ class SparkBuilder:
         """The rows of partitions: the aggregates of the files' rows, and the values of partition columns."""
         out = FACT_ROWS.aggregated(rows)
         if request.partition_leaves:
-            values = [FACT_ROWS.values(partition_column(request, leaf)) for leaf in request.partition_leaves]
+            values = [FACT_ROWS.values(request.partition_column(leaf)) for leaf in request.partition_leaves]
             out = out.unionByName(self._frame(pa.concat_tables(values)))
         return out
 

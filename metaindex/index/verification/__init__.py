@@ -26,10 +26,8 @@ from metaindex.index.store.cache import StoreCache
 from .report import Finding as Finding
 from .report import Verification as Verification
 from .report import judged
-from .rows import check_rows
-from .runs import RunRows, check_run
-from .sample import Sample
-from .versions import check_versions
+from .rows import Sample, check_rows
+from .runs import RunRows, check_run, check_versions
 
 if TYPE_CHECKING:
     from metaindex.formats import Snapshot

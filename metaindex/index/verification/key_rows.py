@@ -32,8 +32,8 @@ from metaindex.index.store.writer import number_partitions
 from metaindex.storage import LocalStorage
 
 from .report import Finding, Verification
+from .rows import Ordinals, Sample
 from .runs import RunRows
-from .sample import Ordinals, Sample
 
 Keys = Sequence[tuple[CoveredKey, PlannedKey]]
 

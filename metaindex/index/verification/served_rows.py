@@ -24,7 +24,7 @@ from metaindex.index.store.reader import RunReader
 
 from .key_rows import request_of
 from .report import Finding, Verification, judged
-from .sample import Sample
+from .rows import Sample
 
 _FILES_AT_ONCE = 200
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.formats import FileTable
-from metaindex.index.actions.runs import in_order
+from metaindex.index.actions.create import in_order
 from metaindex.index.keys import file_ids
 
 

@@ -65,7 +65,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "replaced files stay live",
-        "metaindex/index/actions/snapshot_delta.py",
+        "metaindex/index/actions/refresh.py",
         "named = pa.concat_arrays([path_ids(gone.paths), touched.ids])",
         "named = path_ids(gone.paths)",
         _IDENTITY,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.index.actions.target import without_nan
+from metaindex.index.actions.refresh import without_nan
 from metaindex.index.build import collect
 from metaindex.ops import hooks
 from tests.tables import catalog_in
