@@ -6,7 +6,6 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .condition import OfSchema as OfSchema
-    from .diff import Changes as Changes
     from .diff import Diff as Diff
     from .files.read_options import ReadOptions as ReadOptions
     from .format import At as At
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from .format import TableRef as TableRef
     from .iceberg.configured import ConfiguredCatalog as ConfiguredCatalog
     from .model import Base as Base
+    from .model import Changes as Changes
     from .model import Field as Field
     from .model import FileTable as FileTable
     from .model import Leaf as Leaf
@@ -40,10 +40,10 @@ else:
         __name__,
         {
             "condition": "OfSchema",
-            "diff": "Changes Diff",
+            "diff": "Diff",
             "files.read_options": "ReadOptions",
             "iceberg.configured": "ConfiguredCatalog",
-            "model": ("Base Field FileTable Leaf Schema Snapshot Trust Version"),
+            "model": ("Base Changes Field FileTable Leaf Schema Snapshot Trust Version"),
             "names": "NAMED",
             "parquet.file": "Layouts",
             "parquet.footers": "Footer FooterColumn",

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Shown, counted, dataclass
 
-from .model import IDENTITY, ChangedPositions, Field, FileTable, Schema, Snapshot, Version
+from .model import IDENTITY, ChangedPositions, Changes, Field, FileTable, Schema, Snapshot, Version
 from .nested_fields import told_apart
 
 if TYPE_CHECKING:
@@ -51,23 +51,6 @@ class Diff(Shown):
             said.append(f"{what}: {counted(len(files), 'file')}, {files.size_bytes:,} B")
             said += (f"  {path}" for path in files.paths.to_pylist())
         return "\n".join(said)
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Changes from `base` to the version of `touched`.
-
-    `touched.files` are the files named that are live at the target; some may have been live at the base already (their
-    deletes changed, their statistics were written again). `gone` (path, size_bytes, and deletes where the log says with
-    which ones a file was taken out) are the others that were named; some may never have been live at the base. The
-    files of the target are those of the base, without the `gone` ones, and with the touched ones; that must make
-    `files` of them, where the log says how many there are.
-    """
-
-    base: Version
-    touched: Snapshot  # of the target, but its `files` are not all of the table's
-    gone: FileTable
-    files: int | None = None
 
 
 def of_changes(changes: Changes | None, base: Snapshot) -> Diff | None:

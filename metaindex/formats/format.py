@@ -14,11 +14,11 @@ from metaindex.core import UnsupportedFeatureError, dataclass
 from metaindex.storage import Confines, Storage
 
 from .files.globs import escape
-from .model import Base, FileTable, Snapshot, Version
+from .model import Base, Changes, FileTable, Snapshot, Version
 from .names import FORMATS, PLAIN
 
 if TYPE_CHECKING:
-    from .diff import Changes, Diff  # which reading a table does without
+    from .diff import Diff  # which reading a table does without
 
 
 @dataclass(frozen=True, slots=True)

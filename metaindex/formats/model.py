@@ -575,6 +575,23 @@ class Base:
     partition_columns: tuple[str, ...] = ()  # `Snapshot.partition_columns`
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes from `base` to the version of `touched`.
+
+    `touched.files` are the files named that are live at the target; some may have been live at the base already (their
+    deletes changed, their statistics were written again). `gone` (path, size_bytes, and deletes where the log says with
+    which ones a file was taken out) are the others that were named; some may never have been live at the base. The
+    files of the target are those of the base, without the `gone` ones, and with the touched ones; that must make
+    `files` of them, where the log says how many there are.
+    """
+
+    base: Version
+    touched: Snapshot  # of the target, but its `files` are not all of the table's
+    gone: FileTable
+    files: int | None = None
+
+
 def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:
     """The canonical text of a partition tuple: Hive style, names and values percent-encoded, NULL as
     `__HIVE_DEFAULT_PARTITION__`; a value that reads so has its first letter encoded."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 GREGORIAN_DAY: Final = -141_427
 """1582-10-15."""
@@ -53,6 +52,8 @@ def created_by(metadata: Any) -> str:
 
 def predates(values: pa.Array) -> bool:
     """Return whether one of the values is of the time in which the calendars differ; no other types do."""
+    import pyarrow.compute as pc
+
     if pa.types.is_date32(values.type):
         early = pc.less(values.view(pa.int32()), GREGORIAN_DAY)
     elif pa.types.is_timestamp(values.type):

@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, Vector
-from metaindex.formats.diff import Changes
 from metaindex.formats.format import TableRef
 from metaindex.formats.json_text import parse_json
-from metaindex.formats.model import Base, FileTable, Snapshot, Version
+from metaindex.formats.model import Base, Changes, FileTable, Snapshot, Version
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
 from .columns import integers, present, strings, unchunked

@@ -12,9 +12,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, CorruptTableError, NotATableError, ObjectNotFoundError, VersionNotFoundError
-from metaindex.formats.diff import Changes
 from metaindex.formats.format import At, Format, TableRef
-from metaindex.formats.model import Base, Snapshot, Version
+from metaindex.formats.model import Base, Changes, Snapshot, Version
 from metaindex.storage import Storage
 
 from .log_segment import (

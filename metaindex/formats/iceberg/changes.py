@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.formats.diff import Changes
 from metaindex.formats.format import TableRef
-from metaindex.formats.model import Base, FileTable, Schema, Snapshot, Version
+from metaindex.formats.model import Base, Changes, FileTable, Schema, Snapshot, Version
 
 from .deletes import DeleteLoader
 from .locations import Place

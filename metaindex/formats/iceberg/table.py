@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from metaindex.core import Cure, MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
-from metaindex.formats.diff import Changes
 from metaindex.formats.format import At, Format, TableRef
-from metaindex.formats.model import Base, Field, Schema, Snapshot, Version
+from metaindex.formats.model import Base, Changes, Field, Schema, Snapshot, Version
 from metaindex.storage import Storage, parent_of
 
 from .changes import changes_from_commits
