@@ -21,6 +21,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, page in MOVED.items():
         files.append(File.generated(config, page, content=_moved((ROOT / name).read_text())))
     files.append(File.generated(config, "reference/command-line.md", content=command_line()))
+    files.append(File.generated(config, "reference/statements.md", content=statements()))
     return files
 
 
@@ -55,6 +56,19 @@ def command_line() -> str:
     commands = re.findall(r"^    (\w+)  ", listed, re.MULTILINE)
     pages = [f"# Command line\n\n```text\n{listed}\n```"]
     pages += [f"## metaindex {name}\n\n```text\n{_said(name, '--help')}\n```" for name in commands]
+    return "\n\n".join(pages) + "\n"
+
+
+def statements() -> str:
+    """Every statement, how it is written, and its options, from the forms that read them."""
+    from metaindex.statements import FORMS, VERBS
+
+    pages = ["# Statements", "[SQL statements](../guides/sql.md) explains them, with examples."]
+    for words, form in FORMS.items():
+        verb = VERBS.get(words[0].lower()) or VERBS.get(words[1].lower())
+        options = "\n".join(f"- `{name}`: {takes}" for name, takes in form.options.items())
+        parts = (f"## {' '.join(words)}", verb and verb.line, f"```text\n{form.text}\n```", options)
+        pages += [part for part in parts if part]
     return "\n\n".join(pages) + "\n"
 
 

@@ -41,6 +41,7 @@ def test_the_site_has_the_reference(site: Path) -> None:
     assert "metaindex.open_table" in (site / "reference" / "python.html").read_text()
     assert "metaindex.Table.prune" in (site / "reference" / "table.html").read_text()
     assert "metaindex create" in (site / "reference" / "command-line.html").read_text()
+    assert "REPAIR INDEX [IF EXISTS] name ON table" in (site / "reference" / "statements.html").read_text()
     assert not (site / "decisions").exists()
 
 
