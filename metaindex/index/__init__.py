@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from .lookup.run_source import RunCoverage as RunCoverage
     from .lookup.run_source import RunSource as RunSource
     from .open_index import OpenIndex as OpenIndex
-    from .open_index import Ordinals as Ordinals
     from .statistics.bounds import ColumnFacts as ColumnFacts
     from .statistics.bounds import FileStatistics as FileStatistics
     from .statistics.counts import KnownCounts as KnownCounts
@@ -114,7 +113,7 @@ else:
             "lookup.combined": "Combination",
             "lookup.key_source": "KnowsRowGroups",
             "lookup.run_source": "BoundPredicate RunCoverage RunSource",
-            "open_index": "OpenIndex Ordinals",
+            "open_index": "OpenIndex",
             "statistics.bounds": "ColumnFacts FileStatistics",
             "statistics.counts": "KnownCounts",
             "statistics.kept": "KeptSketches KeptSums KeptValues",

@@ -113,11 +113,11 @@ class IndexFolder:
     def log(self, name: str) -> OperationLog:
         """The operation log of an index, whether it exists or not. IndexNotFoundError for a name that could never be an
         index's."""
+        try:
+            self.check_name(name)
+        except ArgumentError as error:
+            raise IndexNotFoundError(f"{error}") from error
         if name not in self._logs:
-            try:
-                self.check_name(name)
-            except ArgumentError as error:
-                raise IndexNotFoundError(f"{error}") from error
             storage = own_folder(f"{self.path}/{name}", self.home, self.table, self._options)
             self._logs[name] = OperationLog(storage, name, self._key)
         return self._logs[name]

@@ -302,6 +302,7 @@ class Handle:
 
     def open_index(self, name: str) -> OpenIndex:
         """IndexNotFoundError, with the reason, where a query may not use it."""
+        self.log(name)  # raises for a name that no index may have
         indexes, refused = self.open_indexes([name])
         if not indexes:
             why = refused[0].reason if refused else "it does not exist any more"
