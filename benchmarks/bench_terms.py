@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.expressions import parse
+from metaindex.expressions import to_predicate
 
 TERMS, FILES, ROWS = 3_000, 500, 20
 KINDS: dict[str, list[mi.Kind]] = {
@@ -40,7 +40,7 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
             text = " OR ".join(f"({term(3 * n % (files * ROWS))})" for n in range(terms))
             table.reopened().prune(text)
             from_text = [_cpu(lambda: table.reopened().prune(text)) for _ in range(7)]  # noqa: B023
-            trees = [parse(text) for _ in range(7)]
+            trees = [to_predicate(text) for _ in range(7)]
             from_tree = [_cpu(lambda: table.reopened().prune(tree)) for tree in trees]  # noqa: B023
             out.append(
                 {

@@ -43,11 +43,11 @@ def _peak_mb() -> float:
 
 
 def _ours(folder: str, shape: Shape, question: str) -> tuple[Callable[[], int], Callable[[], dict[str, float]]]:
-    from metaindex.expressions import parse
+    from metaindex.expressions import to_predicate
 
     from .bench_prune import QUESTIONS
 
-    predicate = parse(QUESTIONS[question][0])
+    predicate = to_predicate(QUESTIONS[question][0])
     table = synthetic_table(folder, shape)
     last = []
 

@@ -72,9 +72,9 @@ def _optimize(table: mi.Table, mode: str) -> Callable[[], Outcome]:
 
 
 def _prune(table: mi.Table, question: str, version: str) -> Callable[[], PruneResult]:
-    from metaindex.expressions import parse
+    from metaindex.expressions import to_predicate
 
-    predicate = parse(question)
+    predicate = to_predicate(question)
     return lambda: table.prune(predicate, version=int(version))
 
 

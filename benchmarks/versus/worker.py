@@ -65,7 +65,7 @@ def once(place: str, files: str, columns: str, partitions: str, question: str) -
     from benchmarks.synthetic import Shape, synthetic_table
 
     try:
-        from metaindex.expressions import parse
+        from metaindex.expressions.engines.sql import parse
     except ImportError:
         from expressions.engines.sql import parse
 

@@ -44,21 +44,9 @@ if TYPE_CHECKING:
     from .expression_errors import UnsupportedFeatureError as UnsupportedFeatureError
     from .expression_errors import VersionNotFoundError as VersionNotFoundError
     from .expression_errors import first_line as first_line
-    from .figures.bars import filled as filled
-    from .figures.grid import BarCell as BarCell
-    from .figures.grid import GridCell as GridCell
-    from .figures.grid import Heading as Heading
-    from .figures.grid import ValueCell as ValueCell
-    from .figures.grid import facts as facts
-    from .figures.grid import grid as grid
-    from .figures.grid import link_to as link_to
-    from .figures.grid import listed as listed
-    from .figures.markup import Child as Child
-    from .figures.markup import Element as Element
-    from .figures.markup import Picture as Picture
-    from .figures.markup import html as html
-    from .figures.markup import pre as pre
-    from .figures.markup import tag as tag
+    from .figures import Cell as Cell
+    from .figures import Element as Element
+    from .figures import Picture as Picture
     from .jvm.cache import cache_dir as cache_dir
     from .jvm.classes import JavaClasses as JavaClasses
     from .jvm.driver import SparkDriver as SparkDriver
@@ -69,12 +57,12 @@ if TYPE_CHECKING:
     from .plain_result import plain as plain
     from .records import dataclass as dataclass
     from .rows import ArrowRows as ArrowRows
+    from .shown import Column as Column
     from .shown import Shown as Shown
     from .shown import Tabular as Tabular
     from .shown import one_line as one_line
     from .shown import preformatted as preformatted
     from .telemetry import TELEMETRY as TELEMETRY
-    from .text_table import Column as Column
     from .text_table import TextTable as TextTable
     from .vectors import Mask as Mask
     from .vectors import Vector as Vector
@@ -103,9 +91,7 @@ else:
                 "ObjectNotFoundError OutsideTableError StorageError StoragePermissionError StorageUnavailableError "
                 "UnknownColumnError UnsupportedFeatureError VersionNotFoundError first_line"
             ),
-            "figures.bars": "filled",
-            "figures.grid": "BarCell GridCell Heading ValueCell facts grid link_to listed",
-            "figures.markup": "Child Element Picture html pre tag",
+            "figures": "Cell Element Picture",
             "jvm.cache": "cache_dir",
             "jvm.classes": "JavaClasses",
             "jvm.driver": "SparkDriver",
@@ -115,9 +101,9 @@ else:
             "plain_result": "Plain plain",
             "records": "dataclass",
             "rows": "ArrowRows",
-            "shown": "Shown Tabular one_line preformatted",
+            "shown": "Column Shown Tabular one_line preformatted",
             "telemetry": "TELEMETRY",
-            "text_table": "Column TextTable",
+            "text_table": "TextTable",
             "vectors": "Mask Vector arrow_array compute",
             "words": "counted duration human_bytes moment percent",
         },

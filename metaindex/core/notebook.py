@@ -106,7 +106,6 @@ class NotebookBar:
 def _picture(said: str, share: float) -> str:
     import html
 
-    from .figures import markup
-    from .figures.bars import bar
+    from .figures import Element
 
-    return f'<div class="metaindex-progress">{markup.html(bar(share))} {html.escape(said)}</div>'
+    return f'<div class="metaindex-progress">{Element.bar(share).html()} {html.escape(said)}</div>'

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from metaindex.core.records import dataclass
+
 if TYPE_CHECKING:
     from rich.console import Group
 
@@ -13,6 +15,14 @@ LINES, WIDTH = 100, 2000
 """What a notebook, or IPython's prompt, shows of an answer; `print` gives all of it."""
 BRIEF = 160
 """Characters of an answer in a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. Numbers stand to the right."""
+
+    title: str
+    right: bool = False
 
 
 class Tabular(Protocol):

@@ -4,25 +4,15 @@ and in a notebook."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.core.shown import LINES, html_table
-from metaindex.core.shown import lines as lines
-from metaindex.core.shown import one_line as one_line
+from metaindex.core.records import dataclass
+from metaindex.core.shown import LINES, Column, html_table, one_line
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from .figures.markup import Element
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table. Numbers stand to the right."""
-
-    title: str
-    right: bool = False
+    from .figures import Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +34,23 @@ class TextTable:
     def _repr_html_(self) -> str:
         drawn: dict[int, list[str]] = {}
         if self.bars:
-            from .figures.bars import bar
-            from .figures.markup import html
+            from .figures import Element
 
-            drawn = {at: [html(bar(*self._full(share))) for share in shares[:LINES]] for at, shares in self.bars}
+            drawn = {at: [Element.bar(*self._full(s)).html() for s in shares[:LINES]] for at, shares in self.bars}
         return html_table([(c.title, c.right) for c in self.columns], self.rows, drawn)
 
     def grid(self, caption: str) -> Element:
         """Return the table as an HTML element."""
-        from .figures.grid import BarCell, GridCell, Heading, grid
+        from .figures import Cell, Element
 
         bars = dict(self.bars)
 
-        def cells(number: int, row: Sequence[str]) -> list[GridCell]:
+        def cells(number: int, row: Sequence[str]) -> list[str | Cell | Element]:
             parts = {at: self._full(shares[number]) for at, shares in bars.items()}
-            return [BarCell(text, *parts[at]) if at in parts else text for at, text in enumerate(row)]
+            bar = {at: Cell(row[at], None, *part) for at, part in parts.items()}
+            return [bar.get(at, text) for at, text in enumerate(row)]
 
-        headings = [Heading(column.title, column.right) for column in self.columns]
-        return grid(caption, headings, [cells(number, row) for number, row in enumerate(self.rows)])
+        return Element.grid(caption, self.columns, [cells(number, row) for number, row in enumerate(self.rows)])
 
     def _full(self, share: float) -> tuple[float, float]:
         """Return the full part of a bar, and the part that is its frame."""

@@ -6,7 +6,6 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .arrow_statistics import ArrowStatistics as ArrowStatistics
-    from .arrow_types import UUID as UUID
     from .arrow_types import is_bytes as is_bytes
     from .arrow_types import is_text as is_text
     from .arrow_types import is_uuid as is_uuid
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from .build import col as col
     from .build import parse_path as parse_path
     from .column_ref import ColumnRef as ColumnRef
-    from .column_ref import between_backticks as between_backticks
     from .composite_statistics import CompositeStatistics as CompositeStatistics
     from .conversion import convert_bounds as convert_bounds
     from .conversion import narrowed_bounds as narrowed_bounds
@@ -26,18 +24,9 @@ if TYPE_CHECKING:
     from .engines.arrow import to_arrow as to_arrow
     from .engines.arrow_reading import names_read as names_read
     from .engines.casts import field_type as field_type
-    from .engines.catalog_types import fields_of as fields_of
-    from .engines.catalog_types import leaves_of as leaves_of
     from .engines.iceberg import to_iceberg as to_iceberg
     from .engines.spark import check_as_written as check_as_written
     from .engines.spark import to_spark as to_spark
-    from .engines.spark_printed import conjuncts_of as conjuncts_of
-    from .engines.spark_printed import printed_columns as printed_columns
-    from .engines.spark_printed import printed_parts as printed_parts
-    from .engines.spark_text import PrintedColumns as PrintedColumns
-    from .engines.spark_text import Unclear as Unclear
-    from .engines.spark_text import printed_predicate as printed_predicate
-    from .engines.sql import parse as parse
     from .engines.sql_names import names_given as names_given
     from .engines.sql_statement import is_statement as is_statement
     from .engines.sql_statement import statement_reads as statement_reads
@@ -55,10 +44,9 @@ if TYPE_CHECKING:
     from .literals import LiteralValue as LiteralValue
     from .literals import kind as kind
     from .literals import literal as literal
+    from .normal_form import conjuncts as conjuncts
     from .normal_form import gathered_form as gathered_form
     from .normal_form import normalize as normalize
-    from .physical import INT64_MAX as INT64_MAX
-    from .physical import INT64_MIN as INT64_MIN
     from .physical import Family as Family
     from .physical import PhysicalValue as PhysicalValue
     from .physical import column_domain_has_nan as column_domain_has_nan
@@ -84,10 +72,6 @@ if TYPE_CHECKING:
     from .reads import conjoined as conjoined
     from .reads import first_part as first_part
     from .reads import without_said as without_said
-    from .references import columns as columns
-    from .references import conjuncts as conjuncts
-    from .references import leaves as leaves
-    from .references import signed_leaves as signed_leaves
     from .scalars.residual import ResidualFilter as ResidualFilter
     from .scalars.residual import has_residual as has_residual
     from .skipping import may_fail as may_fail
@@ -109,29 +93,23 @@ if TYPE_CHECKING:
     from .tree import Or as Or
     from .tree import Predicate as Predicate
     from .tree import StartsWith as StartsWith
-    from .tree import fold as fold
-    from .tree import transform as transform
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
             "arrow_statistics": "ArrowStatistics",
-            "arrow_types": "UUID is_bytes is_text is_uuid",
+            "arrow_types": "is_bytes is_text is_uuid",
             "binding": "bind reader_hint",
             "build": "ColumnBuilder col parse_path",
-            "column_ref": "ColumnRef between_backticks",
+            "column_ref": "ColumnRef",
             "composite_statistics": "CompositeStatistics",
             "conversion": "convert_bounds narrowed_bounds",
             "engines": "CatalystNodes engine_of to_predicate",
             "engines.arrow": "to_arrow",
             "engines.arrow_reading": "names_read",
             "engines.casts": "field_type",
-            "engines.catalog_types": "fields_of leaves_of",
             "engines.iceberg": "to_iceberg",
             "engines.spark": "check_as_written to_spark",
-            "engines.spark_printed": "conjuncts_of printed_columns printed_parts",
-            "engines.spark_text": "PrintedColumns Unclear printed_predicate",
-            "engines.sql": "parse",
             "engines.sql_names": "names_given",
             "engines.sql_statement": "is_statement statement_reads",
             "engines.sql_text": "to_sql",
@@ -139,19 +117,18 @@ else:
             "engines.sql_words": "column_sql name_sql quoted text_python text_sql word",
             "key_values": "as_column",
             "literals": "Literal LiteralValue kind literal",
-            "normal_form": "gathered_form normalize",
+            "normal_form": "conjuncts gathered_form normalize",
             "physical": (
-                "Family INT64_MAX INT64_MIN PhysicalValue column_domain_has_nan decode_wide encode_wide "
-                "family_of from_physical physical_type to_physical"
+                "Family PhysicalValue column_domain_has_nan decode_wide encode_wide family_of from_physical "
+                "physical_type to_physical"
             ),
             "places": "PhysicalInterval physical_interval physical_intervals",
+            "predicate_program": "BatchEvaluation PredicateProgram",
             "questions": "BatchStatistics Question answers grouped pieces",
             "reads": "JoinKey StatementReads TableRead conjoined first_part without_said",
-            "references": "columns conjuncts leaves signed_leaves",
             "scalars.residual": "ResidualFilter has_residual",
             "skipping": "may_fail may_match",
             "statistics": "ColumnBounds Interval ManyFiles PruningStatistics",
-            "predicate_program": "PredicateProgram BatchEvaluation",
-            "tree": "And Comparison Constant In IsNan IsNull Leaf Not Op Opaque Or Predicate StartsWith fold transform",
+            "tree": "And Comparison Constant In IsNan IsNull Leaf Not Op Opaque Or Predicate StartsWith",
         },
     )

@@ -41,23 +41,7 @@ from .arrow_types import is_bytes, is_text, is_uuid
 from .coercion import Coerced, coerce
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_type
-from .tree import (
-    And,
-    ColumnRef,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Leaf,
-    Not,
-    Opaque,
-    Or,
-    Predicate,
-    StartsWith,
-    fold,
-    transform,
-)
+from .tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Not, Opaque, Or, Predicate, StartsWith
 
 SchemaLike: TypeAlias = (
     pa.Schema | Mapping[tuple[str, ...], pa.DataType] | Iterable[tuple[tuple[str, ...], pa.DataType]]
@@ -74,7 +58,7 @@ def bind(
     what literals without a zone mean for columns of instants. `as_held`: literals are of values as rows of ours hold
     them, where a UUID is its 16 bytes."""
     binder = _Binder(schema, case_sensitive, time_zone, as_held)
-    bound = transform(p, binder.leaf)
+    bound = p.transform(binder.leaf)
     return _flattened(bound, binder.nulls_of_structs) if binder.nulls_of_structs else bound
 
 
@@ -269,7 +253,7 @@ def _flattened(bound: Predicate, inner: set[And]) -> Predicate:
         )
         return And(tuple(dict.fromkeys(flat)))
 
-    return fold(bound, lambda leaf: leaf, Not, conjoined, lambda parts: Or(tuple(parts)))
+    return bound.fold(lambda leaf: leaf, Not, conjoined, lambda parts: Or(tuple(parts)))
 
 
 def _folded(path: tuple[str, ...]) -> tuple[str, ...]:

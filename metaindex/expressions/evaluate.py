@@ -26,7 +26,7 @@ from typing import assert_never
 from metaindex.core import ExpressionError, UnknownColumnError
 
 from .literals import Literal, compare_values
-from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith, fold
+from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith
 
 Row = Mapping[str, object]
 
@@ -34,7 +34,7 @@ Row = Mapping[str, object]
 def matches(p: Predicate, row: Row) -> bool | None:
     """TRUE, FALSE or NULL (None) for the row, a mapping from names to Python values, structs as mappings; a filter
     keeps rows that answer TRUE."""
-    return fold(p, lambda leaf: _leaf(leaf, row), _not, _and, _or)
+    return p.fold(lambda leaf: _leaf(leaf, row), _not, _and, _or)
 
 
 def _not(answer: bool | None) -> bool | None:

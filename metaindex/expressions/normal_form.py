@@ -53,6 +53,14 @@ def normalize(p: Predicate) -> Predicate:
     return fold_signed(p, False, _normal_leaf, _append, _close)
 
 
+def conjuncts(p: Predicate) -> tuple[Predicate, ...]:
+    """The parts of the top AND, in normal form; a row matches when each is TRUE. TRUE itself has none."""
+    normal = normalize(p)
+    if isinstance(normal, And):
+        return normal.parts
+    return () if normal == Constant(True) else (normal,)
+
+
 def gathered_form(p: Predicate) -> Predicate:
     """The normal form without trust in one order of NaN: NOT stays above `<`, `<=`, `>`, `>=` and every comparison with
     NaN. `skipping` walks this one."""

@@ -22,7 +22,6 @@ import numpy as np
 from metaindex.core import Mask, dataclass
 
 from .questions import Asks, Question, answers, pieces
-from .references import leaves
 from .skipping import may_fail, may_match
 from .statistics import PruningStatistics
 from .tree import And, Not, Or, Predicate
@@ -45,7 +44,7 @@ class PredicateProgram:
     def pays(p: Predicate) -> bool:
         """Return whether the predicate is large enough to ask all its leaves together: a look-up of one value is over
         sooner than questions are gathered."""
-        return isinstance(p, And | Or | Not) and len(leaves(p)) > _FEW
+        return isinstance(p, And | Or | Not) and len(p.leaves()) > _FEW
 
     @classmethod
     def may_match(cls, p: Predicate) -> PredicateProgram:

@@ -57,6 +57,114 @@ class _Node:
             "write (a > 1) & (b < 2), | and ~ instead of and, or, not and chained comparisons"
         )
 
+    @property
+    def _node(self) -> Predicate:
+        return self  # type: ignore[return-value]  # the union is all of its subclasses
+
+    @property
+    def columns(self) -> tuple[ColumnRef, ...]:
+        """The columns that are read, each once, in order of first use. Looked for once in a tree, which never
+        changes."""
+        kept: tuple[ColumnRef, ...] | None = vars(self).get("_columns")
+        if kept is None:
+            read = (
+                leaf.columns if isinstance(leaf, Opaque) else (leaf.column,)
+                for leaf in self.leaves()
+                if not isinstance(leaf, Constant)
+            )
+            kept = tuple(dict.fromkeys(column for columns in read for column in columns))
+            object.__setattr__(self, "_columns", kept)
+        return kept
+
+    def leaves(self) -> list[Leaf]:
+        """Every leaf, left to right, those under NOT included."""
+        out: list[Leaf] = []
+        todo: list[Predicate] = [self._node]
+        while todo:
+            match node := todo.pop():
+                case And() | Or():
+                    todo += reversed(node.parts)
+                case Not():
+                    todo.append(node.child)
+                case _:
+                    out.append(node)
+        return out
+
+    def signed_leaves(self) -> tuple[Predicate, ...]:
+        """The leaves of a normal form, each once; those under NOT with it. Constants are none."""
+        seen: dict[Predicate, None] = {}
+        todo: list[Predicate] = [self._node]
+        while todo:
+            match node := todo.pop():
+                case And() | Or():
+                    todo += reversed(node.parts)
+                case Constant():
+                    pass
+                case _:
+                    seen[node] = None
+        return tuple(seen)
+
+    def fold(
+        self,
+        leaf: Callable[[Leaf], T],
+        negate: Callable[[T], T],
+        conjoin: Callable[[list[T]], T],
+        disjoin: Callable[[list[T]], T],
+    ) -> T:
+        """Bottom-up over the tree, without recursion: a tree may be ten thousand levels deep."""
+        todo: list[tuple[Predicate, bool]] = [(self._node, False)]
+        done: list[T] = []
+        while todo:
+            node, ready = todo.pop()
+            match node:
+                case Not():
+                    if ready:
+                        done.append(negate(done.pop()))
+                    else:
+                        todo += ((node, True), (node.child, False))
+                case And() | Or():
+                    if ready:
+                        start = len(done) - len(node.parts)
+                        parts = done[start:]
+                        del done[start:]
+                        done.append(conjoin(parts) if isinstance(node, And) else disjoin(parts))
+                    else:
+                        todo.append((node, True))
+                        todo += ((part, False) for part in reversed(node.parts))
+                case Comparison() | In() | IsNull() | IsNan() | StartsWith() | Opaque() | Constant():
+                    done.append(leaf(node))
+                case _:
+                    assert_never(node)
+        (answer,) = done
+        return answer
+
+    def transform(self, leaf: Callable[[Leaf], Predicate]) -> Predicate:
+        """The tree with every leaf replaced. A part of which no leaf became another stays the node that it is."""
+        todo: list[tuple[Predicate, bool]] = [(self._node, False)]
+        done: list[Predicate] = []
+        while todo:
+            node, ready = todo.pop()
+            if isinstance(node, And | Or):
+                if not ready:
+                    todo.append((node, True))
+                    todo += [(part, False) for part in reversed(node.parts)]
+                    continue
+                start = len(done) - len(node.parts)
+                parts = tuple(done[start:])
+                del done[start:]
+                same = all(map(is_, parts, node.parts))
+                done.append(node if same else type(node)(parts))
+            elif isinstance(node, Not):
+                if ready:
+                    child = done.pop()
+                    done.append(node if child is node.child else Not(child))
+                else:
+                    todo += ((node, True), (node.child, False))
+            else:
+                done.append(leaf(node))
+        (answer,) = done
+        return answer
+
 
 def _checked(node: object) -> Predicate:
     if not isinstance(node, _Node):
@@ -163,66 +271,3 @@ for _cls in (ColumnRef, Not, And, Or):
 
 Leaf: TypeAlias = Comparison | In | IsNull | IsNan | StartsWith | Opaque | Constant
 Predicate: TypeAlias = Leaf | Not | And | Or
-
-
-def fold(
-    root: Predicate,
-    leaf: Callable[[Leaf], T],
-    negate: Callable[[T], T],
-    conjoin: Callable[[list[T]], T],
-    disjoin: Callable[[list[T]], T],
-) -> T:
-    """Bottom-up over the tree, without recursion: a tree may be ten thousand levels deep."""
-    todo: list[tuple[Predicate, bool]] = [(root, False)]
-    done: list[T] = []
-    while todo:
-        node, ready = todo.pop()
-        match node:
-            case Not():
-                if ready:
-                    done.append(negate(done.pop()))
-                else:
-                    todo += ((node, True), (node.child, False))
-            case And() | Or():
-                if ready:
-                    start = len(done) - len(node.parts)
-                    parts = done[start:]
-                    del done[start:]
-                    done.append(conjoin(parts) if isinstance(node, And) else disjoin(parts))
-                else:
-                    todo.append((node, True))
-                    todo += ((part, False) for part in reversed(node.parts))
-            case Comparison() | In() | IsNull() | IsNan() | StartsWith() | Opaque() | Constant():
-                done.append(leaf(node))
-            case _:
-                assert_never(node)
-    (answer,) = done
-    return answer
-
-
-def transform(root: Predicate, leaf: Callable[[Leaf], Predicate]) -> Predicate:
-    """Return the tree with every leaf replaced. A part of which no leaf became another stays the node that it is."""
-    todo: list[tuple[Predicate, bool]] = [(root, False)]
-    done: list[Predicate] = []
-    while todo:
-        node, ready = todo.pop()
-        if isinstance(node, And | Or):
-            if not ready:
-                todo.append((node, True))
-                todo += [(part, False) for part in reversed(node.parts)]
-                continue
-            start = len(done) - len(node.parts)
-            parts = tuple(done[start:])
-            del done[start:]
-            same = all(map(is_, parts, node.parts))
-            done.append(node if same else type(node)(parts))
-        elif isinstance(node, Not):
-            if ready:
-                child = done.pop()
-                done.append(node if child is node.child else Not(child))
-            else:
-                todo += ((node, True), (node.child, False))
-        else:
-            done.append(leaf(node))
-    (answer,) = done
-    return answer

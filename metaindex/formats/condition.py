@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from metaindex.core import LiteralTypeError, dataclass
-from metaindex.expressions import ColumnRef, Comparison, In, Opaque, Predicate, StartsWith, leaves
+from metaindex.expressions import ColumnRef, Comparison, In, Opaque, Predicate, StartsWith
 
 
 class Columns(Protocol):
@@ -83,10 +83,10 @@ def predicate_of(condition: object, schema: Columns, time_zone: str, *, seen: pa
 
 def _refuse_structs(tree: Predicate, named: Predicate, schema: Columns) -> None:
     """LiteralTypeError where a struct is compared with a value, which no engine answers: a field of it is meant."""
-    if not any(isinstance(leaf, Opaque) for leaf in leaves(named)):
+    if not any(isinstance(leaf, Opaque) for leaf in named.leaves()):
         return
     paths = [path for path, _ in schema.named_types]
-    for leaf in leaves(tree):
+    for leaf in tree.leaves():
         if not isinstance(leaf, Comparison | In | StartsWith):
             continue
         at = len(leaf.column.parts)

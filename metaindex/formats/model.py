@@ -22,7 +22,6 @@ import pyarrow as pa
 
 from metaindex.core import Mask, Shown, UnknownColumnError, UnsupportedFeatureError, Vector, counted, dataclass
 from metaindex.expressions import (
-    UUID,
     ColumnBounds,
     ColumnRef,
     Predicate,
@@ -112,7 +111,7 @@ class Field:
         """The type that predicates are bound to."""
         if self.children:
             return pa.struct([pa.field(c.name, c.asked, c.nullable) for c in self.children])
-        return UUID if self.logical == "uuid" else self.type
+        return pa.uuid() if self.logical == "uuid" else self.type
 
     alike: ClassVar = staticmethod(alike)
 

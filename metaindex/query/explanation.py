@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from metaindex.core import Plain, Shown, Tabular, Vector, counted, dataclass
-from metaindex.expressions import Opaque, Predicate, columns, conjuncts, leaves
+from metaindex.expressions import Opaque, Predicate, conjuncts
 from metaindex.formats import Schema, Snapshot
 from metaindex.index import FileIdentities, OpenIndex, why_not_read
 from metaindex.query.described import describe
@@ -82,7 +82,7 @@ class Explanation(Shown):
     def _printed(self) -> str:
         lines = ["Predicate, as understood:"]
         for part in conjuncts(self.result.predicate):
-            opaque = any(isinstance(leaf, Opaque) for leaf in leaves(part))
+            opaque = any(isinstance(leaf, Opaque) for leaf in part.leaves())
             lines.append(f"  {describe(part)}" + ("   (keeps every file: no index answers it)" if opaque else ""))
         answers = self._answers()
         if answers:
@@ -173,7 +173,7 @@ def _known(index: OpenIndex, snapshot: Snapshot) -> dict[str, int]:
 def _by_column(index: OpenIndex, counts: dict[str, int], predicate: Predicate, schema: Schema) -> dict[str, int]:
     stable = {leaf.parts: leaf.stable for leaf in schema.leaves()}
     out = {}
-    for ref in columns(predicate):
+    for ref in predicate.columns:
         known = [run.run for run in index.entry.content.runs if stable.get(ref.parts) in index.covered_columns(run)]
         out[".".join(ref.parts)] = sum(counts.get(run, 0) for run in known)
     return out

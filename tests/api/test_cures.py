@@ -10,7 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import MetaIndexError
-from metaindex.expressions import ColumnRef, parse
+from metaindex.expressions import ColumnRef, to_predicate
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 
@@ -42,7 +42,7 @@ def test_a_mistyped_condition_says_what_to_write(table: mi.Table, condition: str
 
 def test_quotes_inside_of_quotes_are_no_mistake() -> None:
     for fine in ("a = 'it\\'s'", "a = '\"'", 'a = "\'"', "`a'` = 1", "a = 'it''s'"):
-        parse(fine)
+        to_predicate(fine)
 
 
 def test_a_date_against_a_text_is_refused_in_the_words_that_were_asked(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_names_that_are_offered_can_be_written_as_they_are_shown(tmp_path: Path)
     (shown,) = re.findall(r"there are: (.*); a text", str(caught.value))
     offered = [name for name in shown.split(", ") if "\\x1b" not in name]
     assert len(offered) == len(NAMES) - 1
-    assert {parse(f"{name} = 1") for name in offered} == {
+    assert {to_predicate(f"{name} = 1") for name in offered} == {
         mi.col(ColumnRef((name,)).name) == 1 for name in NAMES if "\x1b" not in name
     }
     assert "plain" in offered

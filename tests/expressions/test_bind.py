@@ -349,12 +349,12 @@ def test_a_predicate_is_found_again_in_another_process() -> None:
     hash(p)
     code = """
 import pickle, sys
-from metaindex.expressions import ColumnRef, Or, col, columns
+from metaindex.expressions import ColumnRef, Or, col
 from metaindex.expressions.normal_form import gathered_form
 found = pickle.loads(sys.stdin.buffer.read())
 same = Or(tuple((col("a") == n) & ~(col("s") == f"v{n}") for n in range(5)))
 assert hash(found) == hash(same) and {found: 1}[same] == 1
-assert {name: 1 for name in columns(found)} == {ColumnRef(("a",)): 1, ColumnRef(("s",)): 1}
+assert {name: 1 for name in found.columns} == {ColumnRef(("a",)): 1, ColumnRef(("s",)): 1}
 gathered_form(found)
 """
     for seed in ("1", "2"):

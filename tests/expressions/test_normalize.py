@@ -22,9 +22,7 @@ from metaindex.expressions import (
     Or,
     Predicate,
     col,
-    columns,
     conjuncts,
-    leaves,
     may_match,
     normalize,
 )
@@ -59,7 +57,7 @@ def test_every_row_answers_the_same(case: tuple[Predicate, list[Row]]) -> None:
 def test_the_gathered_form_is_that_of_the_long_way(case: tuple[Predicate, list[Row]]) -> None:
     """Also of the lists that are told at a glance to be their own form."""
     p, _ = case
-    found = [one for one in leaves(p) if isinstance(one, Comparison)] or [col("a") == 1]
+    found = [one for one in p.leaves() if isinstance(one, Comparison)] or [col("a") == 1]
     pairs = Or(tuple(And((one, other)) for one in found for other in found))
     distinct = Or(tuple(And((one, col("z") == 2)) for one in (*found, *found)))
     for some in (p, pairs, pairs | p, distinct, distinct | p, Or((And((found[0], col("z") == 2)), p))):
@@ -171,8 +169,8 @@ def test_ten_thousand_ors_are_one_list_whatever_their_nesting(nest: Callable[[li
     assert matches(p, {"a": 9_999}) is True
     assert may_match(p, ScalarStatistics({})) is True
     assert must_match(p, ScalarStatistics({})) is False
-    assert len(leaves(p)) == 10_000
-    assert columns(p) == (A,)
+    assert len(p.leaves()) == 10_000
+    assert p.columns == (A,)
 
 
 def test_depth_of_alternating_connectives_is_no_recursion() -> None:
@@ -206,7 +204,7 @@ def test_cost_grows_with_the_tree_not_its_square() -> None:
 
 def test_references() -> None:
     p = ((col("a") == 1) | col("a").isin([2, None])) & ~(col("b") == 3) & col("s.f").eq_null_safe(4) & (col("c") > 5)
-    assert [c.name for c in columns(p)] == ["a", "b", "s.f", "c"]
+    assert [c.name for c in p.columns] == ["a", "b", "s.f", "c"]
     assert len(conjuncts(p)) == 4
     assert conjuncts(Constant(True)) == ()
-    assert columns(Opaque("f(a, b)", (A, ColumnRef(("b",))))) == (A, ColumnRef(("b",)))
+    assert Opaque("f(a, b)", (A, ColumnRef(("b",)))).columns == (A, ColumnRef(("b",)))

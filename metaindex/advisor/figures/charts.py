@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metaindex.core import Element, Heading, dataclass, filled, grid, tag
+from metaindex.core import Column, Element, dataclass
 
 HIGH = 88
 _STEP, _GAP = 10.0, 2.0
@@ -34,9 +34,9 @@ class ColumnChart:
 def columns_figure(columns: ColumnChart) -> Element:
     """The figure, with its text alternative and its numbers."""
     most = max((full + frame for full, frame in _pairs(columns)), default=0.0)
-    return tag(
+    return Element(
         "figure",
-        tag("figcaption", tag("strong", columns.title), f" {columns.summary}"),
+        Element("figcaption", Element("strong", columns.title), f" {columns.summary}"),
         _drawn_columns(columns, most),
         _column_numbers(columns),
     )
@@ -56,17 +56,19 @@ def _drawn_columns(columns: ColumnChart, most: float) -> Element:
         place = {"x": at * _STEP + _GAP / 2, "width": _STEP - _GAP}
         if high > low:
             above = {"fill": "currentColor", "fill_opacity": 0.12, "y": HIGH - high, "height": high - low}
-            marks.append(tag("rect", class_="frame", **place, **above))
-        marks.append(filled(**place, y=HIGH - low, height=low) if low else None)
-    plot = tag("svg", *marks, viewBox=f"0 0 {wide:g} {HIGH}", width="100%", height=HIGH, preserveAspectRatio="none")
+            marks.append(Element("rect", class_="frame", **place, **above))
+        marks.append(Element.filled(**place, y=HIGH - low, height=low) if low else None)
+    plot = Element("svg", *marks, viewBox=f"0 0 {wide:g} {HIGH}", width="100%", height=HIGH, preserveAspectRatio="none")
     names = columns.names
     labels = [] if not names else [_label("0%", "start", names[0])]
     if len(names) >= _LABELLED:
         ends = len(names) == _slots(columns)
         labels.append(_label("100%", "end", names[-1]) if ends else _label(_place(columns), "start", names[-1]))
-    line = tag("line", class_="axis", stroke="currentColor", x1="0", x2="100%", y1=HIGH + 0.5, y2=HIGH + 0.5)
+    line = Element("line", class_="axis", stroke="currentColor", x1="0", x2="100%", y1=HIGH + 0.5, y2=HIGH + 0.5)
     words = f"{columns.title}: {columns.summary}; the numbers are in the table below"
-    return tag("svg", plot, line, *labels, class_="plot", role="img", aria_label=words, width="100%", height=HIGH + 20)
+    return Element(
+        "svg", plot, line, *labels, class_="plot", role="img", aria_label=words, width="100%", height=HIGH + 20
+    )
 
 
 def _slots(columns: ColumnChart) -> int:
@@ -79,17 +81,17 @@ def _place(columns: ColumnChart) -> str:
 
 
 def _label(x: str, anchor: str, text: str) -> Element:
-    return tag("text", text, x=x, y=HIGH + 15, text_anchor=anchor, fill="currentColor", font_size=12)
+    return Element("text", text, x=x, y=HIGH + 15, text_anchor=anchor, fill="currentColor", font_size=12)
 
 
 def _column_numbers(columns: ColumnChart) -> Element:
     first, *others = columns.titles
-    headings = [Heading(first), *(Heading(title, number=True) for title in others)]
+    headings = [Column(first), *(Column(title, right=True) for title in others)]
     rows = [
         (name, *(columns.form(value) for value in pair[: len(others)]))
         for name, pair in zip(columns.names, _pairs(columns), strict=True)
     ]
-    return tag("details", tag("summary", "Numbers"), grid(columns.title, headings, rows))
+    return Element("details", Element("summary", "Numbers"), Element.grid(columns.title, headings, rows))
 
 
 Mark = tuple[float, float]
@@ -130,7 +132,7 @@ class Strip:
 
 def strip_figure(strip: Strip) -> Element:
     """The figure, with its text alternative and its numbers."""
-    return tag("figure", tag("figcaption", strip.summary), _drawn(strip), _numbers(strip), class_="strip")
+    return Element("figure", Element("figcaption", strip.summary), _drawn(strip), _numbers(strip), class_="strip")
 
 
 def _drawn(strip: Strip) -> Element:
@@ -138,11 +140,11 @@ def _drawn(strip: Strip) -> Element:
     high = step * len(strip.marks)
     below = _TOP + _PROFILE + 6 + high
     words = f"Ranges of the files by {strip.title}. {strip.summary} The numbers are in the table below."
-    return tag(
+    return Element(
         "svg",
-        tag("text", f"files that hold a value: {_most(strip)} of {strip.files:,}", **_small(0, 11)),
+        Element("text", f"files that hold a value: {_most(strip)} of {strip.files:,}", **_small(0, 11)),
         _profile(strip),
-        tag(
+        Element(
             "svg",
             _lines(strip, step),
             y=_TOP + _PROFILE + 6,
@@ -151,7 +153,7 @@ def _drawn(strip: Strip) -> Element:
             height=high,
             preserveAspectRatio="none",
         ),
-        tag("line", class_="axis", stroke="currentColor", x1="0", x2="100%", y1=below + 0.5, y2=below + 0.5),
+        Element("line", class_="axis", stroke="currentColor", x1="0", x2="100%", y1=below + 0.5, y2=below + 0.5),
         *(_tick(tick, below) for tick in strip.ticks if tick.drawn),
         class_="plot",
         role="img",
@@ -178,9 +180,9 @@ def _profile(strip: Strip) -> Element:
     for at, files in enumerate(strip.reads):
         top = min(_PROFILE * (1 - files / most), _PROFILE - 1.5 if files > 0 else _PROFILE)
         steps.append(f"{'L' if at else 'M'}{at * _WIDE / count:.0f} {top:.1f}H{(at + 1) * _WIDE / count:.0f}")
-    drawn = filled(d=f"{''.join(steps)}V{_PROFILE}H0Z") if steps else None
-    frame = tag("rect", class_="frame", fill="currentColor", fill_opacity=0.12, width=_WIDE, height=_PROFILE)
-    return tag(
+    drawn = Element.filled(d=f"{''.join(steps)}V{_PROFILE}H0Z") if steps else None
+    frame = Element("rect", class_="frame", fill="currentColor", fill_opacity=0.12, width=_WIDE, height=_PROFILE)
+    return Element(
         "svg",
         frame,
         drawn,
@@ -200,13 +202,13 @@ def _lines(strip: Strip, step: int) -> Element | None:
         begin = round(start * _WIDE)
         width = max(round(end * _WIDE) - begin, _LEAST)
         drawn.append(f"M{min(begin, _WIDE - width)} {line * step}h{width}v{height}h-{width}z")
-    return filled(d="".join(drawn)) if drawn else None
+    return Element.filled(d="".join(drawn)) if drawn else None
 
 
 def _tick(tick: Tick, below: float) -> Element:
     anchor = "start" if tick.place < 0.1 else "end" if tick.place > 0.9 else "middle"
     minor = " minor" if anchor == "middle" else ""
-    return tag(
+    return Element(
         "text",
         tick.value,
         x=f"{tick.place:.1%}",
@@ -219,6 +221,8 @@ def _tick(tick: Tick, below: float) -> Element:
 
 
 def _numbers(strip: Strip) -> Element:
-    headings = [Heading("rows below it", number=True), Heading("value"), Heading("files that hold it", number=True)]
+    headings = [Column("rows below it", right=True), Column("value"), Column("files that hold it", right=True)]
     rows = [(f"{tick.place:.0%}", tick.value, f"{tick.files:,}") for tick in strip.ticks]
-    return tag("details", tag("summary", "Numbers"), grid(f"Files by values of {strip.title}", headings, rows))
+    return Element(
+        "details", Element("summary", "Numbers"), Element.grid(f"Files by values of {strip.title}", headings, rows)
+    )

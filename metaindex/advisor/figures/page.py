@@ -10,7 +10,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 
-from metaindex.core import Child, Element, dataclass, html, pre, tag
+from metaindex.core import Element, dataclass
 
 STYLE = """
 :root {
@@ -181,7 +181,7 @@ class Section:
 
     key: str
     title: str
-    children: tuple[Child, ...]
+    children: tuple[Element | str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,40 +190,40 @@ class Page:
     `wide`: it has a table of many columns."""
 
     title: str
-    lead: tuple[Child, ...]
+    lead: tuple[Element | str | None, ...]
     sections: Sequence[Section]
-    foot: tuple[Child, ...] = ()
+    foot: tuple[Element | str | None, ...] = ()
     script: str = ""
     wide: bool = False
 
     def html(self) -> str:
         """The document."""
-        return f"<!DOCTYPE html>\n{html(self._document())}\n"
+        return f"<!DOCTYPE html>\n{self._document().html()}\n"
 
     def _document(self) -> Element:
-        return tag("html", self._head(), self._body(), lang="en")
+        return Element("html", self._head(), self._body(), lang="en")
 
     def _head(self) -> Element:
-        return tag(
+        return Element(
             "head",
-            tag("meta", charset="utf-8"),
+            Element("meta", charset="utf-8"),
             _meta("generator", GENERATOR),
-            tag("meta", **{"http-equiv": "Content-Security-Policy"}, content=policy(self.script)),
+            Element("meta", **{"http-equiv": "Content-Security-Policy"}, content=policy(self.script)),
             _meta("viewport", "width=device-width, initial-scale=1"),
             _meta("color-scheme", "light dark"),
             _meta("referrer", "no-referrer"),
-            tag("title", self.title),
+            Element("title", self.title),
             _style(),
         )
 
     def _body(self) -> Element:
-        contents = [tag("li", tag("a", section.title, href=f"#{section.key}")) for section in self.sections]
-        return tag(
+        contents = [Element("li", Element("a", section.title, href=f"#{section.key}")) for section in self.sections]
+        return Element(
             "body",
-            tag("header", tag("h1", self.title), *self.lead),
-            tag("nav", tag("ul", *contents), aria_label="Contents"),
-            tag("main", *(_section(section) for section in self.sections)),
-            tag("footer", *self.foot),
+            Element("header", Element("h1", self.title), *self.lead),
+            Element("nav", Element("ul", *contents), aria_label="Contents"),
+            Element("main", *(_section(section) for section in self.sections)),
+            Element("footer", *self.foot),
             _raw("script", self.script) if self.script else None,
             class_="wide" if self.wide else None,
         )
@@ -231,7 +231,7 @@ class Page:
 
 def copied(text: str) -> Element:
     """Lines to be copied. They can be reached by keys: a narrow page may have to move them."""
-    block = pre(text)
+    block = Element.pre(text)
     block.set("tabindex", "0")
     return block
 
@@ -247,7 +247,7 @@ def _digest(text: str) -> str:
 
 
 def _meta(name: str, content: str) -> Element:
-    return tag("meta", name=name, content=content)
+    return Element("meta", name=name, content=content)
 
 
 def _style() -> Element:
@@ -263,5 +263,5 @@ def _raw(name: str, text: str) -> Element:
 
 
 def _section(section: Section) -> Element:
-    heading = tag("h2", section.title, id=f"{section.key}-title")
-    return tag("section", heading, *section.children, id=section.key, aria_labelledby=f"{section.key}-title")
+    heading = Element("h2", section.title, id=f"{section.key}-title")
+    return Element("section", heading, *section.children, id=section.key, aria_labelledby=f"{section.key}-title")

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
-from metaindex.expressions import Predicate, columns
+from metaindex.expressions import Predicate
 from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, Sandbox, Trial
 
 from .answer import Cost, Rate, Reads, Upkeep
@@ -116,7 +116,7 @@ def _portions(bench: Sandbox, sample: Rows) -> list[Rows]:
 def _exact(bench: Sandbox, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
     """The facts that it would keep of the queries' columns, of every file that they read now, where footers tell them:
     then no sample is needed for these."""
-    refs = {ref.parts: ref.name for tree in trees for ref in columns(tree)}
+    refs = {ref.parts: ref.name for tree in trees for ref in tree.columns}
     kinds: list[Kind] = []
     for kind in candidate.facts:
         names = [refs[leaf.parts] for leaf in kind.leaves(bench.snapshot.schema) if leaf.parts in refs]
@@ -134,7 +134,7 @@ def bounds_of(bench: Sandbox, trees: Sequence[Predicate], wanted: Rows) -> OpenI
     if bench.snapshot.details.read_options().get("file_format", "parquet") != "parquet":
         return None
     leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
-    refs = {ref.name: leaf for tree in trees for ref in columns(tree) if (leaf := leaves.get(ref.parts)) is not None}
+    refs = {ref.name: leaf for tree in trees for ref in tree.columns if (leaf := leaves.get(ref.parts)) is not None}
     names = tuple(name for name, leaf in refs.items() if FactKind.footers_tell(leaf) or is_float(leaf))
     floats = frozenset(leaf.parts[0] for leaf in refs.values() if is_float(leaf))
     facts = [kind for each in KINDS for kind in each.suggested(AskedColumns(names)) if isinstance(kind, FactKind)]

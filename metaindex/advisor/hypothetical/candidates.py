@@ -18,10 +18,8 @@ from metaindex.expressions import (
     Op,
     Predicate,
     StartsWith,
-    columns,
     conjuncts,
     gathered_form,
-    leaves,
     physical_type,
 )
 from metaindex.formats import Leaf, Schema
@@ -100,8 +98,8 @@ def asked_columns(trees: Iterable[Predicate], schema: Schema) -> AskedColumns:
     compared: dict[str, None] = {}
     ranged: dict[str, None] = {}
     for tree in trees:
-        known |= {ref.name: None for ref in columns(tree) if ref.parts in by_name}
-        for leaf in leaves(gathered_form(tree)):
+        known |= {ref.name: None for ref in tree.columns if ref.parts in by_name}
+        for leaf in gathered_form(tree).leaves():
             match leaf:
                 case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column) | In(column=column):
                     if _in_files(by_name.get(column.parts)):

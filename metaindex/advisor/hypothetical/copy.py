@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import MetaIndexError, dataclass
-from metaindex.expressions import And, ColumnRef, Predicate, columns, conjuncts
+from metaindex.expressions import And, ColumnRef, Predicate, conjuncts
 from metaindex.formats import Leaf
 from metaindex.index import RowKind, Sandbox, TrialRows
 from metaindex.query import PAGE_ROWS, Offer, Restriction, Scan, restrictions, share_read
@@ -97,7 +97,7 @@ def read_of(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], c
     and it has a condition on the first one."""
     if parts_of := in_part(needs):
         return CopyRead(None, note=f"the query reads a part of the column {parts_of[0]}, which Spark reads alone")
-    own = (ref.parts for ref in columns(now.tree))
+    own = (ref.parts for ref in now.tree.columns)
     asked_for = [*(parts for parts in own if parts[:1] == parts or parts[:1] not in needs), *sorted(needs)]
     missing = [ColumnRef(parts).name for parts in asked_for if parts not in copy.names]
     if missing:
@@ -141,7 +141,7 @@ def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -
 
 def _asks_of(tree: Predicate, some: Sequence[ColumnRef]) -> bool:
     """Return whether some condition is on these columns alone."""
-    named = (set(columns(part)) for part in conjuncts(tree))
+    named = (set(part.columns) for part in conjuncts(tree))
     return any(refs and refs <= set(some) for refs in named)
 
 
@@ -174,7 +174,7 @@ def _of_order(sight: SampleContext, now: Now, copy: Copy, restriction: Restricti
 
 def _about(tree: Predicate, first: ColumnRef) -> tuple[Predicate, ...]:
     """The conditions on a column alone."""
-    return tuple(part for part in conjuncts(tree) if set(columns(part)) == {first})
+    return tuple(part for part in conjuncts(tree) if set(part.columns) == {first})
 
 
 def _share(sight: SampleContext, parts: tuple[Predicate, ...], first: ColumnRef) -> Estimate | None:

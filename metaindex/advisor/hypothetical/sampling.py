@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from metaindex.advisor.clustering.sample import chosen
 from metaindex.core import Mask, MetaIndexError, Vector, arrow_array, dataclass
-from metaindex.expressions import Predicate, columns
+from metaindex.expressions import Predicate
 from metaindex.formats import FileTable, Leaf, Schema, Snapshot
 from metaindex.index import FactKind, KeyKind, Kind, OpenIndex, RowKind
 from metaindex.query import FooterGroups, PruneResult, Scan
@@ -77,7 +77,7 @@ class FileSample:
 def _asked(trees: Iterable[Predicate], schema: Schema) -> Paths:
     """The columns of conditions."""
     by_name = {leaf.parts: leaf.source for leaf in schema.leaves()}
-    return frozenset(by_name[ref.parts] for tree in trees for ref in columns(tree) if ref.parts in by_name)
+    return frozenset(by_name[ref.parts] for tree in trees for ref in tree.columns if ref.parts in by_name)
 
 
 def needs_of(
@@ -282,7 +282,7 @@ class SampleContext:
         if self.bounds is None or any(run.keys for run in runs):
             return False
         by_name = {leaf.parts: leaf for leaf in self.snapshot.schema.leaves()}
-        needed = {by_name[ref.parts].stable for ref in columns(tree) if ref.parts in by_name}
+        needed = {by_name[ref.parts].stable for ref in tree.columns if ref.parts in by_name}
         known = {column.stable for run in self.bounds.entry.content.runs for column in run.columns}
         return needed & {column.stable for run in runs for column in run.columns} <= known
 

@@ -16,7 +16,7 @@ from metaindex.advisor.workloads.table_queries import TableNames, TableQuery, of
 from metaindex.advisor.workloads.taking import path_in, workload
 from metaindex.advisor.workloads.template import UnreadNote, Workload
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
-from metaindex.expressions import Predicate, columns
+from metaindex.expressions import Predicate
 from metaindex.formats import Leaf, Schema, Snapshot
 from metaindex.index import Kind, Sandbox
 from metaindex.query import (
@@ -304,7 +304,7 @@ def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery
     keys = query.joined, query.grouped, query.ordered
     predicate = typed(query.predicate, types, time_zone)
     wanted = query.columns if query.columns is not None else frozenset((field.name,) for field in schema)
-    needs = _needs([*wanted, *(ref.parts for ref in columns(predicate))], schema)
+    needs = _needs([*wanted, *(ref.parts for ref in predicate.columns)], schema)
     return AskedQuery(predicate, query.text, query.seen, needs, *keys, query.stands)
 
 

@@ -17,7 +17,6 @@ from metaindex.advisor.figures.page import Page, Section, copied
 from metaindex.advisor.savings import Savings
 from metaindex.advisor.selection.answer import Recommendation
 from metaindex.core import (
-    Child,
     Cure,
     Element,
     Picture,
@@ -26,13 +25,9 @@ from metaindex.core import (
     Vector,
     counted,
     dataclass,
-    facts,
     human_bytes,
-    listed,
     moment,
     percent,
-    pre,
-    tag,
 )
 from metaindex.formats import Format, Snapshot
 from metaindex.query import Explanation
@@ -81,9 +76,9 @@ def page_of(findings: TableFindings) -> Page:
     name = findings.path.rstrip("/").rsplit("/", 1)[-1] or findings.path
     files = findings.snapshot.files
     summary = f"{counted(len(files), 'file')}, {human_bytes(files.size_bytes)}, at version {findings.snapshot.version}"
-    lead = tag("p", summary, class_="lead"), tag("p", tag("code", findings.path), class_="note")
+    lead = Element("p", summary, class_="lead"), Element("p", Element("code", findings.path), class_="note")
     foot = f"Made {moment(findings.made_ms)} by metaindex. The page is one file: it loads nothing."
-    return Page(_shortened(name), lead, list(_sections(findings)), (tag("p", foot),), wide=True)
+    return Page(_shortened(name), lead, list(_sections(findings)), (Element("p", foot),), wide=True)
 
 
 def _sections(findings: TableFindings) -> Iterator[Section]:
@@ -109,14 +104,14 @@ def _sections(findings: TableFindings) -> Iterator[Section]:
     remarks = sampled + ([] if advised.named else unnamed)
     yield _section("advice", "Another layout", [*advice, *remarks], "Files that a range over 1% of the rows reads")
     if findings.notes:
-        yield Section("notes", "What is missing", (listed(findings.notes),))
+        yield Section("notes", "What is missing", (Element.listed(findings.notes),))
 
 
 def _section(key: str, title: str, shown: Sequence[str | Tabular], caption: str) -> Section:
     return Section(key, title, tuple(_drawn(shown, caption)))
 
 
-def _drawn(shown: Sequence[str | Tabular], caption: str) -> Iterator[Child]:
+def _drawn(shown: Sequence[str | Tabular], caption: str) -> Iterator[Element | str | None]:
     """Draw what an answer prints: sentences, indented lines as they are, tables and pictures."""
     for kind, several in groupby(shown, type):
         parts = list(several)
@@ -129,14 +124,14 @@ def _drawn(shown: Sequence[str | Tabular], caption: str) -> Iterator[Child]:
                 yield from part.elements
 
 
-def _texts(text: str) -> Iterator[Child]:
+def _texts(text: str) -> Iterator[Element | str | None]:
     lines = [line for line in text.split("\n") if line.strip()]
     for indented, several in groupby(lines, lambda line: line.startswith("  ")):
         some = list(several)
         if indented:
             yield copied("\n".join(line[2:] for line in some))
         else:
-            yield tag("p", _sentence(some[0])) if len(some) == 1 else listed(some)
+            yield Element("p", _sentence(some[0])) if len(some) == 1 else Element.listed(some)
 
 
 def workload_section(recommended: Recommendation) -> Section:
@@ -152,30 +147,30 @@ def _indexes(findings: TableFindings) -> Section:
 
 
 def _strips(layout: LayoutFindings) -> Section:
-    words = tag(
+    words = Element(
         "p",
         "What minima and maxima can tell apart, and what not. Files that lie above each other are read together: a thin"
         " diagonal is a table in the order of the column, a full field is one where only an index of values helps.",
     )
     types = {column.column: column.type for column in layout.clustering.columns}
-    drawn: list[Child] = []
+    drawn: list[Element | str | None] = []
     for strip in layout.strips:
-        drawn += [tag("h3", strip.title, " ", tag("small", types.get(strip.title, ""))), strip_figure(strip)]
+        drawn += [Element("h3", strip.title, " ", Element("small", types.get(strip.title, ""))), strip_figure(strip)]
     return Section("ranges", "Ranges of the files", (words, *drawn))
 
 
-def _queries(queries: Sequence[tuple[str, Explanation]]) -> Iterator[Child]:
+def _queries(queries: Sequence[tuple[str, Explanation]]) -> Iterator[Element | str | None]:
     for words, explanation in queries:
         result = explanation.result
         share = percent(result.kept_files / result.total_files) if result.total_files else "none"
-        yield tag("h3", tag("code", _shortened(words)))
-        yield tag(
+        yield Element("h3", Element("code", _shortened(words)))
+        yield Element(
             "p",
             f"Reads {result.kept_files:,} of {counted(result.total_files, 'file')} ({share}); of these"
             f" {len(result.certain):,} hold nothing but rows that match.",
         )
         yield from result.grids
-        yield tag("details", tag("summary", "Explained"), pre(str(explanation)))
+        yield Element("details", Element("summary", "Explained"), Element.pre(str(explanation)))
 
 
 def _savings(savings: Savings | None) -> Section:
@@ -189,17 +184,17 @@ def _savings(savings: Savings | None) -> Section:
 def _files(findings: TableFindings) -> Section:
     """Facts of the version, sizes and ages of its files."""
     table = findings.snapshot.files.table
-    children: list[Child] = [facts(_facts(findings))]
+    children: list[Element | str | None] = [Element.facts(_facts(findings))]
     if len(table):
         sizes = Vector(table.column("size_bytes")).numbers.astype(np.int64)
         figures = [_sizes(sizes), _ages(_known(table.column("modified_ms")))]
-        children.append(tag("div", *figures, class_="pair"))
+        children.append(Element("div", *figures, class_="pair"))
     else:
-        children.append(tag("p", "The table has no files at this version."))
+        children.append(Element("p", "The table has no files at this version."))
     return Section("files", "Files and versions", tuple(children))
 
 
-def _facts(findings: TableFindings) -> list[tuple[str, Child]]:
+def _facts(findings: TableFindings) -> list[tuple[str, Element | str | None]]:
     snapshot, table = findings.snapshot, findings.snapshot.files.table
     known = _known(table.column("record_count"))
     deletes = len(table) - table.column("deletes").null_count

@@ -12,7 +12,6 @@ from metaindex.advisor.clustering.measure import layout_found
 from metaindex.advisor.hypothetical.cost import rate_of
 from metaindex.advisor.savings import savings_of
 from metaindex.core import ArgumentError, Cure, MetaIndexError, dataclass
-from metaindex.expressions import columns
 from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_since, paths_of
 from metaindex.storage import is_remote, local_path
 from metaindex.table import IndexList, Table
@@ -99,7 +98,7 @@ class _Collector:
         if handle.config.use_indexes:
             infos = Table(handle).indexes(version=snapshot.version)
         self.step("measuring the layout")
-        named = list(dict.fromkeys(ref.parts for _, each in explained for ref in columns(each.result.predicate)))
+        named = list(dict.fromkeys(ref.parts for _, each in explained for ref in each.result.predicate.columns))
         layout = layout_found(handle, snapshot, named, sample=question.sample, indexes=question.indexes)
         self.step("reading the query log")
         savings = self._noted("the query log", lambda: savings_of(handle, question.since))

@@ -16,7 +16,7 @@ from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, Spread, 
 from metaindex.advisor.hypothetical.sampling import read_by
 from metaindex.advisor.hypothetical.what_if import Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass
-from metaindex.expressions import ColumnRef, Or, columns, conjuncts
+from metaindex.expressions import ColumnRef, Or, conjuncts
 from metaindex.formats import Leaf
 from metaindex.index import FactKind, Kind
 
@@ -91,7 +91,7 @@ class TableEvaluation:
         """Return whether the column helps alone, or, in an OR, perhaps together with others."""
         for number, query in enumerate(self.queries):
             now = self.now(number)
-            if leaf.parts not in {ref.parts for ref in columns(query.tree)}:
+            if leaf.parts not in {ref.parts for ref in query.tree.columns}:
                 continue
             if any(isinstance(part, Or) for part in conjuncts(query.tree)):
                 return True

@@ -18,7 +18,7 @@ from metaindex.advisor.hypothetical.candidates import Candidate, asked_columns
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, less, share_of, sum_of
 from metaindex.advisor.hypothetical.what_if import TableWorkload, Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass, human_bytes, percent
-from metaindex.expressions import Predicate, columns
+from metaindex.expressions import Predicate
 from metaindex.index import KINDS, Kind, OpenIndex, Using, Value
 from metaindex.query import Handle, TableQueryLog
 
@@ -138,7 +138,7 @@ def _asked(case: TableEvaluation) -> set[str]:
     """Columns that queries restrict, join and group by."""
     queries = case.weighing.workload.queries
     keys = {name.lower() for query in queries for name in (*query.joined, *query.grouped, *query.ordered)}
-    return keys | {ref.name.lower() for tree in case.weighing.nows for ref in columns(tree)}
+    return keys | {ref.name.lower() for tree in case.weighing.nows for ref in tree.columns}
 
 
 def _same(tree: Predicate, standing: Baseline, without: Baseline) -> bool:

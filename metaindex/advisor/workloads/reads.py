@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metaindex.core import dataclass
-from metaindex.expressions import Predicate, StatementReads, TableRead, columns, normalize
+from metaindex.expressions import Predicate, StatementReads, TableRead, normalize
 
 
 def reads_of(text: str, time_zone: str = "UTC") -> StatementReads:
@@ -24,7 +24,7 @@ def condition(query: object, time_zone: str = "UTC") -> Predicate:
 
 def bare(predicate: Predicate) -> StatementReads:
     """A condition of the table that is asked."""
-    return StatementReads((TableRead("", normalize(predicate), tuple(ref.name for ref in columns(predicate))),))
+    return StatementReads((TableRead("", normalize(predicate), tuple(ref.name for ref in predicate.columns)),))
 
 
 @dataclass(frozen=True, slots=True)

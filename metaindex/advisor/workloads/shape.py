@@ -20,8 +20,6 @@ from metaindex.expressions import (
     StartsWith,
     StatementReads,
     TableRead,
-    columns,
-    fold,
 )
 
 # What is begun and not ended goes to the end of the text, and nothing is tried a second time: texts are anybody's.
@@ -77,8 +75,7 @@ def shape_of(predicate: Predicate) -> str:
     def several(word: str, parts: list[str]) -> str:
         return f"({f' {word} '.join(sorted(parts))})"
 
-    return fold(
-        predicate,
+    return predicate.fold(
         _of_leaf,
         lambda child: f"NOT {child}",
         lambda parts: several("AND", parts),
@@ -114,12 +111,11 @@ def shown_predicate(predicate: Predicate) -> str:
         except ExpressionError:
             return str(leaf)
         sql = sql[1:-1] if sql.startswith("(") else sql
-        for name in (part for ref in columns(leaf) for part in ref.parts):
+        for name in (part for ref in leaf.columns for part in ref.parts):
             sql = sql.replace(f"`{name}`", name, 1) if _NAME.fullmatch(name) else sql
         return sql
 
-    text = fold(
-        predicate,
+    text = predicate.fold(
         of_leaf,
         lambda child: f"NOT ({child})",
         lambda parts: f"({' AND '.join(parts)})",

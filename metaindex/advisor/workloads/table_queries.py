@@ -28,7 +28,6 @@ from metaindex.expressions import (
     TableRead,
     cast_value,
     first_part,
-    fold,
     parse_path,
 )
 
@@ -204,7 +203,7 @@ def typed(predicate: Predicate, types: Mapping[tuple[str, ...], pa.DataType], ti
         except (NotReadable, ValueError, OverflowError, KeyError):  # KeyError: of a zone that nobody knows
             return leaf
 
-    return fold(predicate, of_leaf, Not, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
+    return predicate.fold(of_leaf, Not, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
 
 
 def _cast(literal: Literal, name: str, time_zone: str) -> Literal:

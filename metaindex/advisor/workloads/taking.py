@@ -23,7 +23,7 @@ from metaindex.core import (
     StorageError,
     UnsupportedFeatureError,
 )
-from metaindex.expressions import JoinKey, Predicate, StatementReads, TableRead, columns, normalize
+from metaindex.expressions import JoinKey, Predicate, StatementReads, TableRead, normalize
 from metaindex.storage import clean
 
 from .gathering import Gathering, too_long
@@ -231,7 +231,7 @@ def _logged(gathering: Gathering, row: dict[str, Any], is_masked: Callable[[Pred
     named = tuple(str(name) for name in row.get("columns") or ())
     grouped = tuple(str(name) for name in row.get("group_keys") or ())
     order = tuple(str(name) for name in row.get("order") or ())
-    wanted = named or tuple(ref.name for ref in columns(predicate))
+    wanted = named or tuple(ref.name for ref in predicate.columns)
     # Who asked for files alone may read any column of them.
     unknown = not named or row.get("engine") == "prune"
     read = TableRead(table, predicate, wanted, grouped, order, every_column=unknown)

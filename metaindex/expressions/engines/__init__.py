@@ -30,9 +30,11 @@ _NODES: Final = (And, Comparison, Constant, In, IsNan, IsNull, Not, Opaque, Or, 
 
 @dataclass(frozen=True, slots=True)
 class CatalystNodes:
-    """A condition of a Spark plan, as the rule sends it: the nodes that `toJSON` writes."""
+    """A condition of a Spark plan, as the rule sends it: the nodes that `toJSON` writes. `time_zone`: the session's, in
+    which Spark printed timestamps."""
 
     nodes: Sequence[Mapping[str, Any]]
+    time_zone: str | None = None
 
 
 def to_predicate(
@@ -62,7 +64,7 @@ def to_predicate(
     if isinstance(condition, CatalystNodes):
         from .spark_json import from_spark_json
 
-        return from_spark_json(condition.nodes)
+        return from_spark_json(condition.nodes, condition.time_zone)
     return _of_engine(condition, schema, of_rows)
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from metaindex.core import ExpressionError
 from metaindex.expressions.literals import LiteralValue
-from metaindex.expressions.tree import Comparison, In, Leaf, Opaque, Predicate, transform
+from metaindex.expressions.tree import Comparison, In, Leaf, Opaque, Predicate
 
 from .casts import type_by_any_case
 from .sql_text import to_sql
@@ -42,7 +42,7 @@ def from_duckdb(expression: Expression, schema: pa.Schema | None = None) -> Pred
         tree = parse(str(expression), "duckdb", schema=schema)
     except ExpressionError:
         return Opaque(str(expression))
-    return tree if schema is None else transform(tree, lambda leaf: _as_duckdb_compares(leaf, schema))
+    return tree if schema is None else tree.transform(lambda leaf: _as_duckdb_compares(leaf, schema))
 
 
 def _as_duckdb_compares(leaf: Leaf, schema: pa.Schema) -> Predicate:

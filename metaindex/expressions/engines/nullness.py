@@ -41,7 +41,6 @@ from metaindex.expressions.tree import (
     Or,
     Predicate,
     StartsWith,
-    fold,
 )
 
 from .casts import is_bytes
@@ -62,7 +61,7 @@ def null_of(p: Predicate, pairs: Pairs, plain: Callable[[ColumnRef, Literal], bo
     def leaf(node: Leaf) -> _Known:
         return _Known(node, _leaf(node, pairs, plain), 1)
 
-    return fold(p, leaf, _Known.negated, lambda parts: _joined(parts, And), lambda parts: _joined(parts, Or)).null
+    return p.fold(leaf, _Known.negated, lambda parts: _joined(parts, And), lambda parts: _joined(parts, Or)).null
 
 
 def coalesced(said: Predicate, null: Predicate, otherwise: Predicate) -> Predicate:

@@ -24,7 +24,6 @@ from metaindex.expressions.tree import (
     Opaque,
     Predicate,
     StartsWith,
-    fold,
 )
 
 from .casts import field_type, is_bytes
@@ -83,7 +82,7 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
             case _:
                 assert_never(node)
 
-    return fold(predicate, leaf, _inverted, lambda parts: _all(pl, parts), lambda parts: _any(pl, parts))
+    return predicate.fold(leaf, _inverted, lambda parts: _all(pl, parts), lambda parts: _any(pl, parts))
 
 
 _COMPARE: Final[Mapping[Op, Any]] = {

@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from metaindex.core import ExpressionError
-from metaindex.expressions.tree import (
-    Leaf,
-    Predicate,
-    fold,
-)
+from metaindex.expressions.tree import Leaf, Predicate
 
 from .spark_json import from_spark_json
 from .sql_text import to_sql
@@ -152,6 +148,6 @@ def to_spark(predicate: Predicate, schema: pa.Schema | None = None, session: Spa
         left, right = joined(parts[: len(parts) // 2], every), joined(parts[len(parts) // 2 :], every)
         return left & right if every else left | right
 
-    return fold(
-        predicate, leaf, lambda child: ~child, lambda parts: joined(parts, True), lambda parts: joined(parts, False)
+    return predicate.fold(
+        leaf, lambda child: ~child, lambda parts: joined(parts, True), lambda parts: joined(parts, False)
     )

@@ -27,7 +27,7 @@ from metaindex.expressions.reads import (
     null_rejecting,
     restricted,
 )
-from metaindex.expressions.tree import And, ColumnRef, Opaque, Predicate, fold
+from metaindex.expressions.tree import And, ColumnRef, Opaque, Predicate
 
 from .sql import condition_of
 from .sql_select import columns_behind, constant_parts, group_of, order_of, plain_column, stands_alone, stars_of
@@ -406,8 +406,7 @@ def _conjunction(parts: Iterable[Predicate], own: Own) -> Predicate:
 
 
 def _has_subquery(predicate: Predicate) -> bool:
-    return fold(
-        predicate,
+    return predicate.fold(
         lambda leaf: isinstance(leaf, Opaque) and bool(_SUBQUERY.search(leaf.text)),
         lambda child: child,
         any,

@@ -30,7 +30,6 @@ from metaindex.expressions.tree import (
     Opaque,
     Predicate,
     StartsWith,
-    fold,
 )
 
 from .casts import field_type, is_bytes
@@ -46,7 +45,7 @@ def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | Non
     integer) are written through its neighbouring values, which no engine rounds.
     """
     writer = _dialect(dialect, schema)
-    return fold(predicate, writer.leaf, lambda child: f"(NOT {child})", _all_of, _any_of)
+    return predicate.fold(writer.leaf, lambda child: f"(NOT {child})", _all_of, _any_of)
 
 
 def _dialect(name: str, schema: pa.Schema | None = None) -> _Dialect:

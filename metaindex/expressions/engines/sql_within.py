@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from metaindex.expressions.tree import ColumnRef, Opaque, Predicate, fold
+from metaindex.expressions.tree import ColumnRef, Opaque, Predicate
 
 _FILTERS_AND_RENAMES: Final = frozenset(
     {"expressions", "from", "from_", "where", "order", "with", "with_", "hint", "kind"}
@@ -106,7 +106,7 @@ def column_within(
 
 def is_told(predicate: Predicate) -> bool:
     """Return whether the predicate depends on columns alone, whose names may change."""
-    return fold(predicate, lambda leaf: not isinstance(leaf, Opaque), lambda child: child, all, all)
+    return predicate.fold(lambda leaf: not isinstance(leaf, Opaque), lambda child: child, all, all)
 
 
 def _is_every_column(part: exp.Expression, source: str) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, Cure, UnknownColumnError, VersionNotFoundError
-from metaindex.expressions import ArrowStatistics, columns, may_match
+from metaindex.expressions import ArrowStatistics, may_match
 from metaindex.formats import At, Base, Changes, Format, Snapshot, TableRef, Version
 
 _WHERE, _UNDER = Cure("argument", "where"), Cure("argument", "under")
@@ -111,7 +111,7 @@ def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDA
     predicate = snapshot.schema.predicate(where, time_zone)
     leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
     known = {}
-    for ref in columns(predicate):
+    for ref in predicate.columns:
         leaf = leaves.get(ref.parts)
         bounds = snapshot.details.partition_bounds(leaf) if leaf is not None else None
         if bounds is None:

@@ -25,7 +25,6 @@ from metaindex.expressions import (
     PruningStatistics,
     Question,
     StartsWith,
-    columns,
     gathered_form,
     may_match,
 )
@@ -63,7 +62,7 @@ class BoundPredicate:
         cls, predicates: Sequence[Predicate], schema: Schema, indexes: Sequence[OpenIndex]
     ) -> list[BoundPredicate]:
         """Bind several predicates, each with the columns and combinations of all: the same sources serve them."""
-        named = tuple(dict.fromkeys(ref for predicate in predicates for ref in columns(predicate)))
+        named = tuple(dict.fromkeys(ref for predicate in predicates for ref in predicate.columns))
         leaves = {leaf.stable: leaf for leaf in schema.leaves()}
         keys = {
             of_key
@@ -243,7 +242,7 @@ def _compared_in(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[
             case Comparison() | IsNull() | IsNan() | StartsWith():
                 otherwise.add(node.column)
             case _:
-                otherwise.update(columns(node))
+                otherwise.update(node.columns)
     return frozenset(equal), frozenset(otherwise)
 
 

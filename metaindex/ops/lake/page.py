@@ -5,21 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from metaindex.advisor import Page, Section
-from metaindex.core import (
-    BarCell,
-    Child,
-    GridCell,
-    Heading,
-    ValueCell,
-    counted,
-    facts,
-    grid,
-    human_bytes,
-    listed,
-    moment,
-    percent,
-    tag,
-)
+from metaindex.core import Cell, Column, Element, counted, human_bytes, moment, percent
 
 from .answer import Lake, left_out_in_words
 from .facts import LakeTable
@@ -43,9 +29,12 @@ def page_of(lake: Lake) -> Page:
     """The whole page."""
     name = lake.place.rstrip("/").rsplit("/", 1)[-1] or lake.place
     title = name if len(name) <= _TITLE else f"{name[:_TITLE]}..."
-    lead: list[Child] = [tag("p", tag("code", lake.place), class_="note"), facts(_facts(lake))]
+    lead: list[Element | str | None] = [
+        Element("p", Element("code", lake.place), class_="note"),
+        Element.facts(_facts(lake)),
+    ]
     foot = (
-        tag(
+        Element(
             "p",
             f"Made {moment(lake.made_ms)} by metaindex. The page is one file: it loads nothing. The key / goes to the"
             " filter.",
@@ -54,7 +43,7 @@ def page_of(lake: Lake) -> Page:
     return Page(title, tuple(lead), list(_sections(lake)), foot, script=SCRIPT, wide=True)
 
 
-def _facts(lake: Lake) -> list[tuple[str, Child]]:
+def _facts(lake: Lake) -> list[tuple[str, Element | str | None]]:
     indexed = sum(bool(table.indexes) for table in lake.tables)
     return [
         ("tables", f"{len(lake.tables):,}"),
@@ -76,14 +65,14 @@ def _sections(lake: Lake) -> Iterator[Section]:
 
         yield workload_section(lake.recommended)
     if lake.notes:
-        yield Section("notes", "What is not in it", (listed(lake.notes),))
+        yield Section("notes", "What is not in it", (Element.listed(lake.notes),))
 
 
-def _tables(lake: Lake) -> Iterator[Child]:
+def _tables(lake: Lake) -> Iterator[Element | str | None]:
     if not lake.tables:
-        yield tag("p", "No table was found: no folder with _delta_log, metadata, or Parquet, CSV or JSON files.")
+        yield Element("p", "No table was found: no folder with _delta_log, metadata, or Parquet, CSV or JSON files.")
         return
-    yield tag(
+    yield Element(
         "p",
         "Behind: what the index that lags most does not cover; every query reads those files. Unread: files that the"
         " index could not read; no query leaves them out; where they cannot be read now, scan and count end with an"
@@ -96,7 +85,7 @@ def _tables(lake: Lake) -> Iterator[Child]:
     marks = [_marks(table) for table in shown]
     picks = [Pick(mark, title, sum(mark in words for words in marks)) for mark, title in _MARKS]
     yield picking("tables", picks)
-    drawn = grid(
+    drawn = Element.grid(
         "Tables of the lake",
         _HEADINGS,
         list(_rows(shown)),
@@ -104,21 +93,21 @@ def _tables(lake: Lake) -> Iterator[Child]:
         most=MOST_ROWS,
         marks=[" ".join(words) or "sound" for words in marks],
     )
-    yield tag("div", drawn, class_="scrolled", tabindex="0", role="group", aria_label="Tables of the lake")
+    yield Element("div", drawn, class_="scrolled", tabindex="0", role="group", aria_label="Tables of the lake")
 
 
 _HEADINGS = (
-    Heading("table"),
-    Heading("format"),
-    Heading("files", number=True),
-    Heading("size", number=True),
-    Heading("committed", number=True),
-    Heading("indexes"),
-    Heading("they take", number=True),
-    Heading("behind", number=True),
-    Heading("queries left out", number=True),
-    Heading("one value reads", number=True),
-    Heading("what is wrong, and what to do"),
+    Column("table"),
+    Column("format"),
+    Column("files", right=True),
+    Column("size", right=True),
+    Column("committed", right=True),
+    Column("indexes"),
+    Column("they take", right=True),
+    Column("behind", right=True),
+    Column("queries left out", right=True),
+    Column("one value reads", right=True),
+    Column("what is wrong, and what to do"),
 )
 
 
@@ -133,17 +122,17 @@ def _marks(table: LakeTable) -> list[str]:
     return [mark for mark, true in said.items() if true]
 
 
-def _rows(tables: Sequence[LakeTable]) -> Iterator[list[GridCell]]:
+def _rows(tables: Sequence[LakeTable]) -> Iterator[list[str | Cell | Element]]:
     largest = max((table.size_bytes or 0 for table in tables), default=0) or 1
     for table in tables:
         yield [
-            ValueCell(table.name, href=table.report),
+            Cell(table.name, href=table.report),
             table.format or "?",
             _number(table.files),
             _bytes(table.size_bytes, largest),
-            ValueCell(moment(table.committed_ms)[:10] if table.committed_ms else "", table.committed_ms),
+            Cell(moment(table.committed_ms)[:10] if table.committed_ms else "", table.committed_ms),
             _indexes(table),
-            ValueCell(human_bytes(table.index_bytes), table.index_bytes) if table.indexes else ValueCell(""),
+            Cell(human_bytes(table.index_bytes), table.index_bytes) if table.indexes else Cell(""),
             _behind(table),
             _left_out(table),
             _layout(table),
@@ -151,15 +140,15 @@ def _rows(tables: Sequence[LakeTable]) -> Iterator[list[GridCell]]:
         ]
 
 
-def _number(value: int | None) -> ValueCell:
-    return ValueCell("" if value is None else f"{value:,}", value)
+def _number(value: int | None) -> Cell:
+    return Cell("" if value is None else f"{value:,}", value)
 
 
-def _bytes(size: int | None, largest: int) -> GridCell:
+def _bytes(size: int | None, largest: int) -> str | Cell | Element:
     if size is None:
-        return ValueCell("")
+        return Cell("")
     share = size / largest
-    return BarCell(human_bytes(size), share, share, value=size)
+    return Cell(human_bytes(size), size, share, share)
 
 
 def _indexes(table: LakeTable) -> str:
@@ -168,37 +157,36 @@ def _indexes(table: LakeTable) -> str:
     return ", ".join(names[:_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _behind(table: LakeTable) -> ValueCell:
+def _behind(table: LakeTable) -> Cell:
     """Sorted by bytes that every query reads; those that are fresh before those that are none."""
     if table.fresh is None:
-        return ValueCell("")
+        return Cell("")
     value = 0 if table.fresh else 1 + (table.behind_bytes or 0)
     commits, files = table.behind_commits, table.behind_files
     parts = [counted(commits, "commit")] if commits else [counted(files, "file")] if files else []
     parts += [human_bytes(table.behind_bytes)] if table.behind_bytes else []
     parts = ["no"] if table.fresh else parts or ["yes"]
     parts += [f"{counted(table.unread_files, 'file')} unread"] if table.unread_files else []
-    return ValueCell(", ".join(parts), value)
+    return Cell(", ".join(parts), value)
 
 
-def _left_out(table: LakeTable) -> GridCell:
+def _left_out(table: LakeTable) -> str | Cell | Element:
     saved = table.savings
     if saved is None:
-        return ValueCell("")
+        return Cell("")
     total = saved.bytes_read + saved.bytes_left_out
-    return BarCell(
-        left_out_in_words(table), saved.bytes_read / total if total else 0.0, 1.0, value=saved.bytes_left_out
-    )
+    read = saved.bytes_read / total if total else 0.0
+    return Cell(left_out_in_words(table), saved.bytes_left_out, read)
 
 
-def _layout(table: LakeTable) -> GridCell:
+def _layout(table: LakeTable) -> str | Cell | Element:
     layout = table.layout
     if layout is None:
-        return ValueCell("")
-    return BarCell(f"{percent(layout.share)} by {layout.column}", layout.share, 1.0, value=layout.share)
+        return Cell("")
+    return Cell(f"{percent(layout.share)} by {layout.column}", layout.share, layout.share)
 
 
-def _said(table: LakeTable) -> GridCell:
+def _said(table: LakeTable) -> str | Cell | Element:
     if table.problem:
-        return ValueCell("; ".join((table.problem, *table.advice)), strong=True)
+        return Cell("; ".join((table.problem, *table.advice)), strong=True)
     return "; ".join(table.advice)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from metaindex.advisor import Reported, check_page, write_page
-from metaindex.core import ArgumentError, MetaIndexError, first_line, link_to
+from metaindex.core import ArgumentError, Cell, MetaIndexError, first_line
 from metaindex.index import IndexFolder
 from metaindex.storage import is_remote, parent_of
 
@@ -95,7 +95,7 @@ def _with_reports(lake: Lake, page: Path, folder: Path, *, overwrite: bool, prog
             progress("making pages of tables", done, len(wanted))
     where = str(folder.relative_to(page.parent))
     rows = tuple(
-        replace(table, report=link_to(where, files[table.name])) if table.name in made else table
+        replace(table, report=Cell.link_to(where, files[table.name])) if table.name in made else table
         for table in lake.tables
     )
     notes = [f"no page of {said}" for said in failed[:_NAMED]]

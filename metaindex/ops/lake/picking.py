@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from metaindex.core import Element, dataclass, tag
+from metaindex.core import Element, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Pick:
 
 def picking(noun: str, picks: Sequence[Pick]) -> Element:
     """Return the element that holds the next table's controls. `noun`: what its rows are, in the plural."""
-    words = [tag("span", pick.title, data_mark=pick.mark, data_rows=pick.rows) for pick in picks if pick.rows]
-    return tag("div", *words, class_="picking", hidden=True, data_noun=noun)
+    words = [Element("span", pick.title, data_mark=pick.mark, data_rows=pick.rows) for pick in picks if pick.rows]
+    return Element("div", *words, class_="picking", hidden=True, data_noun=noun)
 
 
 SCRIPT: Final = """

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.core import ArrowRows, Column, Shown, Tabular, TextTable, counted, dataclass, plain
-from metaindex.expressions import columns
 from metaindex.formats import Version
 from metaindex.index import FileStatistics, LeftOut
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
@@ -135,6 +134,6 @@ def aggregated(
 def _for_counting(scan: Scan) -> str:
     """A column to count rows by: one of the predicate, which is read anyway, else a cheap one."""
     schema = scan.snapshot.schema.shown
-    named = set() if scan.predicate is None else {ref.parts[0] for ref in columns(scan.predicate)}
+    named = set() if scan.predicate is None else {ref.parts[0] for ref in scan.predicate.columns}
     fields = [f for f in schema if f.name in named] or [f for f in schema if f.partition] or list(schema)
     return narrowest(pa.schema([pa.field(f.name, f.type) for f in fields]))

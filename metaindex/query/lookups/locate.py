@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, VersionNotFoundError, counted, plain
-from metaindex.expressions import Predicate, columns
+from metaindex.expressions import Predicate
 from metaindex.formats import OfSchema
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
 from metaindex.query.described import describe
@@ -221,14 +221,14 @@ class Places:
 def _few_columns(scan: Scan) -> tuple[str, ...]:
     """Return the predicate's columns, or any one: rows are counted and not shown."""
     assert scan.predicate is not None
-    named = dict.fromkeys(column.parts[0] for column in columns(scan.predicate))
+    named = dict.fromkeys(column.parts[0] for column in scan.predicate.columns)
     return tuple(named) or (scan.snapshot.schema.fields[0].name,)
 
 
 def _meaning(scan: Scan) -> object:
     """Return what identifies the predicate's question to a file: a name may be another column in another version."""
     assert scan.predicate is not None
-    named = {column.parts[0] for column in columns(scan.predicate)}
+    named = {column.parts[0] for column in scan.predicate.columns}
     return scan.predicate, tuple(
         (f.name, f.stable, f.source, str(f.type)) for f in scan.snapshot.schema if f.name in named
     )

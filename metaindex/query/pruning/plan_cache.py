@@ -14,7 +14,6 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from metaindex.core import dataclass
-from metaindex.expressions import leaves
 from metaindex.formats import Snapshot, Version
 from metaindex.index import IndexLogEntry, RunSource
 
@@ -88,7 +87,7 @@ def _size(outcome: Outcome) -> int:
     (`RunSource.KEPT_BYTES`; a truth a file where few leaves were asked one by one)."""
     if not isinstance(outcome, PruneResult):
         return 1_000
-    named = len(leaves(outcome.walked))
+    named = len(outcome.walked.leaves())
     masks = 3 * (named + 1) * outcome.total_files
     return (
         10_000

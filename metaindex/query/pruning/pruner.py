@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import TELEMETRY, Mask, MetaIndexError, Words, arrow_array, counted, first_line
-from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics, leaves
+from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics
 from metaindex.formats import Snapshot, Version
 from metaindex.index import BoundPredicate, FileIdentities, OpenIndex, RunCoverage
 
@@ -132,7 +132,7 @@ class Pruner:
             total_bytes=answer.total_bytes,
             indexes=(*self._reports(answer), *self._refused),
             seconds=time.perf_counter() - started,
-            not_understood=tuple(leaf.text for leaf in leaves(answer.predicate) if isinstance(leaf, Opaque)),
+            not_understood=tuple(leaf.text for leaf in answer.predicate.leaves() if isinstance(leaf, Opaque)),
             _walked=answer,
         )
 

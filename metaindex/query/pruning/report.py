@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from metaindex.core import dataclass, human_bytes
 
 if TYPE_CHECKING:
-    from metaindex.core import Element, GridCell
+    from metaindex.core import Cell, Element
 
 
 LOG: Final = "the table's log"
@@ -40,35 +40,35 @@ def prune_grids(
     files: tuple[int, int], sizes: tuple[int, int], by: Sequence[tuple[IndexReport, str]]
 ) -> tuple[Element, ...]:
     """Files and bytes, read of all; then a row an index, with the columns that it answered by."""
-    from metaindex.core import Heading, grid
+    from metaindex.core import Column, Element
 
     titles = ("read", "left out", "all")
-    headings = [Heading("what"), *(Heading(title, number=True) for title in titles)]
+    headings = [Column("what"), *(Column(title, right=True) for title in titles)]
     shares = [_sizes("files", *files, "{:,}".format), _sizes("bytes", *sizes, human_bytes)]
-    whole = grid("What is read of the table (full), and what is left out (pale)", headings, shares)
+    whole = Element.grid("What is read of the table (full), and what is left out (pale)", headings, shares)
     if not by:
         return (whole,)
     by_index = ("files left out", "bytes left out", "look-ups", "read of it", "time")
-    headings = [Heading("index"), *(Heading(title, number=True) for title in by_index), Heading("how")]
+    headings = [Column("index"), *(Column(title, right=True) for title in by_index), Column("how")]
     rows = [_index(files[1], report, how) for report, how in by]
-    return whole, grid("Left out by whom, each by itself", headings, rows)
+    return whole, Element.grid("Left out by whom, each by itself", headings, rows)
 
 
-def _sizes(what: str, part: int, whole: int, said: Callable[[int], str]) -> list[GridCell]:
-    from metaindex.core import BarCell
+def _sizes(what: str, part: int, whole: int, said: Callable[[int], str]) -> list[str | Cell | Element]:
+    from metaindex.core import Cell
 
-    return [what, BarCell(said(part), part / whole if whole else 0.0), said(whole - part), said(whole)]
+    return [what, Cell(said(part), share=part / whole if whole else 0.0), said(whole - part), said(whole)]
 
 
-def _index(total_files: int, report: IndexReport, how: str) -> list[GridCell]:
-    from metaindex.core import BarCell
+def _index(total_files: int, report: IndexReport, how: str) -> list[str | Cell | Element]:
+    from metaindex.core import Cell
 
     if not report.used:
         return [report.name, "-", "-", "-", "-", "-", f"not used: {report.reason}"]
     share = report.dropped_files / max(total_files, 1)
     return [
         report.name,
-        BarCell(f"{report.dropped_files:,}", 0.0, share),
+        Cell(f"{report.dropped_files:,}", share=0.0, whole=share),
         human_bytes(report.dropped_bytes),
         f"{report.reads:,}",
         human_bytes(report.bytes_read),

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask, Shown, Tabular, counted, dataclass, human_bytes, plain
-from metaindex.expressions import Opaque, Predicate, PruningStatistics, columns, may_match
-from metaindex.expressions import leaves as leaves_of
+from metaindex.expressions import Opaque, Predicate, PruningStatistics, may_match
 from metaindex.formats import FileTable, Schema, Version
 
 from .report import IndexReport, prune_grids
@@ -197,8 +196,8 @@ class PruneResult(Shown):
 
     def _how(self, index: IndexReport) -> str:
         """Return the columns by which an index answered; none of a part that was understood only partly."""
-        understood = [leaf for leaf in leaves_of(self.predicate) if not isinstance(leaf, Opaque)]
-        named = {ref.name for leaf in understood for ref in columns(leaf)}
+        understood = [leaf for leaf in self.predicate.leaves() if not isinstance(leaf, Opaque)]
+        named = {ref.name for leaf in understood for ref in leaf.columns}
         by = [name for name in index.columns if name in named or not self.not_understood]
         return f"by {', '.join(by) or 'nothing it knows'}"
 

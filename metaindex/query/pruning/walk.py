@@ -27,12 +27,10 @@ from metaindex.expressions import (
     PredicateProgram,
     PruningStatistics,
     answers,
-    columns,
     gathered_form,
     may_fail,
     may_match,
     pieces,
-    signed_leaves,
 )
 from metaindex.formats import FileTable, Schema, Version
 from metaindex.index import BoundPredicate, Combination, OpenIndex
@@ -66,7 +64,7 @@ class TableQuestion:
     @property
     def named(self) -> set[tuple[str, ...]]:
         """Names of the predicate's columns, in parts."""
-        return {ref.parts for ref in columns(self.predicate)}
+        return {ref.parts for ref in self.predicate.columns}
 
     def known_to(self, indexes: Iterable[OpenIndex]) -> bool:
         """Return whether some index has statistics or a key of a column that the predicate names."""
@@ -274,7 +272,7 @@ def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = No
     """Report which source answered which leaf of the predicate, and how many (live) files that proves out."""
     reports = []
     kinds = [(name, kind, source) for name, of_index in sources.items() for kind, source in by_kind(of_index).items()]
-    for part in signed_leaves(gathered_form(asked.walked)):
+    for part in gathered_form(asked.walked).signed_leaves():
         if isinstance(part.child if isinstance(part, Not) else part, Opaque):
             continue
         for name, kind, source in kinds:

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metaindex.core import TELEMETRY, MetaIndexError, QueryLog, first_line
-from metaindex.expressions import columns as columns_of
 from metaindex.query.arguments import check_since
 from metaindex.storage import Storage
 
@@ -144,7 +143,7 @@ def _pruned(result: PruneResult, engine: str, columns: Sequence[str] = ()) -> Qu
     """A query that asked which files to read. `columns`: those that it shows; those of its condition are added."""
     from .row import QueryRow
 
-    named = (ref.name for ref in columns_of(result.predicate))
+    named = (ref.name for ref in result.predicate.columns)
     return QueryRow(
         at_us=time.time_ns() // 1_000,
         engine=engine,

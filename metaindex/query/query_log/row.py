@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from metaindex.core import dataclass
-from metaindex.expressions import And, In, Not, Opaque, Or, Predicate, columns
+from metaindex.expressions import And, In, Not, Opaque, Or, Predicate
 
 SCHEMA = pa.schema(
     [
@@ -78,5 +78,5 @@ def bounded(predicate: Predicate | None) -> Predicate | None:
             case Opaque():
                 left -= len(node.text) >> 6
         if left < 0:
-            return Opaque("", columns(predicate))
+            return Opaque("", predicate.columns)
     return predicate

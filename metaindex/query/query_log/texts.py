@@ -26,12 +26,9 @@ from metaindex.expressions import (
     Opaque,
     Predicate,
     StartsWith,
-    columns,
-    fold,
     kind,
-    leaves,
     normalize,
-    parse,
+    to_predicate,
     to_sql,
 )
 
@@ -47,9 +44,9 @@ def text_of(predicate: Predicate, literals: str = "kept", key: bytes = b"") -> s
     """The text; of a very long one what `UNREAD` says of its columns."""
     normal = normalize(predicate)
     mask = _mask(literals, key)
-    text = fold(normal, lambda leaf: _leaf(leaf, mask), lambda child: f"(NOT {child})", _all_of, _any_of)
+    text = normal.fold(lambda leaf: _leaf(leaf, mask), lambda child: f"(NOT {child})", _all_of, _any_of)
     if len(text) > MOST_TEXT:
-        text = _unread(columns(normal))
+        text = _unread(normal.columns)
         text = text if len(text) <= MOST_TEXT else _unread(())
     return text
 
@@ -66,7 +63,7 @@ def _mask(literals: str, key: bytes) -> _Mask | None:
 def is_masked(predicate: Predicate) -> bool:
     """Return whether all values of a condition are masked; False for a condition without values."""
     values: list[object] = []
-    for leaf in leaves(predicate):
+    for leaf in predicate.leaves():
         match leaf:
             case Comparison():
                 values.append(leaf.value.value)
@@ -103,7 +100,7 @@ def _leaf(leaf: Leaf, mask: _Mask | None) -> str:
     try:
         return to_sql(leaf)
     except ExpressionError:  # a value that no text can say
-        return _unread(columns(leaf))
+        return _unread(leaf.columns)
 
 
 def _masked(value: Literal, mask: _Mask) -> Literal:
@@ -132,7 +129,7 @@ def _opaque(leaf: Opaque) -> str:
 @lru_cache(1024)
 def _reads_back(text: str, named: tuple[ColumnRef, ...]) -> bool:
     try:
-        read = parse(f"({text})")
+        read = to_predicate(f"({text})")
     except Exception:  # noqa: BLE001 - a text of another engine's
         return False
     return isinstance(read, Opaque) and set(read.columns) == set(named)

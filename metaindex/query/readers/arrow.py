@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Cure, ObjectNotFoundError, ScanError, arrow_array
-from metaindex.expressions import Opaque, Predicate, columns, leaves
+from metaindex.expressions import Opaque, Predicate
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
 
 from .ahead import in_order
@@ -88,7 +88,7 @@ def _of_texts(part: Opaque, schema: pa.Schema | None) -> str:
 def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = None, *, applied: bool = False) -> None:
     """A part that could not be read cannot be applied, and leaving it out would return rows that do not match.
     `applied`: parts whose meaning is known are."""
-    opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque) and (leaf.scalar is None or not applied)]
+    opaque = [leaf for leaf in predicate.leaves() if isinstance(leaf, Opaque) and (leaf.scalar is None or not applied)]
     if opaque:
         why = f" ({opaque[0].why}: what that means is not known here)" if opaque[0].why else ""
         raise ScanError(
@@ -110,7 +110,7 @@ class _FileReader:
         if scan.predicate is not None:
             refuse_opaque(scan.predicate, "the Arrow reader", snapshot.schema.arrow(), applied=True)
             self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
-            asked = {column.parts[0] for column in columns(scan.predicate)}
+            asked = {column.parts[0] for column in scan.predicate.columns}
             wanted += [f for f in snapshot.schema.shown if f.name in asked and f not in wanted]
         self._keys = scan.keys
         if scan.keys is not None:

@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
 from metaindex.core import ArgumentError, CorruptTableError, MissingDependencyError, ScanError, UnsupportedFeatureError
-from metaindex.expressions import IsNull, columns, field_type, leaves, to_arrow
+from metaindex.expressions import IsNull, field_type, to_arrow
 from metaindex.formats import Field, Footer, Format, PartitionValues
 from metaindex.storage import is_remote
 
@@ -106,7 +106,7 @@ def _refuse_views(scan: ScanPlan, made: Sequence[ds.ParquetFileFragment]) -> Non
     footers that are read here are not read again."""
     assert scan.predicate is not None
     types = {field.name: field.type for field in scan.snapshot.schema if not field.partition}
-    compared = [column for leaf in leaves(scan.predicate) if not isinstance(leaf, IsNull) for column in columns(leaf)]
+    compared = [column for leaf in scan.predicate.leaves() if not isinstance(leaf, IsNull) for column in leaf.columns]
     asked = {column.parts[0] for column in compared if column.parts[0] in types}
     if not any(_has_bytes(types[name]) for name in asked):
         return
@@ -141,7 +141,7 @@ def _condition(scan: ScanPlan) -> pc.Expression | None:
         return None
     refuse_opaque(scan.predicate, "pyarrow's own dataset")
     schema = scan.snapshot.schema.arrow()
-    for column in columns(scan.predicate):
+    for column in scan.predicate.columns:
         known = field_type(schema, column)
         if known is None or pa.types.is_floating(known):
             raise _refused(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask, MetaIndexError, ObjectNotFoundError, StorageError
-from metaindex.expressions import CompositeStatistics, Predicate, PruningStatistics, columns, may_match
+from metaindex.expressions import CompositeStatistics, Predicate, PruningStatistics, may_match
 from metaindex.formats import Footer, Layouts, Leaf, Schema
 from metaindex.query.pruning.result import PruneResult
 from metaindex.storage import Storage
@@ -103,7 +103,7 @@ class FooterGroups:
 
 
 def _leaves(schema: Schema, parts: Sequence[Predicate]) -> tuple[Leaf, ...]:
-    asked = {ref.parts for part in parts for ref in columns(part)}
+    asked = {ref.parts for part in parts for ref in part.columns}
     return tuple(
         leaf for leaf in schema.leaves() if leaf.parts in asked and not any(level.partition for level in leaf.path)
     )

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import MetaIndexError, ScanError, UnknownColumnError
-from metaindex.expressions import And, Constant, Opaque, Predicate, leaves
+from metaindex.expressions import And, Constant, Opaque, Predicate
 from metaindex.formats import Field, HeldFooters, Schema, Snapshot, TableRef
 from metaindex.storage import Storage
 
@@ -146,7 +146,7 @@ class ScanPlan:
             return self
         try:
             known = self.snapshot.schema.predicate(hint, self.time_zone, seen=seen)
-            if all(isinstance(leaf, Opaque | Constant) for leaf in leaves(known)):
+            if all(isinstance(leaf, Opaque | Constant) for leaf in known.leaves()):
                 return self
             narrower = replace(self, hint=known if self.hint is None else And((self.hint, known)))
             if self.choose is None or narrower.asked is None:

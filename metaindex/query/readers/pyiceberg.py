@@ -20,17 +20,7 @@ from pyiceberg.table import DataScan, FileScanTask, StaticTable, Table
 from pyiceberg.typedef import Record
 
 from metaindex.core import ArgumentError, ScanError
-from metaindex.expressions import (
-    And,
-    ColumnRef,
-    Constant,
-    Predicate,
-    columns,
-    field_type,
-    has_residual,
-    normalize,
-    to_iceberg,
-)
+from metaindex.expressions import And, ColumnRef, Constant, Predicate, field_type, has_residual, normalize, to_iceberg
 from metaindex.formats import Format
 
 from .arrow import refuse_opaque
@@ -108,7 +98,7 @@ class KeptScan(DataScan):
         if self._exact:
             return super().to_arrow_batch_reader(*args, **kwargs)
         names = [field.name for field in self.projection().fields]
-        extra = [name for name in {column.parts[0]: None for column in columns(self.residual)} if name not in names]
+        extra = [name for name in {column.parts[0]: None for column in self.residual.columns} if name not in names]
         wide = self.update(selected_fields=(*names, *extra), limit=None)
         wide.residual = Constant(True)
         reader = wide.to_arrow_batch_reader(*args, **kwargs)
@@ -132,7 +122,7 @@ def _split(scan: ScanPlan) -> tuple[Any, Predicate]:
     schema = scan.snapshot.schema.asked()
     normal = normalize(scan.predicate)
     conjuncts = normal.parts if isinstance(normal, And) else (normal,)
-    ours = [p for p in conjuncts if has_residual(p) or any(_is_float(schema, c.parts) for c in columns(p))]
+    ours = [p for p in conjuncts if has_residual(p) or any(_is_float(schema, c.parts) for c in p.columns)]
     pushed, residual = to_iceberg(And(tuple(p for p in conjuncts if p not in ours)), schema)
     left = [*ours, *([] if residual == Constant(True) else [residual])]
     return pushed, And(tuple(left)) if len(left) > 1 else left[0] if left else Constant(True)

@@ -22,8 +22,6 @@ from metaindex.expressions import (
     Predicate,
     PruningStatistics,
     Question,
-    columns,
-    leaves,
     may_match,
 )
 from metaindex.formats import Footer, HeldFooters, Layouts, OpenedFile, Schema
@@ -58,7 +56,7 @@ class RowGroups:
         # group, and to find that out again for each file takes its time.
         known = result is not None and result.knows_row_groups and result.predicate == predicate
         self._result = result if known and _values(predicate) <= MOST_VALUES else None
-        asked = set() if predicate is None else {column.parts for column in columns(predicate)}
+        asked = set() if predicate is None else {column.parts for column in predicate.columns}
         asked_leaves = [
             leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)
         ]
@@ -113,7 +111,7 @@ class RowGroups:
 
 
 def _values(predicate: Predicate | None) -> int:
-    return 0 if predicate is None else sum(len(leaf.values) for leaf in leaves(predicate) if isinstance(leaf, In))
+    return 0 if predicate is None else sum(len(leaf.values) for leaf in predicate.leaves() if isinstance(leaf, In))
 
 
 def footer_statistics(footer: Footer, layouts: Layouts) -> ArrowStatistics:

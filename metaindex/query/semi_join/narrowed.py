@@ -32,7 +32,6 @@ from metaindex.expressions import (
     Predicate,
     as_column,
     is_text,
-    transform,
 )
 from metaindex.formats import Schema
 from metaindex.query.readers.plan import shown_field
@@ -98,7 +97,7 @@ class Narrowed(Shown):
             follows = _generated(name, expression, names, columns, nulls if null_safe else [False] * len(names), schema)
             parts += [] if follows is None else [follows]
         predicate: Predicate = And(tuple(parts)) if len(parts) > 1 else parts[0]
-        return cls(transform(predicate, _ForEngines(target).leaf), said.told)
+        return cls(predicate.transform(_ForEngines(target).leaf), said.told)
 
     @property
     def sql(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from metaindex.expressions import Predicate, columns
+from metaindex.expressions import Predicate
 from metaindex.formats import Leaf, Schema
 from metaindex.table import Table, handle_of
 
@@ -68,7 +68,7 @@ def _of_partitions(condition: Predicate, source: Files) -> bool:
     """Return whether a condition names a partition column: its values are the catalog's, which may differ from the
     folders' names."""
     names = {name.lower() for name in source.partitions.names}
-    return any(column.parts[0].lower() in names for column in columns(condition))
+    return any(column.parts[0].lower() in names for column in condition.columns)
 
 
 def is_read_as_written(source: Delta | Iceberg | Files) -> bool:
@@ -83,7 +83,7 @@ def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[s
     ours = {leaf.parts: leaf.type for leaf in schema.leaves()}
     return all(
         column.parts in ours and column.parts in types and _alike(ours[column.parts], types[column.parts])
-        for column in columns(condition)
+        for column in condition.columns
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaindex.advisor import PlanReads
 from metaindex.core import ExpressionError, SparkDriver, UnsupportedFeatureError, first_line, interrupts_first
-from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, columns, conjoined, without_said
+from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, conjoined, without_said
 
 from .enabling import surveyor
 from .reading import read_surveys
@@ -72,7 +72,7 @@ def _untold(reason: str) -> str:
 def _table_read(scan: SparkScan) -> TableRead:
     predicate = without_said(conjoined(scan.conditions))
     needs = (ColumnRef(need.path).name for need in scan.needs)
-    named = (*needs, *(ref.name for ref in columns(predicate)))
+    named = (*needs, *(ref.name for ref in predicate.columns))
     groups = (key for want in scan.wants if isinstance(want, Group) for key in want.keys)
     return TableRead(scan.root, predicate, tuple(dict.fromkeys(named)), tuple(dict.fromkeys(groups)), scan.order)
 

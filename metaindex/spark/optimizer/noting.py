@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from metaindex.core import TELEMETRY, QueryLog
-from metaindex.expressions import And, columns, without_said
+from metaindex.expressions import And, without_said
 from metaindex.query import PruneResult, QueryRow, TableQueryLog
 from metaindex.table import Table, handle_of
 
@@ -61,7 +61,7 @@ def noted_scans(
 
 def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, milliseconds: float) -> QueryRow:
     conditions = scan.conditions
-    named = [column.name for condition in conditions for column in columns(condition)]
+    named = [column.name for condition in conditions for column in condition.columns]
     row = QueryRow(
         at_us=time.time_ns() // 1_000,
         engine="spark",

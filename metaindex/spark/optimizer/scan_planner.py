@@ -30,7 +30,7 @@ from metaindex.core import (
     UnsupportedFeatureError,
     first_line,
 )
-from metaindex.expressions import And, Opaque, Predicate, columns
+from metaindex.expressions import And, Opaque, Predicate
 from metaindex.query import CORES, PruneResult, Queries
 from metaindex.table import Table, handle_of
 
@@ -369,7 +369,7 @@ class ScanPlanner:
 
     def _scan(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         filters = [
-            condition for condition in scan.conditions if not isinstance(condition, Opaque) and columns(condition)
+            condition for condition in scan.conditions if not isinstance(condition, Opaque) and condition.columns
         ]
         if not filters:
             return Reason.NOT_UNDERSTOOD if scan.filters else Reason.NO_FILTER

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from metaindex.core import UnknownColumnError
-from metaindex.expressions import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
-from metaindex.expressions import columns as asked_columns_of
+from metaindex.expressions import ColumnRef, Constant, Leaf, Opaque, Predicate
 from metaindex.formats import OfSchema, Schema, Version
 from metaindex.index import CoveredKey
 from metaindex.query import Restriction, restrictions
@@ -68,7 +67,7 @@ def at_version(condition: Predicate, scan: SparkScan) -> Predicate | OfSchema:
                 case _:
                     return replace(leaf_, column=renamed(leaf_.column))
 
-        return transform(condition, leaf)
+        return condition.transform(leaf)
 
     return OfSchema(of, (condition, source.ids))
 
@@ -122,7 +121,7 @@ def asked(schema: Schema, scan: SparkScan) -> dict[str, Restriction]:
 def asks_of(schema: Schema, scan: SparkScan, stables: Collection[str]) -> bool:
     """Return whether some filter is on these columns alone, one or several of them."""
     stable_of = _StableNames(schema, scan)
-    asked_columns = ({stable_of(ref) for ref in asked_columns_of(condition)} for condition in scan.conditions)
+    asked_columns = ({stable_of(ref) for ref in condition.columns} for condition in scan.conditions)
     return any(found and found <= set(stables) for found in asked_columns)
 
 

@@ -14,17 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, Vector
-from metaindex.expressions import (
-    And,
-    ArrowStatistics,
-    ColumnBounds,
-    ColumnRef,
-    Constant,
-    Opaque,
-    Predicate,
-    columns,
-    leaves,
-)
+from metaindex.expressions import And, ArrowStatistics, ColumnBounds, ColumnRef, Constant, Opaque, Predicate
 from metaindex.formats import FileTable, Leaf
 from metaindex.index import ColumnFacts, FileStatistics, KnownCounts, shown_as
 from metaindex.query import PruneResult, Queries, certain_files, surely
@@ -106,7 +96,7 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
     if not is_read_as_written(source) or _reads_on(source):
         return Reason.READER_OPTIONS
     conditions = [condition for condition in scan.conditions if condition != Constant(True)]
-    if any(isinstance(leaf, Opaque) for condition in conditions for leaf in leaves(condition)):
+    if any(isinstance(leaf, Opaque) for condition in conditions for leaf in condition.leaves()):
         return Reason.PART_UNKNOWN
     if isinstance(source, Files):
         judged = judged_of_files(table, conditions, source) if conditions else conditions
@@ -149,7 +139,7 @@ def indexes_of(facts: ColumnFacts) -> set[str]:
 def _told_of(predicate: Predicate, bounds: FileStatistics) -> dict[ColumnRef, ColumnFacts]:
     """Return what indexes and partitions know of its columns."""
     of_schema = {leaf.parts: leaf for leaf in bounds.snapshot.schema.leaves()}
-    asked = {ref: of_schema[ref.parts] for ref in columns(predicate) if ref.parts in of_schema}
+    asked = {ref: of_schema[ref.parts] for ref in predicate.columns if ref.parts in of_schema}
     return dict(zip(asked, bounds.columns(list(asked.values())), strict=True))
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.core import ScanError, SparkDriver, dataclass
-from metaindex.expressions import And, Opaque, Predicate, check_as_written, columns, conjuncts, leaves, to_spark
+from metaindex.expressions import And, Opaque, Predicate, check_as_written, conjuncts, to_spark
 from metaindex.formats import Format, ReadOptions, Snapshot, TableRef
 from metaindex.query import ScanPlan, refuse_replaced
 
@@ -102,7 +102,7 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
         return frame
     texts = scan.snapshot.details.read_options().get("file_format") in ("csv", "json")
     floats = {leaf.parts for leaf in scan.snapshot.schema.leaves() if pa.types.is_floating(leaf.type)}
-    opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
+    opaque = [leaf for leaf in predicate.leaves() if isinstance(leaf, Opaque)]
     _refuse_other_arithmetic(opaque, frame.sparkSession)
     if opaque and scan.predicate_text is None and all(leaf.scalar is not None for leaf in opaque):
         _refuse_other_zone(scan, predicate, frame.sparkSession)
@@ -113,7 +113,7 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
         of_floats: list[Predicate] = []
         others: list[Predicate] = []
         for part in conjuncts(predicate):
-            (of_floats if any(ref.parts in floats for ref in columns(part)) else others).append(part)
+            (of_floats if any(ref.parts in floats for ref in part.columns) else others).append(part)
         if not of_floats:
             return frame.where(to_spark(predicate, session=frame.sparkSession))
         return frame.where(to_spark(And(tuple(others))) & _held_back(to_spark(And(tuple(of_floats)))))
@@ -142,7 +142,7 @@ def _refuse_other_zone(scan: ScanPlan, predicate: Predicate, spark: SparkSession
     """Spark reads the whole text in its session's zone; the files were chosen in the table's."""
     zone = spark.conf.get("spark.sql.session.timeZone") or ""
     types = {leaf.parts: leaf.type for leaf in scan.snapshot.schema.leaves()}
-    temporal = [c for c in columns(predicate) if c.parts in types and pa.types.is_temporal(types[c.parts])]
+    temporal = [c for c in predicate.columns if c.parts in types and pa.types.is_temporal(types[c.parts])]
     if temporal and zone != scan.time_zone:
         raise ScanError(
             f"times without a zone mean the same when files are chosen and when rows are; {temporal[0].name!r} is"

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from metaindex.advisor.clustering.clustering import FilesOf, Measured
 from metaindex.advisor.clustering.strips import strip_of
 from metaindex.advisor.figures.charts import Strip, strip_figure
-from metaindex.core.figures.markup import html
 from metaindex.expressions import ColumnBounds, to_physical
 from metaindex.formats import Field, Leaf
 from metaindex.index import ColumnFacts
@@ -89,7 +88,7 @@ def test_every_type_has_its_values_below_the_lines(kind: str) -> None:
     assert 1 <= len(shown) <= 3
     assert all(0 < len(value) <= 26 for value in shown)
     assert all(tick.files >= 1 for tick in drawn.ticks)
-    parsed(html(strip_figure(drawn)))
+    parsed(strip_figure(drawn).html())
 
 
 def test_one_file_and_files_of_one_value() -> None:
@@ -106,6 +105,6 @@ def test_a_million_files_are_as_large_as_some_thousand(overlap: str, most: int) 
     def drawn(count: int) -> int:
         begin = np.arange(count) if overlap != "all" else np.random.default_rng(1).integers(0, count, count)
         wide = {"none": 0, "all": count, "some": count // 20}[overlap]
-        return len(html(strip_figure(strip(pa.array(begin), pa.array(begin + wide))[0])))
+        return len(strip_figure(strip(pa.array(begin), pa.array(begin + wide))[0]).html())
 
     assert drawn(most) < 1.5 * drawn(10_000) < 150_000

@@ -14,7 +14,7 @@ import metaindex as mi
 from metaindex.advisor.hypothetical.candidates import QueryAsked, suggested
 from metaindex.advisor.hypothetical.what_if import _tree, asked_query
 from metaindex.advisor.workloads.table_queries import TableNames, of_table
-from metaindex.expressions import ColumnRef, conjuncts, parse
+from metaindex.expressions import ColumnRef, conjuncts, to_predicate
 from metaindex.formats import At
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.covering.spec import CoveredRows
@@ -138,7 +138,7 @@ def test_rows_along_a_curve_are_asked_by_each_column(tmp_path: Path, monkeypatch
     for query in queries:
         along, by_first = found[query].effects
         most = found.cost("covering_curve(at, user)").size_bytes.expected / (1 << 16)  # type: ignore[union-attr]
-        left = CoveredRows.parts_left(held.key(), parts, conjuncts(parse(query)), names)
+        left = CoveredRows.parts_left(held.key(), parts, conjuncts(to_predicate(query)), names)
         assert along.reads.files is not None
         assert along.reads.files.expected == pytest.approx(len(left) * most / len(parts), rel=0.35, abs=2), query
         assert along.reads.size_bytes.expected < 0.4 * found.candidates[0].size_bytes.expected  # type: ignore[union-attr]

@@ -17,8 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import metaindex as mi
 from metaindex.cli.main import main
-from metaindex.core import Heading, grid, one_line
-from metaindex.core.figures.markup import html
+from metaindex.core import Column, Element, one_line
 from tests.pages import Parsed, parsed, readable
 from tests.tables import FORMATS, Lake, settle
 
@@ -306,7 +305,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_long_name_breaks_behind_its_signs() -> None:
     names = ["bloom_filters_device_and_another_site", "x" * 70, "a (b, c) of something_that is & long", "_" * 40]
-    page = html(grid("names", [Heading("index"), Heading("of")], [[name, "y"] for name in names]))
+    page = Element.grid("names", [Column("index"), Column("of")], [[name, "y"] for name in names]).html()
     cells = re.findall(r"<th scope=\"row\"[^>]*>(.*?)</th>", page)
     assert [unescape(cell.replace("<wbr>", "")) for cell in cells] == names
     assert cells[0] == "bloom_<wbr>filters_<wbr>device_<wbr>and_<wbr>another_<wbr>site"

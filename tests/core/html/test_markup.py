@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from metaindex.advisor import Page, Section
 from metaindex.advisor.figures.charts import ColumnChart, Strip, Tick, columns_figure, strip_figure
-from metaindex.core.figures.grid import MOST_ROWS, BarCell, Heading, facts, grid, listed
-from metaindex.core.figures.markup import LONGEST, Picture, html, pre, said, tag
+from metaindex.core import Cell, Column, Element
+from metaindex.core.figures import LONGEST, MOST_ROWS, Picture, said
 from metaindex.core.shown import one_line
 from tests.pages import Parsed, parsed, readable
 
@@ -45,21 +45,21 @@ TEXT = st.one_of(st.text(max_size=30), HOSTILE, st.tuples(HOSTILE, st.text(max_s
 
 def page(text: str) -> Page:
     """A page that has the text wherever one may stand."""
-    headings = [Heading(text), Heading(text, number=True)]
-    table = grid(text, headings, [[text, BarCell(text, 0.5)], [tag("code", text), text]])
+    headings = [Column(text), Column(text, right=True)]
+    table = Element.grid(text, headings, [[text, Cell(text, share=0.5)], [Element("code", text), text]])
     columns = ColumnChart(
         text, [text, f"{text}2"], [1.0, 2.0], [0.5, 0.0], lambda value: text, (text, text, text), text
     )
     strip = Strip(text, text, [(0.1, 0.9)], [1.0], 1, [Tick(0.0, text, 1, drawn=True)])
     parts = (
         table,
-        facts([(text, text or "x")]),
-        listed([text]),
+        Element.facts([(text, text or "x")]),
+        Element.listed([text]),
         columns_figure(columns),
         strip_figure(strip),
-        pre(text),
+        Element.pre(text),
     )
-    return Page(text, (tag("p", text),), [Section("all", text, parts)], (tag("p", text),))
+    return Page(text, (Element("p", text),), [Section("all", text, parts)], (Element("p", text),))
 
 
 @given(text=TEXT)
@@ -105,18 +105,20 @@ def test_the_policy_forbids_all_but_the_style_that_is_there() -> None:
 def test_long_texts_and_tables_are_cut_and_counted() -> None:
     assert len(said("x" * 100_000)) < LONGEST + 40
     assert said("x" * 100_000).endswith("(100,000 characters)")
-    found = parsed(html(grid("many", [Heading("a")], [[f"{n}"] for n in range(MOST_ROWS + 7)], more=3)))
+    found = parsed(Element.grid("many", [Column("a")], [[f"{n}"] for n in range(MOST_ROWS + 7)], more=3).html())
     assert len(found.elements["td"] if "td" in found.elements else found.elements["th"]) == MOST_ROWS + 1
     assert found.texts["p"] == ["... and 10 more, which are not shown"]
 
 
 @given(text=TEXT, share=st.floats(-1, 2))
 def test_a_picture_of_a_notebook_says_its_sides_and_nothing_else(text: str, share: float) -> None:
-    element = grid(text, [Heading(text), Heading("n", number=True)], [[text, BarCell(text, share)]])
+    element = Element.grid(text, [Column(text), Column("n", right=True)], [[text, Cell(text, share=share)]])
     shown = Picture((element,), text)._repr_html_()
     styles = {each["style"] for elements in _cells(shown) for each in elements}
     assert styles == {"text-align: right", "text-align: left"}
-    assert " style=" not in html(grid("x", [Heading("x", number=True)], [["x"]]))  # a page's policy would refuse it
+    assert (
+        " style=" not in Element.grid("x", [Column("x", right=True)], [["x"]]).html()
+    )  # a page's policy would refuse it
     for svg in re.findall(r'width="([0-9.]+)" height="12"', shown):
         assert 0 <= float(svg) <= 100
 
@@ -131,6 +133,6 @@ def _cells(shown: str) -> list[list[dict[str, str]]]:
 def test_columns_of_any_number_are_drawn(count: int) -> None:
     names = [f"d{n}" for n in range(count)]
     columns = ColumnChart("t", names, [float(n) for n in range(count)], [], "{:.0f}".format, ("day", "n"), "s")
-    found = parsed(html(columns_figure(columns)))
+    found = parsed(columns_figure(columns).html())
     assert len(found.elements.get("rect", [])) == max(count - 1, 0)  # nothing is drawn of nothing
     assert len(found.elements["tr"]) == count + 1

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import assume
 
 from metaindex.core import ExpressionError
-from metaindex.expressions import Opaque, Predicate, bind, leaves
+from metaindex.expressions import Opaque, Predicate, bind
 from metaindex.expressions.evaluate import matches
 from tests.strategies import Schema
 
@@ -24,7 +24,7 @@ def bound(p: Predicate, schema: pa.Schema) -> Predicate:
         found = bind(p, schema)
     except ExpressionError:
         assume(False)
-    assume(not any(isinstance(leaf, Opaque) for leaf in leaves(found)))
+    assume(not any(isinstance(leaf, Opaque) for leaf in found.leaves()))
     return found
 
 

@@ -27,7 +27,6 @@ from metaindex.expressions import (
     Or,
     StartsWith,
     bind,
-    leaves,
     normalize,
 )
 from metaindex.expressions.engines.arrow import to_arrow
@@ -135,7 +134,7 @@ def test_a_users_expression_is_read_with_pyarrows_own_meaning(
     expression: pc.Expression, table_rows: list[dict[str, object]], with_schema: bool
 ) -> None:
     found = from_arrow(expression, _SCHEMA if with_schema else None)
-    assert not any(isinstance(leaf, Opaque) for leaf in leaves(found)), found
+    assert not any(isinstance(leaf, Opaque) for leaf in found.leaves()), found
     table = pa.Table.from_pylist(table_rows, schema=_SCHEMA)
     assert kept(table, expression) == expected(bind(found, _SCHEMA), table_rows)
 
@@ -145,7 +144,7 @@ def test_nulls_of_conditions_are_read_with_pyarrows_own_meaning(
     expression: pc.Expression, table_rows: list[dict[str, object]]
 ) -> None:
     found = from_arrow(expression, _SCHEMA)
-    if any(isinstance(leaf, Opaque) for leaf in leaves(found)):
+    if any(isinstance(leaf, Opaque) for leaf in found.leaves()):
         return  # too deep to be written out
     table = pa.Table.from_pylist(table_rows, schema=_SCHEMA)
     assert kept(table, expression) == expected(bind(found, _SCHEMA), table_rows)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.core import ExpressionError
-from metaindex.expressions import Opaque, bind, leaves
+from metaindex.expressions import Opaque, bind
 from metaindex.expressions.engines.duckdb import from_duckdb
 from metaindex.expressions.evaluate import matches
 
@@ -107,7 +107,7 @@ def test_a_condition_is_read_with_duckdbs_own_meaning(
         found = bind(from_duckdb(duckdb.SQLExpression(condition), SCHEMA), SCHEMA)
     except ExpressionError:
         return  # refused: nothing is answered
-    if any(isinstance(leaf, Opaque) for leaf in leaves(found)):
+    if any(isinstance(leaf, Opaque) for leaf in found.leaves()):
         return  # keeps everything
     table = pa.Table.from_pylist(rows, SCHEMA).append_column("row number", pa.array(range(len(rows))))
     try:
@@ -126,7 +126,7 @@ def test_like_hears_its_escape(escape: str, pattern: str) -> None:
     like = f"s LIKE '{pattern.format(escape, escape)}'" + (f" ESCAPE '{escape}'" if escape else "")
     for condition in (like, f"NOT ({like})"):
         said = bind(from_duckdb(duckdb.SQLExpression(condition), table.schema), table.schema)
-        if any(isinstance(leaf, Opaque) for leaf in leaves(said)):
+        if any(isinstance(leaf, Opaque) for leaf in said.leaves()):
             assert "_c" in like or escape == "%"  # a wildcard inside, an escape at the end
             continue
         with duckdb.connect() as con:

@@ -44,7 +44,6 @@ from metaindex.expressions import (
     Predicate,
     StartsWith,
     bind,
-    leaves,
 )
 from metaindex.expressions.engines.iceberg import to_iceberg
 from metaindex.expressions.engines.iceberg_reading import from_iceberg
@@ -187,7 +186,7 @@ def test_what_is_read_passes_every_row_that_pyiceberg_passes(
     expression: ice.BooleanExpression, rows: list[dict[str, object]]
 ) -> None:
     found = from_iceberg(expression, SCHEMA)
-    assert not any(isinstance(leaf, Opaque) for leaf in leaves(found)), found
+    assert not any(isinstance(leaf, Opaque) for leaf in found.leaves()), found
     known = bind(found, SCHEMA)
     assert set(read_by_pyiceberg(expression, rows)) <= {n for n, row in enumerate(rows) if matches(known, row) is True}
 
@@ -198,7 +197,7 @@ def test_of_rows_it_passes_exactly_those_that_pyiceberg_passes(
     expression: ice.BooleanExpression, rows: list[dict[str, object]]
 ) -> None:
     found = from_iceberg(expression, SCHEMA, of_rows=True)
-    opaque = [leaf for leaf in leaves(found) if isinstance(leaf, Opaque)]
+    opaque = [leaf for leaf in found.leaves() if isinstance(leaf, Opaque)]
     assert not opaque or "0.0" in str(expression), found  # only of lists that tell -0.0 from 0.0
     if opaque:
         return

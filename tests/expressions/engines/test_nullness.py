@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import ArrowStatistics, ColumnRef, Opaque, Predicate, bind, leaves, may_match
+from metaindex.expressions import ArrowStatistics, ColumnRef, Opaque, Predicate, bind, may_match
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.skipping import must_match
@@ -76,7 +76,7 @@ def _bound(text: str) -> Predicate:
 
 
 def _understood(p: Predicate) -> bool:
-    return not any(isinstance(leaf, Opaque) for leaf in leaves(p))
+    return not any(isinstance(leaf, Opaque) for leaf in p.leaves())
 
 
 def _held(lake: Files) -> list[tuple[int, Row]]:
@@ -154,7 +154,7 @@ def test_a_cast_that_can_give_null_is_not_taken_for_its_column(spark: Any) -> No
         spark.conf.unset("spark.sql.ansi.enabled")
     assert sum(found) >= 5  # that is what makes them worth the question
     for text in _TEXTS_CAST:
-        (leaf,) = leaves(parse(f"({text}) IS NULL", schema=SCHEMA))
+        (leaf,) = parse(f"({text}) IS NULL", schema=SCHEMA).leaves()
         assert isinstance(leaf, Opaque), text
 
 

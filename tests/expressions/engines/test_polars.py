@@ -13,19 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.core import ExpressionError
-from metaindex.expressions import (
-    ColumnRef,
-    Comparison,
-    In,
-    Literal,
-    Op,
-    Opaque,
-    Predicate,
-    bind,
-    leaves,
-    may_match,
-    normalize,
-)
+from metaindex.expressions import ColumnRef, Comparison, In, Literal, Op, Opaque, Predicate, bind, may_match, normalize
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.expressions.engines.polars_reading import from_polars
 from metaindex.expressions.engines.sql import parse
@@ -167,7 +155,7 @@ def test_a_users_expression_is_read_with_polars_own_meaning(
 ) -> None:
     expression, schema = asked
     found = from_polars(expression, schema)
-    if any(isinstance(leaf, Opaque) for leaf in leaves(found)):
+    if any(isinstance(leaf, Opaque) for leaf in found.leaves()):
         assert schema is not None, found
         return  # too deep to be written out
     frame = pl.from_arrow(table_of(table_rows, _SCHEMA))
@@ -271,7 +259,7 @@ def test_a_moment_of_a_coarser_unit_cuts_the_column_as_it_does_in_polars(
     asked = getattr(pl.col("a"), how)(*(literals if how == "is_between" else literals[:1]))
     expression = ~asked if denied else asked
     found = from_polars(expression, schema)
-    if not any(isinstance(leaf, Opaque) for leaf in leaves(found)):
+    if not any(isinstance(leaf, Opaque) for leaf in found.leaves()):
         kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
         p = bind(found, schema)
         rows_held = frame["a"].to_arrow()

@@ -28,7 +28,6 @@ from metaindex.expressions import (
     Predicate,
     StartsWith,
     bind,
-    leaves,
 )
 from metaindex.expressions.engines.spark import from_catalyst, from_spark, to_spark
 from metaindex.expressions.engines.sql import parse
@@ -267,7 +266,7 @@ def test_what_the_optimizer_leaves_is_read_with_sparks_rows(spark: Any, table: s
         wrong = []
         for text in UNDERSTOOD:
             p = of_plan(spark, table, text)
-            if any(isinstance(leaf, Opaque) for leaf in leaves(p)) or our_rows(p) != truth[text]:
+            if any(isinstance(leaf, Opaque) for leaf in p.leaves()) or our_rows(p) != truth[text]:
                 wrong.append((text, p, sorted(our_rows_or_none(p) ^ truth[text])))
         assert wrong == []
     finally:
@@ -275,16 +274,16 @@ def test_what_the_optimizer_leaves_is_read_with_sparks_rows(spark: Any, table: s
 
 
 def our_rows_or_none(p: Predicate) -> set[int]:
-    return set() if any(isinstance(leaf, Opaque) for leaf in leaves(p)) else our_rows(p)
+    return set() if any(isinstance(leaf, Opaque) for leaf in p.leaves()) else our_rows(p)
 
 
 def test_what_the_tree_cannot_say_is_opaque_and_the_rest_is_kept(spark: Any, table: str) -> None:
     for text in PARTLY:
         p = of_plan(spark, table, text)
-        assert any(isinstance(leaf, Opaque) for leaf in leaves(p)), (text, p)
+        assert any(isinstance(leaf, Opaque) for leaf in p.leaves()), (text, p)
     p = of_plan(spark, table, "i = 5 and abs(l) = 5")
     assert isinstance(p, And)
-    assert Comparison(ColumnRef(("i",)), Op.EQ, Literal(5)) in list(leaves(p))
+    assert Comparison(ColumnRef(("i",)), Op.EQ, Literal(5)) in list(p.leaves())
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
@@ -294,7 +293,7 @@ def test_sql_text_is_read_as_spark_reads_it(spark: Any, table: str, zone: str) -
         truth = spark_rows(spark, table, UNDERSTOOD)
         for text in UNDERSTOOD:
             p = bind(parse(text, timezone=zone, schema=SCHEMA), SCHEMA, time_zone=zone)
-            if not any(isinstance(leaf, Opaque) for leaf in leaves(p)):
+            if not any(isinstance(leaf, Opaque) for leaf in p.leaves()):
                 assert {n for n, row in enumerate(ROWS) if matches(p, row) is True} == truth[text], text
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -373,7 +372,7 @@ def test_collations_are_opaque(spark: Any) -> None:
     )
     try:
         for text in ("s = 'a'", "s like 'a%'", "s in ('a', 'b')", "t.u = 'a'"):
-            found = list(leaves(of_plan(spark, "engine_collated", text)))
+            found = list(of_plan(spark, "engine_collated", text).leaves())
             assert any(isinstance(leaf, Opaque) for leaf in found), (text, found)
             assert not any(isinstance(leaf, Comparison | In | StartsWith) for leaf in found), (text, found)
     finally:
@@ -388,5 +387,5 @@ def test_whole_structs_are_columns_too(spark: Any, table: str) -> None:
 def test_hidden_columns_are_opaque(spark: Any, table: str) -> None:
     (file,) = spark.table(table).inputFiles()
     found = of_frame(spark.read.parquet(file).filter("_metadata.file_size > 5 and i = 5"))
-    assert Comparison(ColumnRef(("i",)), Op.EQ, Literal(5)) in list(leaves(found))
-    assert all(leaf.column.parts[0] != "_metadata" for leaf in leaves(found) if isinstance(leaf, Comparison))
+    assert Comparison(ColumnRef(("i",)), Op.EQ, Literal(5)) in list(found.leaves())
+    assert all(leaf.column.parts[0] != "_metadata" for leaf in found.leaves() if isinstance(leaf, Comparison))

@@ -11,7 +11,6 @@ from metaindex.core import ExpressionError
 from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.literals import Literal
-from metaindex.expressions.references import columns, leaves
 from metaindex.expressions.tree import And, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, StartsWith
 
 A = ColumnRef(("a",))
@@ -207,10 +206,10 @@ def test_duckdb_text_keeps_its_own_meaning() -> None:
 def test_like_matches_the_text_of_what_is_no_text(type_: pa.DataType, text: str) -> None:
     """Spark casts: 1 is not LIKE '01', a moment not LIKE its day. As `=` this lost the rows of NOT LIKE."""
     found = parse(text, schema=pa.schema({"a": type_}))
-    assert all(isinstance(leaf, Opaque) for leaf in leaves(found))
+    assert all(isinstance(leaf, Opaque) for leaf in found.leaves())
     for known in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
         read = parse(text, schema=pa.schema({"a": known}))
-        assert not any(isinstance(leaf, Opaque) for leaf in leaves(read))
+        assert not any(isinstance(leaf, Opaque) for leaf in read.leaves())
 
 
 @pytest.mark.parametrize(
@@ -224,8 +223,8 @@ def test_a_field_of_what_is_no_column_is_no_column(base: str, rest: str) -> None
     assert isinstance(found, Opaque)
     assert isinstance(parse(f"1 = {base}.a"), Opaque)
     assert isinstance(parse(f"NOT {base}{rest}"), Not)
-    assert ColumnRef(("a",)) not in columns(found)
-    assert ColumnRef(("a", "b")) not in columns(found)
+    assert ColumnRef(("a",)) not in found.columns
+    assert ColumnRef(("a", "b")) not in found.columns
 
 
 @pytest.mark.parametrize("text", ["a.b.c.d.e.f = 1", "(a).b.c.d.e.f = 1", "((a.b.c).d.e).f = 1"])

@@ -98,7 +98,6 @@ anything = st.recursive(
 
 def numbers_as_written(p: Predicate) -> Predicate:
     """Beyond 64 bits an integer is written as a decimal; a decimal without a fraction reads as one."""
-    from metaindex.expressions import transform
 
     def plain(literal: Literal) -> Literal:
         value = literal.value
@@ -115,7 +114,7 @@ def numbers_as_written(p: Predicate) -> Predicate:
             case _:
                 return node
 
-    return transform(p, leaf)
+    return p.transform(leaf)
 
 
 @given(anything)

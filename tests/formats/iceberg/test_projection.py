@@ -28,7 +28,6 @@ from metaindex.expressions import (
     Op,
     Predicate,
     StartsWith,
-    columns,
     may_match,
     to_iceberg,
 )
@@ -96,7 +95,7 @@ def test_values_hash_as_in_the_specification(of: str, value: Any, hashed: int) -
 
 def may(snapshot: Snapshot, predicate: Predicate) -> Mask:
     tree = snapshot.schema.bound(predicate)
-    return may_match(tree, log_source(snapshot, columns(tree)))
+    return may_match(tree, log_source(snapshot, tree.columns))
 
 
 def by_pyiceberg(kind: str, transform: str, predicate: Predicate, snapshot: Snapshot, partition: Any) -> bool | None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import metaindex as mi
-from metaindex.expressions import ColumnRef, Opaque, Predicate, bind, leaves
+from metaindex.expressions import ColumnRef, Opaque, Predicate, bind
 from metaindex.storage import Storage
 from metaindex.table import handle_of
 from tests.formats.delta.hand import add, commit, metadata, protocol, remove
@@ -142,6 +142,6 @@ def conditions(schema: pa.Schema, max_leaves: int) -> st.SearchStrategy[Predicat
     """Predicates that are understood whole: others are refused by every reader of rows here."""
 
     def understood(predicate: Predicate) -> bool:
-        return not any(isinstance(leaf, Opaque) for leaf in leaves(bind(predicate, schema)))
+        return not any(isinstance(leaf, Opaque) for leaf in bind(predicate, schema).leaves())
 
     return predicates({ColumnRef((f.name,)): f.type for f in schema}, max_leaves=max_leaves).filter(understood)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.expressions import parse
+from metaindex.expressions import to_predicate
 from metaindex.expressions.evaluate import matches
 from tests.tables import Lake, catalog_in, delta_lake, iceberg_lake, parquet_lake, rows
 
@@ -118,7 +118,7 @@ def table_rows(lake: Lake, path: str) -> list[int]:
 
 
 def _true(predicate: str, value: int) -> bool:
-    return bool(matches(parse(predicate), {"id": value}))
+    return bool(matches(to_predicate(predicate), {"id": value}))
 
 
 def test_a_version_from_before_a_promotion_is_pruned_after_optimize(tmp_path: Path) -> None:

@@ -26,9 +26,8 @@ from metaindex.expressions import (
     Or,
     Predicate,
     StartsWith,
-    columns,
     normalize,
-    parse,
+    to_predicate,
 )
 from metaindex.query.query_log.texts import MOST_TEXT, UNREAD, template_of, text_of
 
@@ -108,9 +107,9 @@ def _said(value: LiteralValue) -> list[str]:
 @given(PREDICATES)
 def test_what_is_kept_is_read_back(predicate: Predicate) -> None:
     text = text_of(predicate)
-    again = text_of(parse(text))
-    assert text_of(parse(again)) == again
-    assert set(columns(parse(text))) == set(columns(normalize(predicate)))
+    again = text_of(to_predicate(text))
+    assert text_of(to_predicate(again)) == again
+    assert set(to_predicate(text).columns) == set(normalize(predicate).columns)
 
 
 @pytest.mark.parametrize("literals", ["hashed", "left out"])
@@ -119,7 +118,7 @@ def test_no_value_is_in_a_text_without_values(literals: Literals, predicate: Pre
     text = text_of(predicate, literals, KEY)
     assert [value for value in shown(predicate) if value in text] == []
     assert [value for value in shown(predicate) if value in template_of(text)] == []
-    assert set(columns(parse(text))) == set(columns(normalize(predicate)))
+    assert set(to_predicate(text).columns) == set(normalize(predicate).columns)
 
 
 @given(VALUES, VALUES)
@@ -140,7 +139,7 @@ def test_numbers_are_equal_whatever_their_type() -> None:
 def test_a_range_without_its_values_stays_a_range() -> None:
     one = Literal(7)
     text = text_of(And((Comparison(A, Op.GE, one), Comparison(A, Op.LE, Literal(9)))), "left out")
-    assert isinstance(normalize(parse(text)), And)
+    assert isinstance(normalize(to_predicate(text)), And)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_a_range_without_its_values_stays_a_range() -> None:
 def test_what_no_text_can_say_keeps_its_columns(make: Callable[[], Predicate]) -> None:
     text = text_of(make())
     assert text == f"{UNREAD}(`a`)"
-    assert parse(text) == Opaque(parse(text).text, (A,))  # type: ignore[union-attr]
+    assert to_predicate(text) == Opaque(to_predicate(text).text, (A,))  # type: ignore[union-attr]
 
 
 def test_a_deep_tree_and_a_broken_text_take_no_time_to_speak_of() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from metaindex.expressions import ColumnBounds, Predicate, bind, parse
+from metaindex.expressions import ColumnBounds, Predicate, bind, to_predicate
 from metaindex.formats import Field, FileTable, Leaf, Schema, Snapshot, TableRef, Version
 from metaindex.formats.model import Deletes, EqualityDelete, SnapshotDetails
 from metaindex.query.readers.scan import Scan
@@ -83,7 +83,7 @@ class Lake(SnapshotDetails):
 
 
 def bound(where: str, schema: Schema) -> Predicate:
-    return bind(parse(where), schema.arrow())
+    return bind(to_predicate(where), schema.arrow())
 
 
 def fields_of(schema: pa.Schema | pa.StructType) -> tuple[Field, ...]:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pyiceberg import expressions as ice
 
 import metaindex as mi
-from metaindex.expressions import Opaque, bind, leaves, to_arrow
+from metaindex.expressions import Opaque, bind, to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
 from metaindex.expressions.evaluate import matches
 from tests.duck import connected
@@ -71,7 +71,7 @@ _CONDITIONS = st.recursive(
 @given(_CONDITIONS)
 def test_rows_are_those_of_pyarrows_own_filter(condition: pc.Expression) -> None:
     found = from_arrow(condition, TABLE.schema)
-    assert not any(isinstance(one, Opaque) for one in leaves(found))
+    assert not any(isinstance(one, Opaque) for one in found.leaves())
     known = bind(found, TABLE.schema)
     expected = TABLE.filter(condition).to_pylist()
     assert repr([row for row in TABLE.to_pylist() if matches(known, row)]) == repr(expected)
@@ -85,7 +85,7 @@ def test_what_python_has_no_time_for_is_opaque() -> None:
         pa.scalar(1, pa.time64("ns")),
     ):
         for condition in (pc.field("n") == scalar, pc.field("n").isin(pa.array([scalar])), ~(pc.field("n") < scalar)):
-            assert any(isinstance(one, Opaque) for one in leaves(from_arrow(condition)))
+            assert any(isinstance(one, Opaque) for one in from_arrow(condition).leaves())
     assert isinstance(from_arrow(pc.field(0) == "é" * 200), Opaque)  # a field by number, and a text that pyarrow cuts
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import ScanError, SparkDriver
-from metaindex.expressions import Opaque, leaves
+from metaindex.expressions import Opaque
 from metaindex.expressions.engines.duckdb import to_duckdb
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.query.readers.scan import Scan
@@ -104,7 +104,7 @@ def check_pushed_down(scan: Scan, predicate: str, expected: pa.Table, where: str
 
 
 def readable(predicate: str, scan: Scan) -> bool:
-    return not any(isinstance(leaf, Opaque) for leaf in leaves(bound(predicate, scan.snapshot.schema)))
+    return not any(isinstance(leaf, Opaque) for leaf in bound(predicate, scan.snapshot.schema).leaves())
 
 
 def in_arrow(scan: Scan) -> pa.Table:

@@ -18,7 +18,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import SparkDriver
-from metaindex.expressions import And, CatalystNodes, Opaque, bind, leaves, to_predicate
+from metaindex.expressions import And, CatalystNodes, Opaque, bind, to_predicate
 from metaindex.expressions.evaluate import matches
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.enabling import surveyor
@@ -155,7 +155,7 @@ def test_a_condition_of_a_plan_is_read_as_spark_means_it(facts: Facts, lake: Pat
         passed, *filters = facts.said(condition, lambda spark, asked=condition: _with_sets(spark, ask, asked))  # type: ignore[misc]
         theirs = {int(id_) for id_ in passed.split()}
         every = [bind(to_predicate(CatalystNodes(_long(json.loads(text)))), SCHEMA) for text in filters]
-        told = [p for p in every if not any(isinstance(leaf, Opaque) for leaf in leaves(p))]
+        told = [p for p in every if not any(isinstance(leaf, Opaque) for leaf in p.leaves())]
         ours = {row["id"] for row in ROWS if matches(And(tuple(told)), row) is True}
         assert ours >= theirs, (condition, every)
         if filters and len(told) == len(every):

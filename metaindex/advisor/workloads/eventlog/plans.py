@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
+from metaindex.advisor.workloads.eventlog.catalog_types import fields_of, leaves_of
+from metaindex.advisor.workloads.eventlog.spark_printed import conjuncts_of, printed_columns, printed_parts
+from metaindex.advisor.workloads.eventlog.spark_text import PrintedColumns, Unclear, printed_predicate
 from metaindex.advisor.workloads.reads import PlanReads, condition
 from metaindex.advisor.workloads.shape import shape_of
 from metaindex.core import ExpressionError, dataclass
@@ -17,19 +20,9 @@ from metaindex.expressions import (
     JoinKey,
     Opaque,
     Predicate,
-    PrintedColumns,
     StatementReads,
     TableRead,
-    Unclear,
-    columns,
     conjoined,
-    conjuncts_of,
-    fields_of,
-    fold,
-    leaves_of,
-    printed_columns,
-    printed_parts,
-    printed_predicate,
     without_said,
 )
 
@@ -245,7 +238,7 @@ def predicate_of(scan: ScanSeen, above: Sequence[str], time_zone: str | None, te
             known.setdefault(shape_of(predicate), predicate)
     for part in _pieces(scan.described):
         _described(part, scan, known, unclear, tell)
-    return without_said(conjoined([*known.values(), *(part for part in unclear if columns(part))]))
+    return without_said(conjoined([*known.values(), *(part for part in unclear if part.columns)]))
 
 
 def _parts(scan: ScanSeen, above: Sequence[str]) -> Iterator[str]:
@@ -282,7 +275,7 @@ def _described(
         known[shape] = predicate
     else:
         tell(_NUMBER_ALONE)
-        unclear.append(_opaque([ref.name for ref in columns(predicate)]))
+        unclear.append(_opaque([ref.name for ref in predicate.columns]))
 
 
 def _is_typed(predicate: Predicate, longs: set[str]) -> bool:
@@ -293,7 +286,7 @@ def _is_typed(predicate: Predicate, longs: set[str]) -> bool:
         numbers = any(type(value.value) is int for value in values)
         return not isinstance(leaf, Opaque) and (not numbers or leaf.column.name in longs)  # type: ignore[union-attr]
 
-    return fold(predicate, of_leaf, lambda child: child, all, all)
+    return predicate.fold(of_leaf, lambda child: child, all, all)
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -16,8 +16,6 @@ import xxhash
 
 from metaindex.core import dataclass
 from metaindex.expressions import (
-    INT64_MAX,
-    INT64_MIN,
     Interval,
     Literal,
     PhysicalInterval,
@@ -33,6 +31,7 @@ from metaindex.index.kinds.canonical import NO_VALUE, Absent, plain_type
 from .encoding import CUT, KEPT, key_type, ordered
 
 NAN = b"\xff" * 8
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _MANY = 8
 _MICROS_PER_DAY = 86_400_000_000
 
@@ -94,7 +93,7 @@ def _plain_keys(values: list[object], stored: pa.DataType, now: pa.DataType) -> 
     """Like `_encode_plain`, a key per value: None for an integer out of range. None altogether: other types."""
     kinds, is_ = set(map(type, values)), pa.types
     if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
-        return [v if isinstance(v, int) and INT64_MIN <= v <= INT64_MAX else None for v in values]
+        return [v if isinstance(v, int) and _INT64_MIN <= v <= _INT64_MAX else None for v in values]
     if kinds == {str} and all(is_.is_string(t) or is_.is_large_string(t) for t in (stored, now)):
         try:
             return [_cut_one(str(value).encode()) for value in values]
@@ -116,7 +115,7 @@ def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -
         try:
             return np.unique(np.array(values, np.int64))
         except OverflowError:
-            return in_order((v for v in values if isinstance(v, int) and INT64_MIN <= v <= INT64_MAX), pa.int64())
+            return in_order((v for v in values if isinstance(v, int) and _INT64_MIN <= v <= _INT64_MAX), pa.int64())
     if kinds == {str} and all(is_.is_string(t) or is_.is_large_string(t) for t in (stored, now)):
         try:
             texts = [str(value).encode() for value in values]
@@ -202,8 +201,8 @@ def _integers(low: int | None, high: int | None, within: PhysicalInterval) -> Ke
     """A range of integers is exact."""
     low = low + 1 if low is not None and within.low_open else low
     high = high - 1 if high is not None and within.high_open else high
-    least, greatest = INT64_MIN if low is None else low, INT64_MAX if high is None else high
-    return KeyRange(low, high) if max(least, INT64_MIN) <= min(greatest, INT64_MAX) else NO_VALUE
+    least, greatest = _INT64_MIN if low is None else low, _INT64_MAX if high is None else high
+    return KeyRange(low, high) if max(least, _INT64_MIN) <= min(greatest, _INT64_MAX) else NO_VALUE
 
 
 def _bytes(low: bytes | None, high: bytes | None, within: PhysicalInterval) -> KeyRange | Absent:
@@ -295,7 +294,7 @@ def _place(number: Fraction | float, t: pa.DataType, *, upwards: bool, beyond: b
 
 
 def _limits(t: pa.DataType) -> tuple[int, int]:
-    return (INT64_MIN, INT64_MAX) if physical_type(t) == pa.int64() else (-(2**127), 2**127 - 1)
+    return (_INT64_MIN, _INT64_MAX) if physical_type(t) == pa.int64() else (-(2**127), 2**127 - 1)
 
 
 def _physical(at: int | None, t: pa.DataType, limit: int) -> int | bytes | None:

@@ -1,7 +1,7 @@
 """Conditions as Spark prints them in its plans (`((dest#5 = SEA) AND id#1L INSET 1, 2)`), into predicates.
 
 Texts stand there without quotes, so not every line tells one condition: what can be read in two ways is `Unclear`, and
-is never guessed. What is read becomes the nodes that `spark_json` reads, by its allow-list.
+is never guessed. What is read becomes the nodes of a plan, which are read by an allow-list.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from metaindex.core import ExpressionError, dataclass
-from metaindex.expressions.tree import And, Leaf, Not, Opaque, Or, Predicate, fold
+from metaindex.expressions import And, CatalystNodes, Leaf, Not, Opaque, Or, Predicate, to_predicate
 
 from .catalog_types import json_type
-from .spark_json import from_spark_json
 from .spark_printed import CUT, NUMBERED, closings, first_operator, printed_columns, shown_text
 
 _CLASSES: Final = "org.apache.spark.sql.catalyst.expressions."
@@ -67,12 +66,12 @@ def printed_predicate(text: str, columns: PrintedColumns) -> Predicate:
     nodes: _Nodes = []
     try:
         reader.boolean(0, len(text), nodes, 0)
-        read = from_spark_json(nodes, columns.time_zone)
+        read = to_predicate(CatalystNodes(nodes, columns.time_zone))
     except (ValueError, KeyError, IndexError, RecursionError):  # values of other types
         raise _unclear() from None
     if isinstance(read, Opaque):
         return Opaque(shown_text(text), read.columns)
-    return fold(read, _named_leaf, Not, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
+    return read.fold(_named_leaf, Not, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
 
 
 def _unclear() -> Unclear:

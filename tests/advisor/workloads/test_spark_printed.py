@@ -8,28 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.build import col
-from metaindex.expressions.column_ref import ColumnRef
-from metaindex.expressions.engines import to_predicate
-from metaindex.expressions.engines.catalog_types import fields_of, leaves_of
-from metaindex.expressions.engines.spark_printed import conjuncts_of, printed_columns, printed_parts
-from metaindex.expressions.engines.spark_text import PrintedColumns, Unclear, printed_predicate
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.normal_form import normalize
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import (
+from metaindex.advisor.workloads.eventlog.catalog_types import fields_of, leaves_of
+from metaindex.advisor.workloads.eventlog.spark_printed import conjuncts_of, printed_columns, printed_parts
+from metaindex.advisor.workloads.eventlog.spark_text import PrintedColumns, Unclear, printed_predicate
+from metaindex.expressions import (
     And,
+    ColumnRef,
     Comparison,
     In,
     IsNan,
     IsNull,
+    Literal,
     Not,
     Op,
     Opaque,
     Or,
     Predicate,
     StartsWith,
-    fold,
+    col,
+    normalize,
+    to_predicate,
 )
 
 TYPES = fields_of(
@@ -97,7 +95,7 @@ def test_what_can_be_read_in_two_ways_is_told(text: str) -> None:
 def test_functions_are_told_by_their_columns_and_alike_for_all_values() -> None:
     first, other = (printed_predicate(f"(upper(name#{n}) = N{n})", PRINTED) for n in (1, 22))
     assert isinstance(first, Opaque)
-    assert columns(first) == (ColumnRef(("name",)),)
+    assert first.columns == (ColumnRef(("name",)),)
     assert first.text == "upper(name) = 'N1'"
     assert isinstance(other, Opaque)
     within = printed_predicate("((length(name#1) > 3) OR f#7)", PRINTED)
@@ -109,7 +107,7 @@ def test_functions_are_told_by_their_columns_and_alike_for_all_values() -> None:
 def test_what_a_subquery_gives_is_not_told() -> None:
     read = printed_predicate("(id#2L = Subquery subquery#12, [id=#34])", PRINTED)
     assert isinstance(read, Opaque)
-    assert columns(read) == (ColumnRef(("id",)),)
+    assert read.columns == (ColumnRef(("id",)),)
 
 
 def test_lists_and_conjunctions_are_taken_apart() -> None:
@@ -204,14 +202,13 @@ def test_what_is_read_is_what_was_printed(tree: tuple[Predicate, str]) -> None:
 
 
 def _has(predicate: Predicate, kind: type[Opaque]) -> bool:
-    return bool(fold(predicate, lambda leaf: isinstance(leaf, kind), lambda child: child, any, any))
+    return bool(predicate.fold(lambda leaf: isinstance(leaf, kind), lambda child: child, any, any))
 
 
 def _commas_in_lists(predicate: Predicate) -> bool:
     """Nobody can tell such a list of texts."""
     return bool(
-        fold(
-            predicate,
+        predicate.fold(
             lambda leaf: isinstance(leaf, In) and any("," in str(value.value) for value in leaf.values),
             lambda child: child,
             any,
