@@ -410,10 +410,8 @@ class Recommendation(Shown):
         tables = sum(table.size_bytes for table in self.tables)
         if self.budget_bytes is not None or not tables or self.size_bytes.expected <= _LARGE * tables:
             return []
-        share = percent(self.size_bytes.expected / tables)
-        return [
-            f"together they take {share} of what the tables take; with {Cure('argument', 'budget_bytes')} it is less"
-        ]
+        share, cure = percent(self.size_bytes.expected / tables), Cure("argument", "budget_bytes")
+        return [f"together they take {share} of what the tables take; with a budget ({cure}) it is less"]
 
     @property
     def _of_spark(self) -> list[str]:
