@@ -27,7 +27,7 @@ from metaindex.core import (
     percent,
     plain,
 )
-from metaindex.query import SUMMED, Handle, LoggedQueries, TableQueryLog
+from metaindex.query import Handle, LoggedQueries, TableQueryLog
 from metaindex.table import History, IndexInfo, indexes
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _DAY_MS = 24 * 3600 * 1000
 _SHOWN_DAYS = 31
 _DRAWN_DAYS = 60
 _MOST_GONE = 100
-_SUMS = ("helped", *SUMMED, "milliseconds")
+_SUMS = ("helped", *LoggedQueries.SUMMED, "milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ def _grouped(rows: pa.Table, key: str) -> dict[object, Spared]:
     """Sum savings by the values of a column, in one pass: a stranger may write a million of them."""
     sums = [(name, "sum", pc.ScalarAggregateOptions(min_count=0)) for name in _SUMS]
     helped = rows.column("helped")
-    known = {name: pc.if_else(helped, rows.column(name), 0).cast(pa.float64()) for name in SUMMED}
+    known = {name: pc.if_else(helped, rows.column(name), 0).cast(pa.float64()) for name in LoggedQueries.SUMMED}
     counted = pa.table({key: rows.column(key), "helped": helped, **known, "milliseconds": rows.column("milliseconds")})
     every = pc.CountOptions(mode="all")
     groups = counted.group_by(key).aggregate([(key, "count", every), *sums])
@@ -239,7 +239,7 @@ def _grouped(rows: pa.Table, key: str) -> dict[object, Spared]:
         group[key]: Spared(
             queries=group[f"{key}_count"],
             helped=group["helped_sum"],
-            **{name: int(group[f"{name}_sum"]) for name in SUMMED},
+            **{name: int(group[f"{name}_sum"]) for name in LoggedQueries.SUMMED},
             planning_ms=group["milliseconds_sum"],
         )
         for group in groups.to_pylist()

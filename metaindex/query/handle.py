@@ -38,10 +38,9 @@ from metaindex.index import (
     OperationLog,
     StoreCache,
 )
-from metaindex.storage import Confines, confined, is_remote, own_folder
+from metaindex.storage import Confines, confined, is_remote, local_path, own_folder
 
 from .builders import Builders
-from .location import check_outside
 from .pruning.quarantine import QuarantinedIndexes
 from .pruning.report import IndexReport
 
@@ -52,6 +51,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
 
 logger = logging.getLogger("metaindex")
 _Made = TypeVar("_Made")
+_LOGS = ("_delta_log", "_change_data")
 _CATALOG_OPTIONS: Final = {"catalog", "identifier"}
 
 
@@ -302,7 +302,7 @@ class Handle:
 
     def open_index(self, name: str) -> OpenIndex:
         """IndexNotFoundError, with the reason, where a query may not use it."""
-        self.log(name)  # raises for a name that no index may have
+        self.log(name)  # says what is wrong with the name
         indexes, refused = self.open_indexes([name])
         if not indexes:
             why = refused[0].reason if refused else "it does not exist any more"
@@ -377,12 +377,23 @@ class Handle:
             return snapshot.table
         return self.table_format.root(self.ref) or self.snapshot(At()).table
 
+    def check_outside(self, place: str, what: str, root: str | None = None) -> None:
+        """Raise ArgumentError if a place lies in the table's folder and readers do not skip it: they would take what
+        lies there for data, and a vacuum would delete it. `what` is to be there."""
+        root = root or self.path
+        below = _below(place, root)
+        if below is not None and not _is_hidden(below):
+            raise ArgumentError(
+                f"{what} outside of the table, or in a folder of it whose name begins with '_', as other readers take"
+                f" all else for data; {place} is in {root}; choose another folder"
+            )
+
     def indexes_folder(self, root: str | None = None) -> str:
         """Return the folder of the indexes. Raises ArgumentError if it is among the table's files."""
         location = self.config.index_location
         root = root or self.root(None)
         if location is not None and not self.ref.patterns:
-            check_outside(os.fspath(location), root, "indexes lie")
+            self.check_outside(os.fspath(location), "indexes lie", root)
         return IndexFolder.beside(
             root, self.table_format.has_log, None if location is None else os.fspath(location), self.ref.patterns
         )
@@ -392,3 +403,24 @@ def _opened(
     table_format: str, ref: TableRef, config: Config, storage_options: dict[str, str], trust_index: bool
 ) -> Handle:
     return Handle(Format.named(table_format), ref, config, Builders(config, None), storage_options, trust_index)
+
+
+def _below(place: str, root: str) -> Sequence[str] | None:
+    """Return the names from the root down to the place; None if it lies elsewhere."""
+    plain, top = _plain(place), _plain(root)
+    if plain == top:
+        return ()
+    start = top.rstrip("/") + "/"
+    return plain[len(start) :].split("/") if plain.startswith(start) else None
+
+
+def _plain(path: str) -> str:
+    """Resolve the links of a local path."""
+    local = None if is_remote(path) else local_path(path)
+    return path.rstrip("/") if local is None else os.path.realpath(local)
+
+
+def _is_hidden(names: Sequence[str]) -> bool:
+    """Return whether engines would skip one of the folders, unless it looks like a partition column or is a log."""
+    hidden = [name for name in names if name.startswith(("_", ".")) and "=" not in name]
+    return bool(hidden) and not any(name in _LOGS for name in names)

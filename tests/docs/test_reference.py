@@ -12,9 +12,15 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
+from metaindex.query import TableReader
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-METHODS = {name: method for name, method in vars(mi.Table).items() if inspect.isfunction(method) and name[0] != "_"}
+METHODS = {
+    name: method
+    for half in (TableReader, mi.Table)
+    for name, method in vars(half).items()
+    if inspect.isfunction(method) and name[0] != "_"
+}
 
 
 def sections() -> dict[str, str]:

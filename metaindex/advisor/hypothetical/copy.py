@@ -15,7 +15,7 @@ from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import And, ColumnRef, Predicate, conjuncts
 from metaindex.formats import Leaf
 from metaindex.index import RowKind, Sandbox, TrialRows
-from metaindex.query import PAGE_ROWS, Offer, Restriction, Scan, restrictions, share_read
+from metaindex.query import Offer, Restriction, Scan, share_read
 
 from .answer import Reads
 from .baseline import Rows
@@ -103,7 +103,7 @@ def read_of(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], c
     if missing:
         return CopyRead(None, note=f"it does not have the column {missing[0]}")
     first = [ColumnRef(parts) for parts in copy.names[: copy.kind.bounded]]
-    restricted = restrictions(conjuncts(now.tree))
+    restricted = Restriction.by_column(conjuncts(now.tree))
     if first[0] not in restricted and not (len(first) > 1 and _asks_of(now.tree, first)):
         which = f"first column, {first[0].name}" if len(first) == 1 else "indexed columns"
         return CopyRead(None, note=f"the query asks nothing of its {which}")
@@ -131,7 +131,7 @@ def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -
         pages = buffered = 0.0
         for name in needs:
             size = getattr(copy.stored[name], bound)
-            page = size * min(1.0, PAGE_ROWS * times / max(copy.rows, 1.0))
+            page = size * min(1.0, Offer.PAGE_ROWS * times / max(copy.rows, 1.0))
             begun = page if copy.kind.bounded == 1 and bound != "low" else 0.0
             read = min(max(size * share + begun, page), size)
             pages, buffered = pages + read, buffered + max(read, _BUFFER * times * (2 if bound == "high" else 1))
@@ -148,7 +148,7 @@ def _asks_of(tree: Predicate, some: Sequence[ColumnRef]) -> bool:
 def _of_curve(copy: Copy, now: Now) -> Left:
     """Estimate what is left along a curve, of as many parts and pages as the index would have."""
     most = max(1, copy.sample.rows.num_rows // _LEAST_ROWS)
-    pages = min(most, max(copy.parts, int(copy.rows // PAGE_ROWS)))
+    pages = min(most, max(copy.parts, int(copy.rows // Offer.PAGE_ROWS)))
     parts, share = copy.sample.left(conjuncts(now.tree), min(most, copy.parts), pages)
     shares = share * (1 - _OFF), share, min(1.0, share * (1 + _OFF))
     low, high = np.floor(parts * (1 - _OFF) * copy.parts), np.ceil(parts * (1 + _OFF) * copy.parts)

@@ -26,7 +26,6 @@ from metaindex.query import (
     TimestampLike,
     VersionLike,
     at_version,
-    check_outside,
     names_of,
     paths_of,
 )
@@ -284,7 +283,7 @@ def weighed(
 def check_workplace(handle: Handle) -> None:
     """Raise ArgumentError if candidates would be built among the files of the table, as with a folder for temporary
     files there: Python's is the current folder if no other can be written."""
-    check_outside(tempfile.gettempdir(), handle.path, "temporary files are written (TMPDIR says where)")
+    handle.check_outside(tempfile.gettempdir(), "temporary files are written (TMPDIR says where)")
 
 
 def _are_statements(queries: object) -> bool:

@@ -40,11 +40,13 @@ _THREADS = 16
 
 @dataclass(slots=True)
 class ColumnFacts:
-    """The facts of one column (`kinds.facts`), a row a file, and how many files each source gave."""
+    """The facts of one column (`kinds.facts`), a row a file, how many files each source gave, and which indexes are
+    among these."""
 
     leaf: Leaf
     facts: pa.Table
     sources: dict[str, int] = field(default_factory=dict)
+    indexes: tuple[str, ...] = ()
 
     @classmethod
     def unknown(cls, leaf: Leaf, count: int) -> ColumnFacts:
@@ -55,7 +57,7 @@ class ColumnFacts:
         """Return the bounds as values of the column. None if they say less than the values did (nanoseconds)."""
         return bound_values(Vector(self.facts.column(side)).array, self.leaf.type)
 
-    def take(self, source: str, rows: Ordinals, bounds: ColumnBounds) -> None:
+    def take(self, source: str, rows: Ordinals, bounds: ColumnBounds, index: str | None = None) -> None:
         """Take a source's facts for those of the files `rows` of which nothing is known yet."""
         said = facts_of(bounds, len(rows), Trust.LOG)
         unknown = Vector(self.facts.column("state")).numbers[rows] == StatState.UNKNOWN
@@ -63,6 +65,8 @@ class ColumnFacts:
         if len(better):
             self.facts = replace_rows(self.facts, rows[better].astype(np.int64), said.take(pa.array(better)))
             self.sources[source] = self.sources.get(source, 0) + len(better)
+            if index is not None and index not in self.indexes:
+                self.indexes += (index,)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,7 +96,7 @@ class FileStatistics(LocatedIndexes):
     def _take_indexed(self, known: ColumnFacts) -> None:
         for index in self._in_order():
             for rows, bounds in self._of_index(index, known.leaf):
-                known.take(f"index {index.name}", rows, bounds)
+                known.take(f"index {index.name}", rows, bounds, index.name)
 
     @property
     def _file_format(self) -> object:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from metaindex.core import dataclass
 from metaindex.expressions import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate, StartsWith, conjuncts
@@ -77,6 +77,31 @@ class Restriction:
     ends: int = 0
     measured: float | None = None
 
+    @staticmethod
+    def by_column(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Restriction]:
+        """Return restrictions by column, from the conjuncts that are on one column each."""
+        asked: dict[ColumnRef, Restriction] = {}
+        for condition in parts_of_and:
+            match condition:
+                case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column):
+                    asked[column] = Restriction(equal=1)
+                case In(column=column, values=values) if values:
+                    asked[column] = Restriction(equal=len(values))
+                case IsNull(column=column):
+                    asked[column] = Restriction(equal=1)
+                case StartsWith(column=column):
+                    asked.setdefault(column, Restriction(ends=2))
+                case Comparison(op=Op.LT | Op.LE | Op.GT | Op.GE, column=column):
+                    before = asked.get(column, Restriction())
+                    asked[column] = before if before.equal else Restriction(ends=before.ends + 1)
+                case And(parts=parts):
+                    asked |= Restriction.by_column(parts)
+                case Or(parts=parts):
+                    asked |= _either([Restriction.by_column(conjuncts(part)) for part in parts])
+                case _:
+                    pass
+        return asked
+
     @property
     def share(self) -> float:
         """Return the estimated share of the rows."""
@@ -85,31 +110,6 @@ class Restriction:
         if self.equal:
             return min(1.0, EQUAL * self.equal)
         return BETWEEN if self.ends > 1 else ONE_SIDED if self.ends else 1.0
-
-
-def restrictions(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Restriction]:
-    """Return restrictions by column, from the conjuncts that are on one column each."""
-    asked: dict[ColumnRef, Restriction] = {}
-    for condition in parts_of_and:
-        match condition:
-            case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column):
-                asked[column] = Restriction(equal=1)
-            case In(column=column, values=values) if values:
-                asked[column] = Restriction(equal=len(values))
-            case IsNull(column=column):
-                asked[column] = Restriction(equal=1)
-            case StartsWith(column=column):
-                asked.setdefault(column, Restriction(ends=2))
-            case Comparison(op=Op.LT | Op.LE | Op.GT | Op.GE, column=column):
-                before = asked.get(column, Restriction())
-                asked[column] = before if before.equal else Restriction(ends=before.ends + 1)
-            case And(parts=parts):
-                asked |= restrictions(parts)
-            case Or(parts=parts):
-                asked |= _either([restrictions(conjuncts(part)) for part in parts])
-            case _:
-                pass
-    return asked
 
 
 def _either(parts: Sequence[Mapping[ColumnRef, Restriction]]) -> dict[ColumnRef, Restriction]:
@@ -169,6 +169,25 @@ def unevenness(
     return TASK * (buckets - len(rows_of_bucket)) + max(0.0, waiting)
 
 
+def bucket_costs(
+    asked: Mapping[str, Restriction],
+    indexed: Sequence[str],
+    rows_of_bucket: Sequence[int],
+    buckets: int,
+    bytes_read: float,
+    cores: int,
+    *,
+    spread: bool,
+) -> tuple[float, float]:
+    """Return what uneven buckets cost a join or a window, and what the largest one costs a group more: one that is
+    `spread` over tasks. `rows_of_bucket`: of those that have any; which of them filters leave follows."""
+    if not buckets:
+        return 0.0, 0.0
+    left = buckets_left(asked, indexed, rows_of_bucket)
+    joined, grouped = (unevenness(left, buckets, bytes_read, cores, hot) for hot in (HOT, HOT_GROUP if spread else HOT))
+    return joined, grouped - joined
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """An index, built or not, for one scan. All in bytes of the needed columns. `wants`: the joins (by number and side)
@@ -192,6 +211,11 @@ class Offer:
     unsorted: frozenset[tuple[int, int]] = frozenset()  # of `wants`, the joins that sort all the same
     pruned: float = 1.0  # share of its rows that a scan in its place would give to joins and groups
     alike: int = 1  # scans of the query that are read by the same exchange
+
+    CORES: ClassVar = CORES
+    KEY_SHARE: ClassVar = KEY_SHARE
+    PAGE_ROWS: ClassVar = PAGE_ROWS
+    PRUNED: ClassVar = PRUNED
 
     @property
     def alone(self) -> float:
@@ -244,6 +268,19 @@ class Chosen:
     offer: Offer
     partitioned: bool
     joined: bool = False
+
+
+def chosen_for(
+    offers: Sequence[Sequence[Offer]], sides: Mapping[int, Mapping[int, tuple[int, tuple[str, ...]]]]
+) -> list[Chosen | None]:
+    """Choose as `choose` does. `sides`: of each join by number, for side 0 and 1, the scan and its names of the keys. A
+    join of which a side is no scan, or that has a key twice, has no say."""
+    joins = [
+        JoinOf(join, (both[0][0], both[1][0]), (both[0][1], both[1][1]))
+        for join, both in sides.items()
+        if len(both) == 2 and len(set(both[0][1])) == len(both[0][1])
+    ]
+    return choose(offers, joins)
 
 
 def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[Chosen | None]:

@@ -1,16 +1,19 @@
-"""Checks that Spark and an index mean the same by a condition and a row. If they may not, the index is not used."""
+"""Checks that Spark and an index mean the same by a condition and a row. If they may not, the index is not used. Of
+Parquet, in plain files or Delta's, that Spark shows what stands in the files, under the names that an index knows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 
 from metaindex.expressions import Predicate
 from metaindex.formats import Leaf, Schema
+from metaindex.spark.readers.spark_parquet import CALENDARS, as_written
 from metaindex.table import Table, handle_of
 
-from . import parquet_scans, text_scans
+from . import text_scans
 from .reasons import Reason
 from .request import Delta, Files, Iceberg
 
@@ -20,7 +23,7 @@ def judged_of_files(table: Table, filters: Sequence[Predicate], source: Files) -
     asked = [condition for condition in filters if not source.catalog or not _of_partitions(condition, source)]
     if not asked:
         return Reason.NOTHING_PROVED  # the catalog has left out what its partitions say
-    types = parquet_scans.types_of(source)
+    types = types_of(source)
     schemas = [schema for _, schema in handle_of(table).recorded()]
     if source.text and not all(text_scans.same_columns(schema, source.text, source) for schema in schemas):
         return Reason.OTHER_TYPES
@@ -43,7 +46,7 @@ def are_columns_alike(table: Table, columns: Sequence[Leaf], source: Delta | Ice
 
 def _same_everywhere(table: Table, columns: Sequence[Leaf], source: Files) -> bool:
     """Return whether the columns agree in all schemas that indexes have recorded."""
-    types = parquet_scans.types_of(source)
+    types = types_of(source)
     schemas = [schema for _, schema in handle_of(table).recorded()]
     if source.text and not all(text_scans.same_columns(schema, source.text, source) for schema in schemas):
         return False
@@ -76,7 +79,7 @@ def is_read_as_written(source: Delta | Iceberg | Files) -> bool:
     session."""
     if isinstance(source, Files) and source.text is not None:
         return text_scans.usual_session(source.session)
-    return isinstance(source, Iceberg) or parquet_scans.read_as_written(source)
+    return isinstance(source, Iceberg) or read_as_written(source)
 
 
 def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[str, ...], pa.DataType]) -> bool:
@@ -99,3 +102,49 @@ def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
         if any(check(ours) for check in family):
             return any(check(theirs) for check in family)
     return bool(ours == theirs)
+
+
+_NO_MEANING: Final = frozenset(
+    {"path", "basepath", "serialization.format", "mergeschema", "schema", "inferschema", *CALENDARS}
+)
+"""Options of a Parquet relation that do not change what its columns mean; those of calendars by their values."""
+_BY_ID: Final = "spark.sql.parquet.fieldid.read.enabled"
+_ID: Final = "parquet.field.id"
+"""A column is found by its number where the session says so (as Delta's extension does) and the schema has numbers:
+else by its name."""
+_SHOWN_WHERE_ABSENT: Final = "EXISTS_DEFAULT"
+"""In a field's metadata: what Spark shows in files that are older than the column, which hold nothing of it (ALTER
+TABLE ADD COLUMN ... DEFAULT)."""
+
+
+def read_as_written(scan: Delta | Files) -> bool:
+    """Return whether a scan of Parquet files, or Delta's, shows what stands in the files. False for a relation of
+    another session, whose settings are unknown."""
+    if scan.session is None:
+        return False
+    set_ = scan.session.settings
+    if isinstance(scan, Files):
+        if scan.format != "ParquetFileFormat" or not {name.lower() for name in scan.options} <= _NO_MEANING:
+            return False
+        if any(name.lower() == _BY_ID for name in set_) and not scan.schema.notes(_ID):
+            set_ = {name: value for name, value in set_.items() if name.lower() != _BY_ID}
+    return as_written(set_, scan.options, delta=isinstance(scan, Delta))
+
+
+def types_of(scan: Files) -> dict[tuple[str, ...], pa.DataType]:
+    """Return the type of every column as Spark reads it from the files: a session may be given another schema than they
+    have. Columns that show a default where a file has none are not included."""
+    types_: dict[tuple[str, ...], pa.DataType] = {}
+    for part in (scan.schema, scan.partitions):
+        struct, types = part.types
+        types_.update(_leaves((), types, struct))
+    return types_
+
+
+def _leaves(parts: tuple[str, ...], types: Any, struct: Any) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    for arrow, spark in zip(types, struct, strict=True):
+        if _SHOWN_WHERE_ABSENT in (spark.metadata or {}):
+            continue
+        yield (*parts, arrow.name), arrow.type
+        if spark.dataType.typeName() == "struct":
+            yield from _leaves((*parts, arrow.name), arrow.type, spark.dataType)

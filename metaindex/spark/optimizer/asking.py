@@ -9,9 +9,8 @@ from metaindex.core import ExpressionError, SparkDriver, UnsupportedFeatureError
 from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, conjoined, without_said
 
 from .enabling import surveyor
-from .reading import read_surveys
 from .reasons import Reason
-from .request import Group, JoinSide, PlanScans, SparkScan
+from .request import Group, JoinSide, PlanScans, SparkScan, read_surveys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

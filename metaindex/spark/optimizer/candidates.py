@@ -16,20 +16,7 @@ from typing import Final, TypeAlias
 from metaindex.expressions import ColumnRef
 from metaindex.formats import Resolved, Schema, Snapshot, Version
 from metaindex.index import KINDS, CoveredKey, OpenIndex, RowLayout, RowSizes, StoredPart
-from metaindex.query import (
-    CORES,
-    HOT,
-    HOT_GROUP,
-    KEY_SHARE,
-    PRUNED,
-    Offer,
-    Restriction,
-    at_version,
-    buckets_left,
-    share_read,
-    share_sent,
-    unevenness,
-)
+from metaindex.query import Offer, Restriction, at_version, bucket_costs, share_read, share_sent
 from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts
@@ -87,7 +74,7 @@ def offered(
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str] = (),
-    cores: int = CORES,
+    cores: int = Offer.CORES,
 ) -> Offered:
     """Return the table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping
     leaves, if it skips some; `broken`: runs that Spark could not read; `cores`: that work on a query. An index that
@@ -242,16 +229,16 @@ def _offer(
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
     leading = use.layout.stored.field(0)
     in_table = (
-        {leading.name: int(KEY_SHARE * rows * RowSizes.of_value(leading.type))}
+        {leading.name: int(Offer.KEY_SHARE * rows * RowSizes.of_value(leading.type))}
         if RowSizes.packs_sorted(leading.type)
         else {}
     )
     source, read, lacking = _prices(served, list(use.columns.values()), in_table, scan, kept_bytes, share)
     every_row = sum(part.info.rows for _, part in parts)
     few = wants.same and served.keys and every_row
-    pruned = PRUNED if scan.pruned else 1.0
-    left = buckets_left(use.asked, use.indexed, _rows_of_buckets(parts))
-    even = [unevenness(left, buckets, read, cores, hot) if buckets else 0.0 for hot in _hot(wants)]
+    pruned = Offer.PRUNED if scan.pruned else 1.0
+    of_buckets = _rows_of_buckets(parts)
+    uneven, hot = bucket_costs(use.asked, use.indexed, of_buckets, buckets, read, cores, spread=wants.spread)
     return Offer(
         served.index.name,
         source * pruned,
@@ -264,17 +251,12 @@ def _offer(
         0 if _masked(served) else served.deleted_rows,
         sent=share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
         left=min(1.0, served.keys / every_row) if few else 1.0,
-        uneven=even[0],
-        hot=even[1] - even[0],
+        uneven=uneven,
+        hot=hot,
         grouped_first=wants.after,
         unsorted=wants.unsorted,
         pruned=pruned,
     )
-
-
-def _hot(wants: scans.Wants) -> tuple[int, int]:
-    """Return the bytes from which on a bucket is hot: for a join, and for groups."""
-    return HOT, HOT_GROUP if wants.spread else HOT
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.core import ArgumentError, Config, SparkDriver, SparkRelease, UnsupportedFeatureError, dataclass
-from metaindex.query import CORES
+from metaindex.query import Offer
 from metaindex.table import config_of
 
 from . import remote
 from .parsing import ANSWERS, Handed
 from .placing import Placed, is_on_class_path, is_own, made, place, placed_in, take_out, value_of
-from .reading import read_survey
 from .reasons import Reason, Unasked
-from .request import PlanScans
+from .request import PlanScans, read_survey
 from .scan_planner import ScanPlanner
 from .settings import ENABLED, HINT, RuleConfig, put_back
 
@@ -174,7 +173,7 @@ def surveyor(spark: SparkSession) -> Any:
 def cores_of(spark: SparkSession) -> int:
     """Return how many cores work on a query. Executors of a cluster may still be starting; it has some at least."""
     context = spark.sparkContext
-    return max(1 if str(context.master).startswith("local") else CORES, int(context.defaultParallelism))
+    return max(1 if str(context.master).startswith("local") else Offer.CORES, int(context.defaultParallelism))
 
 
 def disable(spark: SparkSession) -> None:

@@ -3,7 +3,9 @@ files expected, and when it was run those read."""
 
 from __future__ import annotations
 
+import html
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +15,6 @@ from metaindex.query import PruneResult, at_version
 from metaindex.table import handle_of
 
 from .covers import Cover
-from .display import Display, differing
 from .enabling import Enabled, rule_of
 from .executed import ScanRead
 from .executed import run as executed
@@ -28,6 +29,58 @@ if TYPE_CHECKING:
 
 
 _NARROWED: Final = re.compile(r"fewer by joins on ([^>]*)>")  # `RuntimeFilter.java`
+
+
+_TAGS: dict[DisplayMode, tuple[str, str]] = {
+    "plaintext": ("<----", "---->"),
+    "console": ("\x1b[42m", "\x1b[0m"),
+    "html": ('<b style="background: rgba(46, 160, 67, .25)">', "</b>"),
+}
+_CHANGING = re.compile(r"#\d+L?|plan_id=\d+|\*\(\d+\) |\[id=\S+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """A mode and its tags; those of the mode where none are given."""
+
+    mode: DisplayMode = "plaintext"
+    begin: str = ""
+    end: str = ""
+
+    def titled(self, sections: Sequence[tuple[str, Sequence[str]]], marked: frozenset[str]) -> str:
+        """Sections of lines under titles; `marked` lines between the tags."""
+        if self.mode == "html":
+            shown = "".join(
+                f"<h4>{self._plain(title)}</h4><pre>{chr(10).join(self._line(line, marked) for line in lines)}</pre>"
+                for title, lines in sections
+            )
+            return f"<div>{shown}</div>"
+        blocks = [[f"{title}:", *(f"  {self._line(line, marked)}" for line in lines)] for title, lines in sections]
+        return "\n\n".join("\n".join(block) for block in blocks)
+
+    def _plain(self, text: str) -> str:
+        return html.escape(text, quote=False) if self.mode == "html" else text
+
+    def _line(self, line: str, marked: frozenset[str]) -> str:
+        if line not in marked:
+            return self._plain(line)
+        own = bool(self.begin or self.end)
+        begin, end = (self.begin, self.end) if own else _TAGS[self.mode]
+        bare = line.lstrip(" :+-")
+        return f"{self._plain(line[: len(line) - len(bare)])}{begin}{self._plain(bare)}{end}"
+
+
+def differing(text_: str, other: str) -> frozenset[str]:
+    """Lines of two plans that the other does not have, whatever the numbers of expressions and stages."""
+    lines = [text.splitlines() for text in (text_, other)]
+    had = [Counter(_shape(line) for line in some) for some in lines]
+    return frozenset(
+        line for some, against in zip(lines, reversed(had), strict=True) for line in some if not against[_shape(line)]
+    )
+
+
+def _shape(line: str) -> str:
+    return _CHANGING.sub("", line).lstrip(" :+-")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

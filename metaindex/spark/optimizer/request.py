@@ -1,4 +1,5 @@
-"""The requests of the optimizer's rule (`MetaIndexRule.java`), as values; `reading` parses them once.
+"""The requests of the optimizer's rule (`MetaIndexRule.java`), as values whose types and bounds were checked when their
+text was read: once. Raises ArgumentError for what is no such text; the plan is left as it was then.
 
 A request is a list of scans. Each says what is read (`source`), by which filters (conjuncts, as `spark_json` reads
 them), which columns the query needs of it, and which joins and groups its partitioning would help.
@@ -7,11 +8,14 @@ them), which columns the query needs of it, and which joins and groups its parti
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from metaindex.core import TooLate, dataclass
+from metaindex.core import ArgumentError, TooLate, dataclass, first_line
 from metaindex.expressions import CatalystNodes, Predicate, conjuncts, to_predicate
+from metaindex.formats import Leaf
 from metaindex.query import Direction, How
 
 if TYPE_CHECKING:
@@ -187,6 +191,11 @@ class AggregateAsked:
         """Return its columns, each once."""
         return tuple(dict.fromkeys((*self.keys, *(name for _, name in self.measures if name is not None))))
 
+    @property
+    def tells_apart(self) -> bool:
+        """Return whether different values are asked for: shown, or counted."""
+        return not self.measures or any(how is How.COUNT_DISTINCT for how, _ in self.measures)
+
 
 @dataclass(frozen=True, slots=True)
 class SparkScan:
@@ -268,3 +277,258 @@ class PlanScans:
 def _conjuncts(condition: Any) -> tuple[Predicate, ...]:
     TooLate.check()
     return conjuncts(to_predicate(CatalystNodes(condition)))
+
+
+_HELD_LENGTH = 8 << 20  # characters of requests
+_SHOWN: Final = 60  # characters of what is wrong
+_Found = TypeVar("_Found")
+_Value = TypeVar("_Value", str, bool, int, float, list[Any], dict[str, Any])
+
+
+class Requests:
+    """The last requests as they were read: the same query is planned again and again, and its filters may be long. What
+    is read of them later stays with them."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, Request] = OrderedDict()
+        self._length = 0
+        self._lock = threading.Lock()
+
+    def read(self, text: str) -> Request:
+        """Read a request. Raises ArgumentError for a text that is none."""
+        with self._lock:
+            held = self._held.get(text)
+            if held is not None:
+                self._held.move_to_end(text)
+                return held
+        read = read_request(text)
+        with self._lock:
+            if text not in self._held and len(text) <= _HELD_LENGTH:
+                self._held[text] = read
+                self._length += len(text)
+            while self._length > _HELD_LENGTH:
+                self._length -= len(self._held.popitem(last=False)[0])
+        return read
+
+
+def read_request(text: str) -> Request:
+    """Raises ArgumentError for a text that is none."""
+    node = _loaded(text)
+    explained = _of(node, "explained", bool, False)
+    settings, broken = _texts_by_name(node, "settings"), _texts_by_name(node, "broken", {})
+    running = _of(node, "running", float) if "running" in node else None
+    return Request(settings, broken, _scans(node), explained, _limit(node), running)
+
+
+def read_survey(text: str) -> PlanScans:
+    """Raises ArgumentError for a text that is none."""
+    return _survey(_loaded(text))
+
+
+def read_surveys(text: str) -> tuple[PlanScans, ...]:
+    """Read the surveys of a query, and of its subqueries. Raises ArgumentError for a text that is none."""
+    return _each({"surveys": _loaded(text)}, "surveys", _survey)
+
+
+def _survey(node: Any) -> PlanScans:
+    if isinstance(node, dict) and "refused" in node:
+        return PlanScans(_of(node, "refused", str), (), ())
+    passed = _each(node, "passed", _passed)
+    return PlanScans(None, _scans(node), passed, _limit(node))
+
+
+def _limit(node: Any) -> int | None:
+    limit = _of(node, "limit", int, -1)
+    return limit if limit >= 0 else None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ArgumentError(
+            f"a request of the rule is JSON; {first_line(error)}; call metaindex.enable(spark) again"
+        ) from None
+
+
+def _scans(node: Any) -> tuple[SparkScan, ...]:
+    return _each(node, "scans", _scan)
+
+
+def _scan(node: Any) -> SparkScan:
+    size = _of(node, "bytes", int)
+    return SparkScan(
+        _filled(node, "root"),
+        _source(node),
+        Filters(_of(node, "filters", list)),
+        _each(node, "needs", _need),
+        _each(node, "wants", _want),
+        _of(node, "gathered", bool),
+        _of(node, "harmless", bool),
+        _of(node, "pruned", bool),
+        size if size >= 0 else None,
+        _texts(node["order"], "order") if "order" in node else (),
+        _first(node["first"]) if "first" in node else None,
+        _aggregate(node["aggregate"]) if "aggregate" in node else None,
+        _of(node, "any", bool, False),
+        _texts(node["joins"], "joins") if "joins" in node else (),
+        _listed(node),
+    )
+
+
+def _passed(node: Any) -> PassedScan:
+    return PassedScan(_of(node, "scan", str), _of(node, "why", str), _listed(node))
+
+
+def _listed(node: Any) -> tuple[int, int] | None:
+    if "listed" not in node:
+        return None
+    counted = _of(node, "listed", list)
+    if len(counted) != 2 or not all(type(count) is int and count >= 0 for count in counted):
+        raise _wrong("listed", counted)
+    files, size = counted
+    return files, size
+
+
+def _first(node: Any) -> FirstAsked:
+    rows = _of(node, "rows", int)
+    if rows < 0:
+        raise _wrong("rows", rows)
+    direction = Direction(_of(node, "descending", bool), _of(node, "nulls_first", bool))
+    return FirstAsked(_of(node, "column", str), direction, rows)
+
+
+def _aggregate(node: Any) -> AggregateAsked:
+    keys = _of(node, "keys", list)
+    return AggregateAsked(_texts(keys, "keys") if keys else (), _each(node, "measures", _measure))
+
+
+def _measure(node: Any) -> tuple[How, str | None]:
+    how = _of(node, "how", str)
+    if how not in _MEASURES:
+        raise _wrong("how", how)
+    if "column" not in node and how != How.COUNT.value:
+        raise _wrong("column", None)
+    return _MEASURES[how], _of(node, "column", str) if "column" in node else None
+
+
+_MEASURES: Final = {how.value: how for how in (How.COUNT, How.MIN, How.MAX, How.SUM, How.COUNT_DISTINCT)}
+
+
+def _source(node: Any) -> Delta | Iceberg | Files:
+    kind = _of(node, "kind", str)
+    make = _SOURCES.get(kind)
+    if make is None:
+        raise _wrong("kind", kind)
+    return make(node)
+
+
+def _delta(node: Any) -> Delta:
+    return Delta(_filled(node, "version"), _of(node, "table", str), _session(node), _texts_by_name(node, "options"))
+
+
+def _iceberg(node: Any) -> Iceberg:
+    version = _filled(node, "version")
+    columns = _each(node, "ids", _numbered)
+    inner = tuple(
+        (f"id:{number}", Leaf.noted(f"id:{field}" for field in inside)) for _, number, inside in columns if inside
+    )
+    return Iceberg(None if version == "null" else version, tuple((path, number) for path, number, _ in columns), inner)
+
+
+def _files(node: Any) -> Files:
+    return Files(
+        _of(node, "format", str),
+        _columns(_of(node, "schema", dict)),
+        _columns(_of(node, "partitions", dict)),
+        _session(node),
+        _texts_by_name(node, "options"),
+        _of(node, "catalog", bool),
+    )
+
+
+def _columns(struct: dict[str, Any]) -> SparkColumns:
+    return SparkColumns(_each(struct, "fields", lambda field: _of(field, "name", str)), struct)
+
+
+_SOURCES: Final[Mapping[str, Callable[[Any], Delta | Iceberg | Files]]] = {
+    Delta.name: _delta,
+    Iceberg.name: _iceberg,
+    Files.name: _files,
+}
+
+
+def _session(node: Any) -> Session | None:
+    said = node.get("session", ...)
+    return None if said is None else Session(_of(said, "zone", str), _texts_by_name(said, "set"))
+
+
+def _numbered(node: Any) -> tuple[tuple[str, ...], int, tuple[int, ...]]:
+    """The path of a column or a field, its number, and those of the fields inside."""
+    if not isinstance(node, list) or len(node) != 3 or type(node[1]) is not int or not node[0]:
+        raise _wrong("ids", node)
+    if not isinstance(node[2], list) or any(type(number) is not int for number in node[2]):
+        raise _wrong("ids", node)
+    return _texts(node[0], "ids"), node[1], tuple(node[2])
+
+
+def _need(node: Any) -> Need:
+    name = _of(node, "name", str)
+    path = _texts(node["path"], "path") if "path" in node else (name,)
+    number = _of(node, "id", int) if "id" in node else None
+    if not isinstance(node.get("type"), str | dict):
+        raise _wrong("type", node.get("type"))
+    return Need(name, path, node["type"], number, _of(node, "altered", bool, False))
+
+
+def _want(node: Any) -> Group | JoinSide:
+    if isinstance(node, dict) and "group" in node:
+        return Group(_texts(node["group"], "group"), _of(node, "whole", bool, False))
+    join, side = _of(node, "join", int), _of(node, "side", int)
+    if join < 0 or side not in (0, 1):
+        raise _wrong("join", node)
+    keys = _texts(_of(node, "keys", list), "keys")
+    small, partial, sent = _of(node, "small", bool), _of(node, "partial", bool, False), _of(node, "sent", bool, False)
+    return JoinSide(join, side, keys, small, partial, sent)
+
+
+def _each(node: Any, name: str, make: Callable[[Any], _Found]) -> tuple[_Found, ...]:
+    return tuple(make(item) for item in _of(node, name, list))
+
+
+def _texts(node: Any, name: str) -> tuple[str, ...]:
+    """Read a list of at least one text."""
+    if not isinstance(node, list) or not node or not all(isinstance(text, str) for text in node):
+        raise _wrong(name, node)
+    return tuple(node)
+
+
+def _texts_by_name(node: Any, name: str, default: dict[str, str] | None = None) -> dict[str, str]:
+    texts: dict[str, str] = _of(node, name, dict, default)
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise _wrong(name, texts)
+    return texts
+
+
+def _filled(node: Any, name: str) -> str:
+    text = _of(node, name, str)
+    if not text:
+        raise _wrong(name, text)
+    return text
+
+
+def _of(node: Any, name: str, type_: type[_Value], default: _Value | None = None) -> _Value:
+    """Read a value of a type from an object: `true` is no number."""
+    value = node.get(name, default) if isinstance(node, dict) else None
+    if type(value) is not type_:
+        raise _wrong(name, value)
+    return value
+
+
+def _wrong(name: str, value: object) -> ArgumentError:
+    shown = repr(value)
+    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+    return ArgumentError(
+        f"{name!r} of a request is as this version of metaindex asks it; got {shown}; call metaindex.enable(spark)"
+        " again"
+    )

@@ -30,27 +30,22 @@ from metaindex.core import (
     UnsupportedFeatureError,
     first_line,
 )
-from metaindex.expressions import And, Opaque, Predicate
-from metaindex.query import CORES, PruneResult, Queries
+from metaindex.expressions import And, ColumnRef, IsNull, Opaque, Predicate
+from metaindex.query import Offer, PruneResult, Queries
 from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts, text_scans
 from .alike import are_rows_alike, is_read_as_written, judged_of_files
-from .answered import Answered, answered
-from .by_joins import join_reply, known_columns
 from .candidates import Offered, offered
-from .cover_reply import told
-from .covers import Cover, cover_now, ranked
-from .first_rows import CertainFirst, FirstFound, certain_first, first_rows
-from .reading import Requests
+from .covers import Cover, cover_now, cover_reply, ranked
 from .reasons import Reason
 from .replaced import looked_at_once, proved_now
 from .replies import normal, packed, signs
-from .request import AggregateAsked, Files, FirstAsked, Iceberg, Request, SparkScan
+from .request import AggregateAsked, Files, FirstAsked, Iceberg, Request, Requests, SparkScan
 from .scans import at_version
 from .settings import RuleConfig
 from .tables import Tables
-from .whole_files import whole_files
+from .whole_files import Answered, CertainFirst, FirstFound, scan_files
 
 if TYPE_CHECKING:
     from .noting import NotedScan
@@ -94,7 +89,7 @@ class ScanPlanner:
     config: Config
     storage_options: Mapping[str, str]
     rule: RuleConfig
-    cores: int = CORES  # that work on a query
+    cores: int = Offer.CORES  # that work on a query
     counts: AnswerCounts = field(default_factory=AnswerCounts)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
@@ -200,7 +195,7 @@ class ScanPlanner:
             if planned.cover is None and planned.taken is not None and not isinstance(planned.taken, Reason):
                 reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
             if planned.cover is not None and planned.table is not None:
-                reply["cover"] = told(planned.cover, scan, handle_of(planned.table).root(None))
+                reply["cover"] = cover_reply(planned.cover, scan, handle_of(planned.table).root(None))
             if scan.joins and rule.joins and not _is_one_file(planned.skipping):
                 columns_ = self.joinable(scan, rule)
                 reply |= {"joins": join_reply(columns_, rule)} if columns_ else {}
@@ -255,16 +250,16 @@ class ScanPlanner:
             if isinstance(table, Reason):
                 return table
             allowed = self._allowed(table, rule)
-            known = Reason.NOT_ALLOWED if allowed == [] else whole_files(table, scan, allowed)
+            known = Reason.NOT_ALLOWED if allowed == [] else scan_files(table, scan, allowed)
             if isinstance(known, Reason):
                 return known
             match asked:
                 case FirstAsked():
-                    return first_rows(asked, known)
+                    return known.first(asked)
                 case AggregateAsked():
-                    return answered(asked, known)
+                    return known.aggregate(asked)
                 case _:
-                    return certain_first(known)
+                    return known.certain_first()
         except UnsupportedFeatureError as error:
             self._say_once(error)
             return Reason.UNSUPPORTED
@@ -457,3 +452,27 @@ def _dropped(result: PruneResult) -> str:
     """The dropped files, path and sign by turns."""
     paths = normal(result.dropped, result.table)
     return packed(pc.binary_join_element_wise(paths, signs(result.dropped), "\0").to_pylist())
+
+
+def known_columns(table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> tuple[str, ...]:
+    """The keys of which an index may know in which files they are."""
+    return tuple(name for name in scan.joins if _is_known(name, table, scan, allowed))
+
+
+def _is_known(name: str, table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> bool:
+    try:
+        return handle_of(table).made(Queries).knows(at_version(IsNull(ColumnRef((name,))), scan), allowed)
+    except UnknownColumnError:
+        return False
+
+
+def join_reply(columns: Sequence[str], rule: RuleConfig) -> dict[str, object]:
+    """Return the rule's reply about a scan under joins (`RuntimeFilter.java`)."""
+    return {
+        "columns": list(columns),
+        "queries": rule.join_queries,
+        "keys": rule.join_keys,
+        "seconds": rule.join_seconds,
+        "side_bytes": rule.join_side_bytes,
+        "scan_bytes": rule.join_scan_bytes,
+    }

@@ -10,7 +10,7 @@ from metaindex.core import UnknownColumnError
 from metaindex.expressions import ColumnRef, Constant, Leaf, Opaque, Predicate
 from metaindex.formats import OfSchema, Schema, Version
 from metaindex.index import CoveredKey
-from metaindex.query import Restriction, restrictions
+from metaindex.query import Restriction
 
 from .request import Delta, Files, Group, Iceberg, SparkScan
 
@@ -114,7 +114,7 @@ def _has_fields(type_: object) -> bool:
 def asked(schema: Schema, scan: SparkScan) -> dict[str, Restriction]:
     """Return the filters' restrictions, by stable name."""
     stable_of = _StableNames(schema, scan)
-    said = ((stable_of(ref), restriction) for ref, restriction in restrictions(scan.conditions).items())
+    said = ((stable_of(ref), restriction) for ref, restriction in Restriction.by_column(scan.conditions).items())
     return {stable: restriction for stable, restriction in said if stable is not None}
 
 

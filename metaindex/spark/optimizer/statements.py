@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +36,7 @@ from metaindex.statements import (
     Statement,
     StatementResult,
     TableName,
+    Token,
     begins_as_query,
     explained,
     is_ours,
@@ -47,12 +49,12 @@ from metaindex.statements import (
     run,
     schema_of,
     slip,
+    tokens,
 )
 from metaindex.table import Table, check_options, open_table
 
 from .enabling import rule_of
 from .quiet import unlogged
-from .scripts import indexes_in, is_script
 from .text_scans import as_indexed, check_refreshed
 
 if TYPE_CHECKING:
@@ -361,3 +363,33 @@ def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
         code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
         said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
         yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}
+
+
+_BEFORE: Final = frozenset({"BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT"})
+"""Words of a script behind which a statement begins."""
+
+
+def is_script(text: str) -> bool:
+    """Return whether a text begins as a script, perhaps with a label. It may be wrong."""
+    try:
+        words = tokens(text)
+    except StatementError:
+        return False
+    at = 2 if len(words) > 2 and words[1].is_sign(":") else 0
+    return words[at].word == "BEGIN"
+
+
+def indexes_in(text: str) -> Iterator[tuple[int, str]]:
+    """Yield position and text of each statement about indexes in a script. Raises StatementError for a text that cannot
+    be split into tokens."""
+    words = tokens(text)
+    for before, token in pairwise(words):
+        if before.is_sign(";") or before.word in _BEFORE:
+            said = text[token.start : _end(words, token)]
+            if is_ours(said):
+                yield token.start, said
+
+
+def _end(words: list[Token], first: Token) -> int:
+    """Return the position where a statement ends: before the next semicolon."""
+    return next((word.start for word in words if word.start > first.start and word.is_sign(";")), words[-1].start)

@@ -1,61 +1,49 @@
-"""Facts about whole files of a scan: in which every row passes the filters, how many rows live, and the columns'
-extremes. Answers that skip files whose rows would pass (`first_rows`, `answered`) rest on them, so more is required
-than of a skip: every filter has to be understood, and what a log says of columns is not believed."""
+"""Whole files of a scan, of which every row passes its filters: which of them are not read for an aggregate or the
+first rows of an order, as what indexes hold of them answers (`query.WholeFiles`), and which come first where some rows
+are taken. What Spark shows of a column has to be what an index knows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, Vector
-from metaindex.expressions import And, ArrowStatistics, ColumnBounds, ColumnRef, Constant, Opaque, Predicate
-from metaindex.formats import FileTable, Leaf
-from metaindex.index import ColumnFacts, FileStatistics, KnownCounts, shown_as
-from metaindex.query import PruneResult, Queries, certain_files, surely
+from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, Vector, arrow_array, counted
+from metaindex.expressions import And, Constant, Opaque
+from metaindex.formats import Leaf
+from metaindex.index import shown_as
+from metaindex.query import PruneResult, Queries, Unproved, WholeFiles
 from metaindex.table import Table, handle_of
 
 from . import text_scans
 from .alike import are_columns_alike, is_read_as_written, judged_of_files
-from .believed import counted_rows
 from .reasons import Reason
 from .replaced import replaced
 from .replies import normal, packed, signs
-from .request import Delta, Files, Iceberg, SparkScan
+from .request import AggregateAsked, Delta, Files, FirstAsked, Iceberg, SparkScan
 from .scans import at_version, named, of_this_table
 
-Rows = npt.NDArray[np.int64]
+Rows: TypeAlias = npt.NDArray[np.int64]
 _READ_ON: Final = frozenset({"ignorecorruptfiles", "ignoremissingfiles"})
 
 
 @dataclass(frozen=True, slots=True)
-class WholeFiles:
-    """The files of a version, row by row of its snapshot. `kept`: those that the filters leave; `certain`: of which
-    every row passes; `certain_by`: indexes whose statistics of the filters' columns prove that."""
+class ScanFiles:
+    """The files of a scan's version, as far as indexes know them whole."""
 
     table: Table
     scan: SparkScan
-    result: PruneResult
-    files: FileTable
-    kept: Mask
-    certain: Mask
-    bounds: FileStatistics
-    deleted: KnownCounts
-    certain_by: frozenset[str] = frozenset()
-
-    @property
-    def live(self) -> KnownCounts:
-        """Rows that are not deleted."""
-        return counted_rows(self.bounds).less(self.deleted)
+    whole: WholeFiles
 
     def leaf(self, name: str) -> Leaf | Reason:
         """The column of the scan, where Spark shows of it what an index knows."""
-        schema = self.bounds.snapshot.schema
+        schema = self.whole.bounds.snapshot.schema
         stable = named(schema, self.scan).get((name,))
         found = next((leaf for leaf in schema.leaves() if leaf.stable == stable and len(leaf.path) == 1), None)
         need = next((need for need in self.scan.needs if need.name == name), None)
@@ -65,30 +53,111 @@ class WholeFiles:
             return Reason.OTHER_TYPES  # files without the column show it
         return found if are_columns_alike(self.table, [found], self.scan.source) else Reason.OTHER_TYPES
 
-    def changed(self, rows: Rows) -> Mask:
-        """Return a mask of the files that changed since an index read them: of plain files alone."""
-        if not self.scan.plain or not len(rows):
-            return np.zeros(len(rows), np.bool_)
-        return replaced(self.files.take(pa.array(rows)), self.result.table)
+    def first(self, asked: FirstAsked) -> FirstFound | Reason:
+        """Return the files behind the first rows, or why none is."""
+        leaf = self.leaf(asked.column)
+        found = leaf if isinstance(leaf, Reason) else self.whole.first(leaf, asked.direction, asked.rows)
+        if isinstance(found, Reason | Unproved):
+            return Reason[found.name]
+        return FirstFound(asked, self, found.behind, found.proof, self.whole.without(found.behind), found.indexes)
+
+    def aggregate(self, asked: AggregateAsked) -> Answered | Reason:
+        """Return the files that are answered for, or why none is."""
+        meant: dict[str, Leaf] = {}
+        for name in asked.columns:
+            leaf = self.leaf(name)
+            if isinstance(leaf, Reason):
+                return leaf
+            meant[name] = leaf
+        text = self.scan.text is not None
+        if text and not self.scan.needs:
+            return Reason.LINES
+        measures = [(how, None if name is None else meant[name].field) for how, name in asked.measures]
+        found = self.whole.aggregate([meant[name].field for name in asked.keys], measures, values=not text)
+        if found is Unproved.NOTHING_ANSWERED and text and asked.tells_apart:
+            return Reason.TEXT_VALUES
+        if isinstance(found, Unproved):
+            return Reason[found.name]
+        rows = [list(row) for block in found.blocks for row in zip(*map(_as_texts, block), strict=True)]
+        return Answered(self, found.files, rows, self.whole.without(found.files), found.indexes, found.values)
+
+    def certain_first(self) -> CertainFirst | Reason:
+        """Return the certain files if some of the files are, and some are not."""
+        rows = self.whole.certain_first()
+        return Reason.NOTHING_CERTAIN if rows is None else CertainFirst(self, rows, self.whole.result)
 
     def told(self, rows: Rows) -> str:
         """Files, path and sign by turns."""
-        some = self.files.take(pa.array(rows))
-        return packed(pc.binary_join_element_wise(normal(some, self.result.table), signs(some), "\0").to_pylist())
+        some = self.whole.files.take(pa.array(rows))
+        return packed(pc.binary_join_element_wise(normal(some, self.whole.result.table), signs(some), "\0").to_pylist())
 
     def proof(self, rows: Rows) -> str:
         """Return the files' names and signs with the number of deleted rows of each."""
-        some, gone = self.files.take(pa.array(rows)), pa.array(self.deleted.values[rows]).cast(pa.string())
-        names = normal(some, self.result.table)
+        some, gone = self.whole.files.take(pa.array(rows)), pa.array(self.whole.deleted.values[rows]).cast(pa.string())
+        names = normal(some, self.whole.result.table)
         return packed(pc.binary_join_element_wise(names, signs(some), gone, "\0").to_pylist())
 
-    def without(self, out: Mask) -> PruneResult:
-        """The answer to the filters without these files."""
-        paths = self.files.paths.filter(pa.array(out)).combine_chunks()
-        return self.result.without(np.asarray(pc.is_in(self.result.files.paths, value_set=paths)))
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """`files`: those that are not read, as `rows` says what they bring in: a group each, keys and then answers."""
+
+    known: ScanFiles
+    files: Rows
+    rows: list[list[str | None]]
+    result: PruneResult
+    indexes: tuple[str, ...]
+    values: int = 0  # different ones, that stand in the plan
+
+    def __str__(self) -> str:
+        values = f" ({counted(self.values, 'different value')})" if self.values else ""
+        return f"{len(self.files):,} files are answered for by what is known of them{values}"
+
+    def reply(self, before: str) -> dict[str, object]:
+        """Return the reply. `before`: label of the filters' answer."""
+        label = ", ".join(part for part in (before, f"{len(self.files)} files answered") if part)
+        return {"label": label, "proof": self.known.proof(self.files), "rows": self.rows}
 
 
-def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> WholeFiles | Reason:
+@dataclass(frozen=True, slots=True)
+class FirstFound:
+    """The proof for the first rows. `out`: files dropped beside the filters'; `proof`: those whose rows come first."""
+
+    asked: FirstAsked
+    known: ScanFiles
+    out: Rows
+    proof: Rows
+    result: PruneResult
+    indexes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        way = " DESC" if self.asked.direction.descending else ""
+        return f"the first {self.asked.rows:,} by {self.asked.column}{way}"
+
+    def reply(self, before: str) -> dict[str, object]:
+        """Return the reply. `before`: label of the filters' answer."""
+        label = ", ".join(part for part in (before, str(self)) if part)
+        return {"label": label, "dropped": self.known.told(self.out), "proof": self.known.proof(self.proof)}
+
+
+@dataclass(frozen=True, slots=True)
+class CertainFirst:
+    """`certain`: files that are read before the others. Nothing is left out for it."""
+
+    known: ScanFiles
+    certain: Rows
+    result: PruneResult
+    indexes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "some rows, of certain files first"
+
+    def reply(self, before: str) -> dict[str, object]:
+        """Return the reply. `before`: label of the filters' answer."""
+        return {"label": before, "files": self.known.told(self.certain)}
+
+
+def scan_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> ScanFiles | Reason:
     """`allowed`: names of the indexes that may be asked."""
     source = scan.source
     if isinstance(source, Iceberg) and source.version is None:
@@ -117,44 +186,15 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
         return Reason.OTHER_TABLE
     if scan.text and not text_scans.tabs_are_told(table, (snapshot.files.paths,)):
         return Reason.READER_OPTIONS
-    kept = np.zeros(len(snapshot.files), np.bool_)
-    kept[every.file_rows] = True
-    indexes = handle_of(table).open_indexes(allowed)[0]
-    bounds = FileStatistics(snapshot, indexes, storage=every.storage, opens=False, logged=False)
-    certain = certain_files(every) & kept
-    by = frozenset[str]()
-    if certain.any():
-        told = _told_of(result.predicate, bounds)
-        certain &= _certain_without_log(result.predicate, told, len(snapshot.files))
-        by = frozenset(name for facts in told.values() for name in indexes_of(facts))
-    deleted = KnownCounts.deleted(snapshot.files)
-    return WholeFiles(table, scan, result, snapshot.files, kept, certain, bounds, deleted, by)
+    files, root = snapshot.files, result.table
 
+    def changed(rows: Rows) -> Mask:
+        """Return a mask of the files that changed: of plain files alone."""
+        if not scan.plain or not len(rows):
+            return np.zeros(len(rows), np.bool_)
+        return replaced(files.take(pa.array(rows)), root)
 
-def indexes_of(facts: ColumnFacts) -> set[str]:
-    """Names of the indexes that know the column."""
-    return {source.removeprefix("index ") for source in facts.sources if source.startswith("index ")}
-
-
-def _told_of(predicate: Predicate, bounds: FileStatistics) -> dict[ColumnRef, ColumnFacts]:
-    """Return what indexes and partitions know of its columns."""
-    of_schema = {leaf.parts: leaf for leaf in bounds.snapshot.schema.leaves()}
-    asked = {ref: of_schema[ref.parts] for ref in predicate.columns if ref.parts in of_schema}
-    return dict(zip(asked, bounds.columns(list(asked.values())), strict=True))
-
-
-def _certain_without_log(predicate: Predicate, told: Mapping[ColumnRef, ColumnFacts], count: int) -> Mask:
-    """Return a mask of the files in which indexes and partitions prove that every row passes: nobody would see that a
-    bound in a log is wrong if no row is read."""
-    return surely(predicate, ArrowStatistics(count, {ref: _bounds(facts) for ref, facts in told.items()}), count)
-
-
-def _bounds(told: ColumnFacts) -> ColumnBounds:
-    def said(name: str) -> pa.Array:
-        return Vector(told.facts.column(name)).array
-
-    counts = said("null_count"), said("nan_count"), said("value_count")
-    return ColumnBounds(told.leaf.type, said("lower"), said("upper"), *counts, said("lower_exact"), said("upper_exact"))
+    return ScanFiles(table, scan, WholeFiles.of(every, handle_of(table).open_indexes(allowed)[0], changed))
 
 
 def _reads_on(source: Delta | Iceberg | Files) -> bool:
@@ -176,3 +216,28 @@ def _same_type(leaf: Leaf, spark: object) -> bool:
         return False  # nobody has tried what Spark makes of their values
     shown = shown_as(type_)
     return shown is not None and shown == spark
+
+
+def _as_texts(values: pa.Array | pa.ChunkedArray) -> list[str | None]:
+    """Numbers in digits (of floats: the bits of the double), days since 1970, microseconds, base64 of bytes."""
+    values = Vector(values).array
+    type_ = values.type
+    if pa.types.is_floating(type_):
+        bits = Vector(values.cast(pa.float64())).items(np.float64).view(np.int64)
+        return _texts(arrow_array(bits, Vector(values).valid, pa.int64()))
+    if pa.types.is_date(type_):
+        return _texts(values.cast(pa.date32()).cast(pa.int32()))
+    if pa.types.is_timestamp(type_):
+        return _texts(values.cast(pa.timestamp("us", type_.tz)).cast(pa.int64()))
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return [None if value is None else base64.b64encode(value).decode() for value in values.to_pylist()]
+    if pa.types.is_decimal(type_):
+        return [None if value is None else str(value) for value in values.to_pylist()]
+    if pa.types.is_boolean(type_):
+        return [None if value is None else str(value).lower() for value in values.to_pylist()]
+    return _texts(values)
+
+
+def _texts(values: pa.Array) -> list[str | None]:
+    texts: list[str | None] = values.cast(pa.string()).to_pylist()
+    return texts

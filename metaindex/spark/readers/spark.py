@@ -20,7 +20,7 @@ import pyarrow as pa
 from metaindex.core import ScanError, SparkDriver, dataclass
 from metaindex.expressions import And, Opaque, Predicate, check_as_written, conjuncts, to_spark
 from metaindex.formats import Format, ReadOptions, Snapshot, TableRef
-from metaindex.query import ScanPlan, refuse_replaced
+from metaindex.query import Scan, refuse_replaced
 
 from .jvm import java_list
 from .spark_delta import delta_frame
@@ -43,12 +43,12 @@ class _Reader:
     """A reader of Spark for the files of a format. `settings`: those of the session that would change values of files;
     `just_the_columns`: whether a frame may have the table's columns and no others."""
 
-    frame: Callable[[ScanPlan, npt.NDArray[np.int64], SparkSession], DataFrame]
+    frame: Callable[[Scan, npt.NDArray[np.int64], SparkSession], DataFrame]
     settings: tuple[str, ...] = ()
     just_the_columns: bool = True
 
 
-def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
+def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
     """The scan's rows; nothing is read yet."""
     SparkDriver(spark).check_running()
     if not SparkDriver(spark).is_here and Format.named(scan.snapshot.format).has_log:
@@ -75,14 +75,14 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     return frame.select(*(_quoted(f.name) for f in scan.fields))
 
 
-def _known_to_spark(scan: ScanPlan) -> ScanPlan:
+def _known_to_spark(scan: Scan) -> Scan:
     """Return the scan with all file facts that Spark needs. For plain files without reader options the index has
     them."""
     plain = not Format.named(scan.snapshot.format).has_log and not ReadOptions.of(scan.ref.options).said
     return scan if plain else scan.whole()
 
 
-def _has_just_the_columns(scan: ScanPlan) -> bool:
+def _has_just_the_columns(scan: Scan) -> bool:
     """Return whether a frame of the whole table has the columns of the result, in their order. Naming each to Spark
     takes longer than finding the rows.
 
@@ -93,7 +93,7 @@ def _has_just_the_columns(scan: ScanPlan) -> bool:
     return scan.columns is None and not moved and not any(pa.types.is_null(f.type) for f in fields)
 
 
-def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
+def _filtered(scan: Scan, frame: DataFrame) -> DataFrame:
     """The rows that match, whatever Spark's readers make of a condition that is pushed into them: by footers that know
     nothing of NaN, and hold -0.0 for less than 0.0, the one of Parquet leaves out row groups with rows that match;
     those of CSV and JSON leave out broken records, which are rows of NULLs."""
@@ -138,7 +138,7 @@ def _held_back(condition: Column) -> Column:
     return functions.array_contains(functions.array(condition), True)
 
 
-def _refuse_other_zone(scan: ScanPlan, predicate: Predicate, spark: SparkSession) -> None:
+def _refuse_other_zone(scan: Scan, predicate: Predicate, spark: SparkSession) -> None:
     """Spark reads the whole text in its session's zone; the files were chosen in the table's."""
     zone = spark.conf.get("spark.sql.session.timeZone") or ""
     types = {leaf.parts: leaf.type for leaf in scan.snapshot.schema.leaves()}
@@ -191,7 +191,7 @@ def _refuse_other_values(settings: Sequence[str], spark: SparkSession) -> None:
             )
 
 
-def _files(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
+def _files(scan: Scan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
     from pyspark.sql import DataFrame
 
     snapshot = scan.snapshot

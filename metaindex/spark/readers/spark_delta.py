@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from metaindex.core import ScanError
 from metaindex.formats import Snapshot
-from metaindex.query import ScanPlan
+from metaindex.query import Scan
 
 from .jvm import compiled, counts, numbers, texts
 
@@ -25,7 +25,7 @@ _OF_FILES = ("size_bytes", "modified_ms", "delta_base_row_id", "delta_row_commit
 _OF_DELETES = ("delta_dv_offset", "delta_dv_size", "deleted_count")
 
 
-def delta_frame(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
+def delta_frame(scan: Scan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
     """The rows of the files at `rows` of the snapshot's list."""
     from pyspark.sql import DataFrame
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import ScanError, UnsupportedFeatureError
-from metaindex.query import ScanPlan
+from metaindex.query import Scan
 
 from .jvm import compiled, counts, numbers, refuse_unlisted, texts
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def iceberg_frame(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
+def iceberg_frame(scan: Scan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
     """The rows of the files at `rows` of the snapshot's list."""
     import xxhash
     from pyspark.sql import DataFrame

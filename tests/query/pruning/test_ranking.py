@@ -26,7 +26,6 @@ from metaindex.query.pruning.ranking import (
     Restriction,
     buckets_left,
     choose,
-    restrictions,
     share_along,
     share_read,
     share_sent,
@@ -127,7 +126,7 @@ def test_what_filters_say_of_a_column() -> None:
 
     asked = {
         ref.parts[0]: one
-        for ref, one in restrictions(
+        for ref, one in Restriction.by_column(
             conjuncts((col("a") == 3) & (col("b") > 1) & (col("b") < 9) & (col("c") >= 2))
         ).items()
     }

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.spark.optimizer.reading import read_request
 from metaindex.spark.optimizer.reasons import Reason
+from metaindex.spark.optimizer.request import read_request
 from tests.spark.optimizer.test_first_requests import above, taken
 from tests.spark.optimizer.test_requests import asked_of
 
@@ -85,10 +85,10 @@ def test_zeros_are_one_and_nan_is_one_where_they_are_counted(lake: Path) -> None
 
 def test_too_many_values_are_not_put_into_a_plan(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as few:
-        few.setattr("metaindex.spark.optimizer.answered.MOST_GROUPS", 8)
+        few.setattr("metaindex.query.aggregates.whole_files.MOST_GROUPS", 8)
         assert asked(lake, [], DIFFERENT) is Reason.TOO_MANY_GROUPS
     with monkeypatch.context() as few:
-        few.setattr("metaindex.spark.optimizer.different_values.MOST_ENTRIES", 8)
+        few.setattr("metaindex.query.aggregates.whole_files.MOST_ENTRIES", 8)
         assert asked(lake, [], DIFFERENT) is Reason.TOO_MANY_GROUPS
         assert sorted(asked(lake, ["p"]).rows) == [["0"], ["1"], ["2"]]  # of constants
 

@@ -159,7 +159,7 @@ def test_what_is_left_to_spark(enabled: SparkSession, tables: dict[str, str]) ->
 def test_too_many_values_leave_the_plan_as_it_was(
     enabled: SparkSession, tables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metaindex.spark.optimizer.answered.MOST_GROUPS", 4)
+    monkeypatch.setattr("metaindex.query.aggregates.whole_files.MOST_GROUPS", 4)
     text = f"SELECT count(DISTINCT i) FROM {tables['parquet']}"
     assert opened(same(enabled, text)) == FILES
     assert "TOO_MANY_GROUPS" in str(mi.explain(enabled.sql(text)))

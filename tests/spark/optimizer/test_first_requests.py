@@ -13,8 +13,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import Config
-from metaindex.spark.optimizer.reading import read_request
 from metaindex.spark.optimizer.reasons import Reason
+from metaindex.spark.optimizer.request import read_request
 from metaindex.spark.optimizer.scan_planner import ScanPlanner
 from metaindex.spark.optimizer.settings import RuleConfig
 from tests.spark.optimizer.test_requests import asked_of, equal, node
@@ -113,7 +113,7 @@ def test_what_whole_files_bring_in_is_told_group_by_group(lake: Path) -> None:
     assert taken(request(lake, aggregate={**COUNTS, "keys": ["k"]})) is Reason.NOTHING_ANSWERED
     assert taken(request(lake, aggregate=COUNTS), aggregates=False) is None
     cap = pytest.MonkeyPatch()
-    cap.setattr("metaindex.spark.optimizer.answered.MOST_GROUPS", 2)
+    cap.setattr("metaindex.query.aggregates.whole_files.MOST_GROUPS", 2)
     assert taken(request(lake, aggregate={**COUNTS, "keys": ["p"]})) is Reason.TOO_MANY_GROUPS
     cap.undo()
 

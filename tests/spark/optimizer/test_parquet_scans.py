@@ -14,7 +14,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import ScanError, SparkDriver
 from metaindex.spark import optimizer as rule
-from metaindex.spark.optimizer.parquet_scans import read_as_written, types_of
+from metaindex.spark.optimizer.alike import read_as_written, types_of
 from metaindex.spark.optimizer.request import Delta, Files, Session, SparkColumns
 from metaindex.spark.readers.spark_parquet import as_written
 

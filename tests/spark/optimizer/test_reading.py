@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from metaindex.core import ArgumentError, Config
 from metaindex.expressions import col
 from metaindex.query import Direction, How
-from metaindex.spark.optimizer.reading import read_request, read_survey, read_surveys
 from metaindex.spark.optimizer.request import (
     AggregateAsked,
     Delta,
@@ -26,6 +25,9 @@ from metaindex.spark.optimizer.request import (
     Need,
     PassedScan,
     Session,
+    read_request,
+    read_survey,
+    read_surveys,
 )
 from metaindex.spark.optimizer.scan_planner import ScanPlanner
 from metaindex.spark.optimizer.settings import RuleConfig

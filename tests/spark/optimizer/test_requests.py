@@ -13,8 +13,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import ArgumentError, Config
-from metaindex.spark.optimizer.reading import Requests, read_request
 from metaindex.spark.optimizer.reasons import Reason
+from metaindex.spark.optimizer.request import Requests, read_request
 from metaindex.spark.optimizer.scan_planner import ScanPlanner
 from metaindex.spark.optimizer.settings import RuleConfig
 
@@ -109,7 +109,7 @@ def test_an_answer_that_nobody_waits_for_is_not_computed_to_its_end(lake: Path) 
 
 
 def test_requests_are_kept_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaindex.spark.optimizer.reading._HELD_LENGTH", 200)
+    monkeypatch.setattr("metaindex.spark.optimizer.request._HELD_LENGTH", 200)
 
     def asked(setting: str) -> str:
         return json.dumps({"settings": {"spark.metaindex.hint": setting}, "scans": []})

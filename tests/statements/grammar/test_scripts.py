@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.core import StatementError
 from metaindex.spark.extension_jar import extension_sources
-from metaindex.spark.optimizer.scripts import indexes_in, is_script
+from metaindex.spark.optimizer.statements import indexes_in, is_script
 from metaindex.statements.grammar.forms import ALSO, FORMS
 from metaindex.statements.grammar.parsing import parsed
 
