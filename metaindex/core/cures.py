@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from .expression_errors import MetaIndexError
+
+T = TypeVar("T")
 
 
 class Words:
@@ -40,6 +42,17 @@ class Words:
     def asked() -> Words:
         """Return the words of whoever asks."""
         return _ASKING.get()
+
+    @staticmethod
+    def kept(run: Callable[..., T]) -> Callable[..., T]:
+        """Return a function that says cures, in any thread, in the words of now."""
+        words = _ASKING.get()
+
+        def kept(*arguments: Any) -> T:
+            with saying(words):
+                return run(*arguments)
+
+        return kept
 
     @staticmethod
     def about(index: str) -> AbstractContextManager[None]:

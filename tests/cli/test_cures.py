@@ -7,13 +7,14 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import metaindex as mi
 from metaindex.cli.words import CommandWords
-from metaindex.core import Cure, ScanError, saying
+from metaindex.core import Cure, ScanError, Words, saying
 from tests.tables import settle
 
 from .conftest import Call
@@ -56,6 +57,12 @@ def test_an_error_keeps_the_words_in_which_it_was_said() -> None:
         raise ScanError("a fact", Cure("spark"))
     assert str(raised.value) == "a fact; read it with Spark"
     assert str(ScanError("a fact", Cure("spark"))) == "a fact; read with .to_spark(spark)"
+
+
+def test_threads_say_cures_as_whoever_asks() -> None:
+    with ThreadPoolExecutor(1) as pool, saying(CommandWords()):
+        assert pool.submit(Words.kept(str), Cure("spark")).result() == "read it with Spark"
+    assert str(Cure("spark")) == "read with .to_spark(spark)"
 
 
 _OF_PYTHON = re.compile(

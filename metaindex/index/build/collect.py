@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, StorageUnavailableError, first_line
+from metaindex.core import MetaIndexError, StorageUnavailableError, Words, first_line
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import Doubt, Field, Footer, FooterColumn, Leaf, Trust
 from metaindex.index.build.extremes import ColumnScan, bounds_of
@@ -187,7 +187,7 @@ def _scan_into(
 
     if threads > 1 and len(rows) > 1:
         with ThreadPoolExecutor(min(threads, len(rows))) as pool:
-            results = list(pool.map(scan, rows.tolist()))
+            results = list(pool.map(Words.kept(scan), rows.tolist()))
     else:
         results = [scan(row) for row in rows.tolist()]
 

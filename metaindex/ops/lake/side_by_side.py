@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
-from metaindex.core import dataclass
+from metaindex.core import Words, dataclass
 
 MOST_THREADS: Final = 128
 _IN_A_ROW: Final = 16
@@ -92,7 +92,7 @@ class SideBySide(Generic[A]):
                 worker = self._workers
             name = f"metaindex lake {worker}"
             try:
-                threading.Thread(target=self._work, args=(worker,), name=name, daemon=True).start()
+                threading.Thread(target=Words.kept(self._work), args=(worker,), name=name, daemon=True).start()
             except RuntimeError:
                 if not self._running:
                     raise

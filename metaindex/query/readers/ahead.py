@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from metaindex.core import Words
+
 T = TypeVar("T")
 
 _FILES = 16  # under way at the same time
@@ -23,14 +25,14 @@ def in_order(items: Sequence[int], sizes: Sequence[int], read: Callable[[int], I
         return
     pool = ThreadPoolExecutor(_FILES, thread_name_prefix="metaindex-read")
     under_way: deque[tuple[int, int, Future[list[T]] | None]] = deque()
-    held = 0
+    held, read_all = 0, Words.kept(_all)
     following = iter(zip(items, sizes, strict=True))
     upcoming = next(following, None)
     try:
         while upcoming is not None or under_way:
             while upcoming is not None and len(under_way) < _FILES and (not under_way or held + upcoming[1] <= _BYTES):
                 item, size = upcoming
-                under_way.append((item, size, None if size >= _LARGE else pool.submit(_all, read, item)))
+                under_way.append((item, size, None if size >= _LARGE else pool.submit(read_all, read, item)))
                 held += size
                 upcoming = next(following, None)
             item, size, future = under_way.popleft()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Cure, ObjectNotFoundError, ScanError, arrow_array
+from metaindex.core import Cure, ObjectNotFoundError, ScanError, Words, arrow_array
 from metaindex.expressions import Opaque, Predicate
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
 
@@ -54,7 +54,7 @@ def try_out(scan: ScanPlan) -> None:
             reader.check(row)
         return
     with ThreadPoolExecutor(_LOOKED_AT_ONCE, thread_name_prefix="metaindex-look") as pool:
-        deque(pool.map(reader.check, rows), maxlen=0)
+        deque(pool.map(Words.kept(reader.check), rows), maxlen=0)
 
 
 def matching_rows(scan: ScanPlan) -> Iterator[tuple[int, int, int]]:
