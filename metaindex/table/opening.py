@@ -102,7 +102,7 @@ def check_options(options: Mapping[str, object]) -> None:
         elif near is not None:
             cure = f"did you mean {Cure('option', near)}?"
         elif isinstance(value, Mapping):
-            cure = f"say each option as one of its own: {Cure('reader', 'header', True)}"
+            cure = f"say each option as an argument of its own: {Cure('reader', 'header', True)}"
         else:
             cure = f"leave it out, or name one that there is, such as {_SUCH_AS} (docs/guides/text.md)"
         raise ArgumentError(f"readers know options by name; {name!r} is none; {cure}")
