@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .build import col as col
     from .build import parse_path as parse_path
     from .column_ref import ColumnRef as ColumnRef
-    from .composite_statistics import CompositeStatistics as CompositeStatistics
     from .conversion import convert_bounds as convert_bounds
     from .conversion import narrowed_bounds as narrowed_bounds
     from .engines import CatalystNodes as CatalystNodes
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from .engines.iceberg import to_iceberg as to_iceberg
     from .engines.spark import check_as_written as check_as_written
     from .engines.spark import to_spark as to_spark
-    from .engines.sql_names import names_given as names_given
     from .engines.sql_statement import is_statement as is_statement
     from .engines.sql_statement import statement_reads as statement_reads
+    from .engines.sql_syntax import names_given as names_given
     from .engines.sql_text import to_sql as to_sql
     from .engines.sql_values import NotReadable as NotReadable
     from .engines.sql_values import cast_value as cast_value
@@ -61,11 +60,6 @@ if TYPE_CHECKING:
     from .places import physical_intervals as physical_intervals
     from .predicate_program import BatchEvaluation as BatchEvaluation
     from .predicate_program import PredicateProgram as PredicateProgram
-    from .questions import BatchStatistics as BatchStatistics
-    from .questions import Question as Question
-    from .questions import answers as answers
-    from .questions import grouped as grouped
-    from .questions import pieces as pieces
     from .reads import JoinKey as JoinKey
     from .reads import StatementReads as StatementReads
     from .reads import TableRead as TableRead
@@ -76,10 +70,16 @@ if TYPE_CHECKING:
     from .scalars.residual import has_residual as has_residual
     from .skipping import may_fail as may_fail
     from .skipping import may_match as may_match
+    from .statistics import BatchStatistics as BatchStatistics
     from .statistics import ColumnBounds as ColumnBounds
+    from .statistics import CompositeStatistics as CompositeStatistics
     from .statistics import Interval as Interval
     from .statistics import ManyFiles as ManyFiles
     from .statistics import PruningStatistics as PruningStatistics
+    from .statistics import Question as Question
+    from .statistics import answers as answers
+    from .statistics import grouped as grouped
+    from .statistics import pieces as pieces
     from .tree import And as And
     from .tree import Comparison as Comparison
     from .tree import Constant as Constant
@@ -102,7 +102,6 @@ else:
             "binding": "bind reader_hint",
             "build": "ColumnBuilder col parse_path",
             "column_ref": "ColumnRef",
-            "composite_statistics": "CompositeStatistics",
             "conversion": "convert_bounds narrowed_bounds",
             "engines": "CatalystNodes engine_of to_predicate",
             "engines.arrow": "to_arrow",
@@ -110,8 +109,8 @@ else:
             "engines.casts": "field_type",
             "engines.iceberg": "to_iceberg",
             "engines.spark": "check_as_written to_spark",
-            "engines.sql_names": "names_given",
             "engines.sql_statement": "is_statement statement_reads",
+            "engines.sql_syntax": "names_given",
             "engines.sql_text": "to_sql",
             "engines.sql_values": "NotReadable cast_value",
             "engines.sql_words": "column_sql name_sql quoted text_python text_sql word",
@@ -124,11 +123,13 @@ else:
             ),
             "places": "PhysicalInterval physical_interval physical_intervals",
             "predicate_program": "BatchEvaluation PredicateProgram",
-            "questions": "BatchStatistics Question answers grouped pieces",
             "reads": "JoinKey StatementReads TableRead conjoined first_part without_said",
             "scalars.residual": "ResidualFilter has_residual",
             "skipping": "may_fail may_match",
-            "statistics": "ColumnBounds Interval ManyFiles PruningStatistics",
+            "statistics": (
+                "BatchStatistics ColumnBounds CompositeStatistics Interval ManyFiles PruningStatistics Question "
+                "answers grouped pieces"
+            ),
             "tree": "And Comparison Constant In IsNan IsNull Leaf Not Op Opaque Or Predicate StartsWith",
         },
     )

@@ -24,8 +24,7 @@ from metaindex.core import Mask, Vector, arrow_array, compute
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_type
 from .places import EMPTY, physical_interval, physical_intervals, physical_points
-from .questions import Question, grouped
-from .statistics import ColumnBounds, Interval, ManyFiles
+from .statistics import ColumnBounds, Interval, ManyFiles, Question, grouped
 from .tree import ColumnRef
 
 _NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))

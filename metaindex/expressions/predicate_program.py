@@ -21,9 +21,8 @@ import numpy as np
 
 from metaindex.core import Mask, dataclass
 
-from .questions import Asks, Question, answers, pieces
 from .skipping import may_fail, may_match
-from .statistics import PruningStatistics
+from .statistics import Asks, PruningStatistics, Question, answers, pieces
 from .tree import And, Not, Or, Predicate
 
 _FEW = 8  # leaves up to which a walk is taken as it stands

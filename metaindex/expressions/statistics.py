@@ -2,7 +2,8 @@
 
 One family of questions: "may some row of the file ...?". Every answer errs towards True: **False is a proof**, unknown
 is True. From these questions alone `skipping.may_match` proves files out, and `skipping.must_match` proves that every
-row matches (no row may fail).
+row matches (no row may fail). A question is a value, too (`Question`): it can be handed on to other sources, kept with
+its answer, asked again of one file's row groups, and asked together with many.
 
     answer    means
     False     proved: no physical row of the file is such
@@ -11,13 +12,14 @@ row matches (no row may fail).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, dataclass
+from metaindex.core import ExpressionError, Mask, TooLate, dataclass
 
 from .literals import Literal
 from .tree import ColumnRef
@@ -112,3 +114,171 @@ class ColumnBounds:
     row_count: pa.Array | None = None
     lower_exact: pa.Array | None = None
     upper_exact: pa.Array | None = None
+
+
+K = TypeVar("K")
+
+PIECE_BYTES = 8 << 20
+"""Of answers that are in memory at a time, of one source."""
+
+_MOST = 4_096  # questions of a piece
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question of `PruningStatistics`: its name, its column, and its arguments."""
+
+    name: str
+    column: ColumnRef
+    arguments: tuple[Any, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Question):
+            return NotImplemented
+        return self is other or self._told == other._told
+
+    def __hash__(self) -> int:
+        """Worked out once, and of a long list by its beginning: a question may name a hundred thousand values, and is
+        looked for in several places."""
+        kept_hash: int | None = getattr(self, "_hash", None)
+        if kept_hash is None:
+            kept_hash = hash((self.name, self.column, *map(_beginning, self.arguments)))
+            object.__setattr__(self, "_hash", kept_hash)
+        return kept_hash
+
+    @property
+    def _told(self) -> tuple[object, ...]:
+        return self.name, self.column, self.arguments
+
+    def ask(self, source: PruningStatistics[Mask]) -> Mask:
+        answer: Mask = getattr(source, self.name)(self.column, *self.arguments)
+        return answer
+
+
+class Asks(ABC):
+    """Turns every call into a `Question`."""
+
+    @abstractmethod
+    def _ask(self, question: Question) -> Any: ...
+
+    def some_between(self, column: ColumnRef, interval: Interval) -> Any:
+        return self._ask(Question("some_between", column, (interval,)))
+
+    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Any:
+        return self._ask(Question("some_among", column, (tuple(values),)))
+
+    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Any:
+        return self._ask(Question("some_other", column, (tuple(values),)))
+
+    def some_null(self, column: ColumnRef) -> Any:
+        return self._ask(Question("some_null", column))
+
+    def some_value(self, column: ColumnRef) -> Any:
+        return self._ask(Question("some_value", column))
+
+    def some_nan(self, column: ColumnRef) -> Any:
+        return self._ask(Question("some_nan", column))
+
+
+class BatchStatistics(Asks, ManyFiles):
+    """Base of PruningStatistics[Mask] with every question answered by `_ask`. The caller owns an answer and may change
+    it."""
+
+    @abstractmethod
+    def _ask(self, question: Question) -> Mask: ...
+
+
+def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> Mask:
+    """Return a source's answers, one row per question, by the source's own batch method (`many`) if it has one. The
+    caller owns the rows."""
+    TooLate.check()
+    many = getattr(source, "many", None)
+    if many is not None:
+        matrix: Mask = many(questions)
+        return matrix
+    rows = []
+    for question in questions:
+        TooLate.check()
+        rows.append(question.ask(source))
+    return np.array(rows, np.bool_)
+
+
+def pieces(questions: Sequence[Question], count: int) -> Iterator[Sequence[Question]]:
+    """Yield the questions in batches whose answers for so many files fit in memory."""
+    size = max(1, min(_MOST, PIECE_BYTES // max(count, 1)))
+    for start in range(0, len(questions), size):
+        TooLate.check()
+        yield questions[start : start + size]
+
+
+def grouped(questions: Iterable[tuple[K, Question]]) -> dict[K, tuple[list[int], list[Question]]]:
+    """Questions by a key, with their places."""
+    groups: dict[K, tuple[list[int], list[Question]]] = {}
+    for place, (key, question) in enumerate(questions):
+        places, some = groups.setdefault(key, ([], []))
+        places.append(place)
+        some.append(question)
+    return groups
+
+
+_FEW = 8
+
+
+def _beginning(argument: Any) -> object:
+    """Equal ones of equal arguments."""
+    return (len(argument), argument[:_FEW]) if isinstance(argument, tuple) else argument
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeStatistics(Generic[T]):
+    """Several sources as one: a question is answered False as soon as one source proves it. Joined per leaf, so that `a
+    = 5 OR b < 6` prunes when one source knows a and another knows b. Sources are asked with the same literals, those of
+    the predicate."""
+
+    sources: Sequence[PruningStatistics[T]]
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise ExpressionError("joined statistics need a source; got none; use ArrowStatistics(count, {})")
+
+    def some_between(self, column: ColumnRef, interval: Interval) -> T:
+        return self._join(lambda source: source.some_between(column, interval))
+
+    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> T:
+        return self._join(lambda source: source.some_among(column, values))
+
+    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> T:
+        return self._join(lambda source: source.some_other(column, values))
+
+    def some_null(self, column: ColumnRef) -> T:
+        return self._join(lambda source: source.some_null(column))
+
+    def some_value(self, column: ColumnRef) -> T:
+        return self._join(lambda source: source.some_value(column))
+
+    def some_nan(self, column: ColumnRef) -> T:
+        return self._join(lambda source: source.some_nan(column))
+
+    def constant(self, value: bool) -> T:
+        return self.sources[0].constant(value)
+
+    def all_of(self, parts: Sequence[T]) -> T:
+        return self.sources[0].all_of(parts)
+
+    def any_of(self, parts: Sequence[T]) -> T:
+        return self.sources[0].any_of(parts)
+
+    def many(self, questions: Sequence[Question]) -> Mask:
+        """Answer many questions over many files: one row per question."""
+        sources = cast(Sequence[PruningStatistics[Mask]], self.sources)
+        out = answers(sources[0], questions)
+        for source in sources[1:]:
+            out &= answers(source, questions)
+        return out
+
+    def _join(self, ask: Callable[[PruningStatistics[T]], T]) -> T:
+        return self.all_of([ask(source) for source in self.sources])
+
+
+if TYPE_CHECKING:
+    _composite: Callable[..., PruningStatistics[bool]] = CompositeStatistics[bool]

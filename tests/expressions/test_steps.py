@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from metaindex.core import Mask, TooLate
 from metaindex.expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or, Predicate, col, may_match
-from metaindex.expressions import questions as module
+from metaindex.expressions import statistics as module
 from metaindex.expressions.column_ref import ColumnRef
-from metaindex.expressions.composite_statistics import CompositeStatistics
 from metaindex.expressions.predicate_program import PredicateProgram
-from metaindex.expressions.questions import Question, answers
 from metaindex.expressions.skipping import may_fail, must_match
+from metaindex.expressions.statistics import CompositeStatistics, Question, answers
 from tests import strategies
 
 

@@ -42,9 +42,8 @@ from metaindex.expressions.tree import (
 from .casts import is_text, keeps_values, type_by_any_case
 from .nullness import are_plain, is_plain, null_of
 from .sql_plain import plain_condition, plain_equality, reads_as_column
-from .sql_quotes import refuse_quoted_names
 from .sql_scalars import ScalarReader
-from .sql_syntax import syntax_tree
+from .sql_syntax import refuse_quoted_names, syntax_tree
 from .sql_text import to_sql
 from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
 

@@ -13,7 +13,7 @@ from typing import Final
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import And, ColumnRef, Comparison, Constant, Not, Op, Opaque, Or, Predicate, StartsWith
 
-from .case_variants import beginnings
+from .cases import beginnings
 from .nodes import ColumnValue, Fixed, FunctionCall, Scalar
 from .preimages import Solved, is_null, solved
 from .types import STRING

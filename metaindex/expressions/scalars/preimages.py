@@ -23,7 +23,7 @@ from metaindex.core import dataclass
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Not, Op, Or, Predicate, StartsWith
 
-from .case_variants import beginnings, variants
+from .cases import beginnings, variants
 from .functions import TABLE
 from .nodes import ColumnValue, Fixed, FunctionCall, Scalar
 from .types import CLOCK, DATE, is_integer

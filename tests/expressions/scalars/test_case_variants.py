@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.scalars.case_variants import beginnings, variants
+from metaindex.expressions.scalars.cases import beginnings, variants
 
 
 def _case(text: str, upper: bool) -> str:
