@@ -17,7 +17,7 @@ LOOKED = {
     "query/query_log/files.py": "`Footer.unasked`",
     "query/query_log/pages.py": "querylog/files.py has looked",
     "index/kinds/covering/parts.py": "of a part that was written a moment ago, in memory",
-    "index/kinds/values/spills.py": "of this process",
+    "index/kinds/values/collecting.py": "of this process",
     "index/kinds/bloom/reader.py": "a part of an index, its footer checked by digest",
     "formats/parquet/footers.py": "`chunk_bytes` looks before it asks",
     "formats/parquet/opened.py": "columns of the schema and of tables alone",

@@ -24,7 +24,7 @@ from metaindex.index.log.entry import CoveredKey
 from .exact_sums import can_be_summed
 from .keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill
 from .kind import KeyCheck, KeyRows, Merged, MergeInto, Mismatch, PlannedKey, WholeKind, keys_of
-from .theta.hashed import can_be_sketched
+from .theta.sketch import can_be_sketched
 
 if TYPE_CHECKING:  # what writes, and what reads parts, is loaded by the verbs that need it
     from metaindex.index.store.reader import RunReader

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from metaindex.core import Mask, Vector
 from metaindex.expressions import ColumnBounds, narrowed_bounds
 from metaindex.formats import Footer, Format, Leaf, Trust
-from metaindex.index.kinds.bound_values import bound_values
+from metaindex.index.kinds.different import bound_values
 from metaindex.index.kinds.facts import facts_of, replace_rows, take_bounds, unknown_facts
 from metaindex.index.kinds.states import StatState
 from metaindex.index.log.entry import CoveredColumn, RunRef

@@ -99,7 +99,7 @@ class Bloom(WholeKind):
 
     @classmethod
     def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
-        from .merge import merge_filters
+        from .stored import merge_filters
 
         return merge_filters(key, some, into.sink, into.number)
 

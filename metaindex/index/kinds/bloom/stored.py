@@ -1,12 +1,21 @@
-"""Filters read back from a run, whole, as pieces of another run."""
+"""Filters read back from a run, whole, as pieces of another run.
+
+Filters of several runs as those of one: blocks are turned back from bits by files into filters by files, put in the
+new order, and sliced again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from metaindex.index.kinds.bloom.writer import FilterWriter
+from metaindex.index.kinds.kind import KeyRows
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
+from metaindex.index.store.writer import RunSink
 
 from .blocks import BLOCK_BITS, Bytes, Ints, unsliced
 from .layout import SizeClass
@@ -69,3 +78,12 @@ def whole_filters(run: RunReader, key_id: int, ordinals: Sequence[int]) -> Itera
         bits = piece.read(0, piece.blocks)
         for place, ordinal in enumerate(piece.ordinals.tolist()):
             yield ordinal, np.ascontiguousarray(bits[:, place])
+
+
+def merge_filters(
+    key: CoveredKey, sources: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
+) -> tuple[dict[str, int | str], list[PartInfo]]:
+    """Merge filters; see `StoredKind.merge`."""
+    pieces = [piece for run, _, places in sources for piece in stored_pieces(run, key.key_id, places)]
+    writer = FilterWriter(key.key_id, pieces)
+    return writer.layout, [writer.write(part, sink, number(part)) for part in range(writer.parts)]

@@ -9,11 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions import ColumnBounds
+from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats import Leaf, Trust
-from metaindex.index.keys import column_id
+from metaindex.index.keys import column_id, partition_id
 from metaindex.index.kinds.facts import COUNTS, constant, domain_of, facts_of, plain, sure, unknown_facts
 from metaindex.index.kinds.states import StatState
+from metaindex.index.log.entry import CoveredColumn
+from metaindex.index.store.kway import groups_holding
+from metaindex.index.store.reader import RunReader
 
 from .schemas import COLUMN_STATS, PARTITION_STATS
 
@@ -155,3 +158,22 @@ def _filled(columns: dict[str, pa.Array | pa.ChunkedArray], count: int, schema: 
         else:
             arrays.append(plain(values) if values.type == field.type else plain(values).cast(field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def of_column(run: RunReader, column: CoveredColumn, partition: str | None) -> pa.Table:
+    """The rows of a column in every file (of one partition, by its text), by ordinal, with the bounds of its domain."""
+    type_ = column.type
+    suffix = STORED_AS[domain_of(type_)] if type_ is not None and physical_type(type_) is not None else "bytes"
+    names = [n for n in COLUMN_STATS.names if not n.startswith(("lower_", "upper_")) or n.endswith(("exact", suffix))]
+    tables = [pa.schema([COLUMN_STATS.field(n) for n in names]).empty_table()]
+    wanted = {"column_id": column.column_id} | ({} if partition is None else {"partition_id": partition_id(partition)})
+    for part in run.parts("column_stats"):
+        footer = run.footer(part)
+        held = [set(groups_holding(footer, name, [key])) for name, key in wanted.items()]
+        groups = sorted(set.intersection(*held))
+        if groups:
+            tables.append(run.read(part, groups, names))
+    table = pa.concat_tables(tables[1:] or tables)
+    for name, key in wanted.items():
+        table = table.filter(pc.equal(table.column(name), key))
+    return table.sort_by("ordinal").rename_columns([n.removesuffix(f"_{suffix}") for n in names])

@@ -143,6 +143,6 @@ class ColumnStatsRows:
     @classmethod
     def of_column(cls, run: RunReader, column: CoveredColumn, partition: str | None) -> pa.Table:
         """Return the stored rows of a column for every file (of one partition, by its text), by `ordinal`."""
-        from .of_column import of_column
+        from .rows import of_column
 
         return of_column(run, column, partition)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from metaindex.core import ArgumentError, DamagedIndexError, dataclass
+from metaindex.index.kinds.canonical import plain_type
 from metaindex.index.kinds.kind import LayoutRule
 from metaindex.index.kinds.of_files import FileAggregate, OfFilesKind, one_column_each
 from metaindex.index.kinds.theta.sketch import Theta
 from metaindex.index.log.entry import CoveredKey, KindSpec
-
-from .sketched import SketchOfFile
 
 if TYPE_CHECKING:
     from metaindex.index.kinds.command import KindCommand
@@ -108,3 +107,27 @@ class Sketches(OfFilesKind):
         except DamagedIndexError:
             return "has no sketch of Apache DataSketches"
         return None if len(held.hashes) <= values else "has more different values than values"
+
+
+class SketchOfFile:
+    """Sketches a file's values; see `of_files.OfFile`."""
+
+    def __init__(self, type_: pa.DataType, entries: int) -> None:
+        self._type, self._entries = plain_type(type_), entries
+        self._rows = self._values = 0
+        self._empty = False
+        self._sketch = Theta.nothing()
+
+    def add(self, values: pa.Array) -> None:
+        self._rows += len(values)
+        self._values += len(values) - values.null_count
+        self._sketch, empty = self._sketch.with_values(values, self._type, self._entries)
+        self._empty |= empty
+
+    def row(self) -> Mapping[str, object]:
+        return {
+            "row_count": self._rows,
+            "value_count": self._values,
+            "has_empty": self._empty,
+            "sketch": self._sketch.to_bytes(),
+        }

@@ -22,9 +22,8 @@ from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.rows import PART_ROWS, ROW_GROUP_ROWS
 from metaindex.index.store.writer import RunSink
 
-from .collecting import Finisher, GroupCollector, most_groups, torn_of
+from .collecting import Finisher, GroupCollector, most_groups, read_spill, torn_of, unsigned, write_spill
 from .rows import HASH_COLUMNS, VALUES, Layout, distinct, hash_layout, packed, units_of
-from .spills import read_spill, unsigned, write_spill
 
 _RANGE_BYTES = 40
 """Bytes at the peak for an entry of a range that is read back."""

@@ -22,11 +22,10 @@ from metaindex.index.store.writer import RunSink
 
 from .asked import Key
 from .by_hash import part_rows
-from .collecting import Finisher, GroupCollector, most_groups, torn_of
+from .collecting import Finisher, GroupCollector, most_groups, read_spill, torn_of, write_spill
 from .encoding import encode_key, key_type
 from .ordering import sort_keys
 from .rows import VALUE_INTEGERS, VALUE_KEYS, Layout, key_layout, units_of
-from .spills import read_spill, write_spill
 
 _RANGE_BYTES = 6
 """Bytes at the peak for each byte of a range that is read back."""

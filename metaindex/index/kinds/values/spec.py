@@ -105,7 +105,7 @@ class ValueRows(LookedUpRows):
 
     @classmethod
     def each_value(cls, reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
-        from .whole import each_value
+        from .stored import each_value
 
         return each_value(reader, key)
 

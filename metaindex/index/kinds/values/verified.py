@@ -19,9 +19,9 @@ from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.writer import RunSink
 
+from .collecting import read_spill, unsigned
 from .encoding import as_bytes
 from .rows import Layout, distinct, packed, units_of
-from .spills import read_spill, unsigned
 from .stored import StoredKeys
 
 _SIGN = np.uint64(1 << 63)

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from metaindex.expressions import literal
 from metaindex.index.kinds.bloom import layout, pieces, writer
 from metaindex.index.kinds.bloom import stored as stored_filters
-from metaindex.index.kinds.bloom.merge import merge_filters
 from metaindex.index.kinds.bloom.reader import StoredFilters
 from metaindex.index.kinds.bloom.sizing import blocks_for
-from metaindex.index.kinds.bloom.stored import whole_filters
+from metaindex.index.kinds.bloom.stored import merge_filters, whole_filters
 from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.reader import ReadCount
 from metaindex.index.store.writer import RunSink
