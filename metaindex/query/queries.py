@@ -113,7 +113,7 @@ class Queries:
         """Implement `Table.scan`."""
         asked = self._keys(keys, on)
         if order_by is not None:
-            from .aggregates.first import first_in_order
+            from .aggregates.order_by import first_in_order
 
             only = names_of(indexes, "indexes")
             every = _with_its_columns(self.over_files(predicate, columns, version, timestamp, only, asked))
@@ -121,7 +121,7 @@ class Queries:
         made = _with_its_columns(self._scan(predicate, columns, version, timestamp, indexes, asked))
         if limit is None:
             return made
-        from .aggregates.first import first_rows
+        from .aggregates.order_by import first_rows
 
         return first_rows(made, limit)
 

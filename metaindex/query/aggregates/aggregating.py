@@ -18,11 +18,10 @@ from metaindex.index import KeptSketches, KeptSums
 from metaindex.query.readers.arrow import read_batches
 from metaindex.query.readers.plan import ScanPlan
 
-from .asked import AggregateQuestion
 from .distinct import DifferentValues
 from .each_value import EachValue
 from .known import Attained, KnownColumn, KnownFiles
-from .measures import How, Measure
+from .measures import AggregateQuestion, How, Measure
 from .partial import PartialAnswers
 
 Rows: TypeAlias = npt.NDArray[np.int64]

@@ -19,8 +19,7 @@ from metaindex.formats import Field, FileTable, Leaf
 from metaindex.index import ColumnFacts, FileStatistics, KeptSketches, KeptSums, KeptValues, KnownCounts, StatState
 from metaindex.query.order import as_compared, compared_type
 
-from .asked import AggregateQuestion
-from .measures import How
+from .measures import AggregateQuestion, How
 
 _Kept = TypeVar("_Kept")
 

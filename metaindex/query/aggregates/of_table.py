@@ -16,9 +16,9 @@ from metaindex.query.lookups.answer import Answer
 from metaindex.query.readers.plan import narrowest
 
 from .aggregating import Rows, aggregate
-from .asked import asked_of
-from .first import certain_files
 from .known import KnownFiles
+from .measures import asked_of
+from .order_by import certain_files
 
 if TYPE_CHECKING:
     from metaindex.query.queries import Queries

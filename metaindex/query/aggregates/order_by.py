@@ -1,4 +1,5 @@
-"""The first rows of an order: which files may hold any, and in which order they are read.
+"""The first rows of a scan, of any or of an order: which files may hold some, and in which order they are read, so that
+few have to be opened.
 
 A threshold is proved first. Of a file of which every row matches, all live values lie between its bounds, whichever
 they are: so many rows stand at its worse bound or before it. Where no row is deleted and the better bound is attained,
@@ -10,19 +11,22 @@ does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, Mask, ScanError, UnknownColumnError, Vector, arrow_array, dataclass
 from metaindex.expressions import column_domain_has_nan
 from metaindex.formats import Schema
-from metaindex.index import ColumnFacts, KnownCounts, StatState
+from metaindex.index import ColumnFacts, FileStatistics, KnownCounts, OpenIndex, StatState
 from metaindex.query.order import Direction, has_order
 from metaindex.query.order_places import NULL_FIRST, VALUE, OrderPlace, OrderPlaces, nan_rank, null_rank
-from metaindex.query.readers.first_rows import SortKey
+from metaindex.query.readers.first_rows import FirstRows, SortKey
 from metaindex.query.readers.plan import shown_field
+from metaindex.query.readers.scan import Scan
 
 _SIDES = {"asc": False, "desc": True}
 _NULLS = {"nulls first": True, "nulls last": False}
@@ -172,3 +176,64 @@ class Sorted:
 
 def _only(values: pa.Array, where: Mask) -> pa.Array:
     return values.take(arrow_array(np.arange(len(values)), where, pa.int64()))
+
+
+_MOST = 1 << 62
+"""More rows than any table has."""
+
+
+def first_rows(scan: Scan, limit: object) -> Scan:
+    """The scan, of at most `limit` rows. Files of which every row matches come first, those without a live row last;
+    else they keep their order. Raises ArgumentError for what is no number of rows."""
+    rows = _limit(limit)
+    # An index may have recorded other files: to find that out, every footer would be opened.
+    scan = replace(scan.whole(), anew=None)
+    files = scan.file_rows
+    certain = certain_files(scan)[files]
+    live = KnownCounts.physical(scan.snapshot.files).less(KnownCounts.deleted(scan.snapshot.files))
+    empty = (live.known & (live.values == 0))[files]
+    order = np.argsort(np.where(empty, 2, np.where(certain, 0, 1)), kind="stable")
+    sure = int(np.count_nonzero(certain & ~empty)) if scan.predicate is not None else 0
+    return replace(scan, rows=files[order], first=FirstRows(rows, sure))
+
+
+def first_in_order(scan: Scan, limit: object, order_by: object, indexes: Sequence[OpenIndex]) -> Scan:
+    """The scan, of the first `limit` rows in an order (`order_by.sort_keys`). Files that cannot hold any are left out
+    as far as bounds and counts prove it, the others stand in the order of the best row that each may have."""
+    snapshot = scan.snapshot
+    keys = sort_keys(order_by, snapshot.schema, snapshot.version)
+    if limit is None:
+        raise ArgumentError(
+            "order_by says which rows are the first, and limit= how many; no limit was given; say one, or sort what"
+            " the scan gives"
+        )
+    rows = _limit(limit)
+    leaf = next(leaf for leaf in snapshot.schema.leaves() if leaf.parts == (keys[0].column,))
+    (told,) = FileStatistics(snapshot, indexes, storage=scan.storage, opens=False).columns([leaf])
+    deleted = KnownCounts.deleted(snapshot.files)
+    counted = KnownCounts.of(told.facts.column("value_count"))
+    live = KnownCounts.agreed([KnownCounts.physical(snapshot.files), counted]).less(deleted)
+    column = Sorted.of(told, keys[0].direction)
+    best, files = column.best(), scan.file_rows
+    threshold = column.threshold(rows, live, deleted, certain_files(scan))
+    if threshold is not None:
+        files = files[~best.behind(threshold.place)[files]]
+    files = files[best.take(files).best_first()]
+    return replace(scan, rows=files, first=FirstRows(rows, keys=keys, best=best.take(files)))
+
+
+def _limit(limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0:
+        raise ArgumentError(f"a limit is a number of rows, 0 or more; got {limit!r}; leave it out for all rows")
+    return min(int(limit), _MOST)
+
+
+def certain_files(scan: Scan) -> Mask:
+    """The files of the snapshot of which every row matches."""
+    files = scan.snapshot.files
+    if scan.keys is not None:  # the answer is of what the keys say of files, which more rows may match
+        return np.zeros(len(files), np.bool_)
+    if scan.result is None:
+        return np.ones(len(files), np.bool_)
+    certain = pc.is_in(files.paths, value_set=scan.result.certain.paths.combine_chunks())
+    return Vector(certain).truths(null=False)
