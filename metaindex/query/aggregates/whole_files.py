@@ -39,12 +39,10 @@ from metaindex.query.pruning.walk import surely
 from metaindex.query.readers.scan import Scan
 
 from .aggregating import Rows, from_metadata
-from .asked import AggregateQuestion
 from .each_value import EachValue, TooManyValues
-from .first import certain_files
 from .known import KnownColumn, KnownFiles
-from .measures import How, Measure
-from .order_by import Sorted
+from .measures import AggregateQuestion, How, Measure
+from .order_by import Sorted, certain_files
 from .partial import PartialAnswers
 
 MOST_GROUPS: Final = 10_000
