@@ -28,6 +28,7 @@ from metaindex.core import (
     TooLate,
     UnknownColumnError,
     UnsupportedFeatureError,
+    Words,
     first_line,
 )
 from metaindex.expressions import And, ColumnRef, IsNull, Opaque, Predicate
@@ -405,7 +406,10 @@ def _planned(
             taken = None
         else:
             cover, answer = None, taken.result
-    damaged = {name: first_line(error) for name, error in some.damaged.items()}
+    damaged = {}
+    for name, error in some.damaged.items():
+        with Words.about(name):
+            damaged[name] = first_line(error)
     return Planned(skipping, cover, some.refused, table, answer, taken, damaged)
 
 

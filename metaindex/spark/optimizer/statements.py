@@ -41,7 +41,6 @@ from metaindex.statements import (
     explained,
     is_ours,
     no_query,
-    not_asked,
     parsed,
     path_between_quotes,
     placed,
@@ -312,8 +311,8 @@ class SparkTables:
         for table in tables_in(frame, **self._how, as_read=as_indexed):
             opened.setdefault(table.path, table)
         if not opened:
-            why = queries.problems[0].reason if queries.problems else "it reads none"
-            raise not_asked("none can", why)
+            rule = "a query reads tables that can have an index; it reads none"
+            raise ArgumentError(queries.problems[0].reason if queries.problems else rule, "name one behind FROM")
         return AskedTables(queries, tuple(opened.values()), {})
 
     def workload(self, path: str, tables: Sequence[Table]) -> Workload:
