@@ -364,9 +364,7 @@ class ScanPlanner:
         logger.debug("the request that failed", exc_info=error)
 
     def _scan(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
-        filters = [
-            condition for condition in scan.conditions if not isinstance(condition, Opaque) and condition.columns
-        ]
+        filters = [each for each in scan.conditions if not isinstance(each, Opaque) and each.columns]
         if not filters:
             return Reason.NOT_UNDERSTOOD if scan.filters else Reason.NO_FILTER
         if isinstance(scan.source, Iceberg) and scan.source.version is None:
@@ -382,9 +380,7 @@ class ScanPlanner:
         if not isinstance(scan.source, Files):
             return _pruned(table, filters, scan, allowed)
         asked = judged_of_files(table, filters, scan.source)
-        if isinstance(asked, Reason):
-            return asked
-        result = _pruned(table, asked, scan, allowed)
+        result = asked if isinstance(asked, Reason) else _pruned(table, asked, scan, allowed)
         if isinstance(result, Reason):
             return result
         if scan.text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
