@@ -23,7 +23,7 @@ class Words:
         "indexes": "list them with indexes()",
         "versions": "versions() lists them",
         "version": "versions() gives it",
-        "drop": "delete_index",
+        "drop": "drop_index",
         "restore": "restore_index({0!r})",
         "vacuum": "vacuum_index({0!r})",
         "vacuum_it": "vacuum it",

@@ -247,23 +247,19 @@ class Table(TableReader):
 
         return optimize(self._handle, name, mode, builder=builder, progress=progress)
 
-    def delete_index(self, name: str) -> Outcome:
+    def drop_index(self, name: str) -> Outcome:
         """Take an index out of use; its files stay until `vacuum_index`, and `restore_index` brings it back."""
-        from .verbs import delete
+        return self._handle.actions(name).delete()
 
-        return delete(self._handle, name)
+    delete_index = drop_index  # the name before 0.1.0
 
     def restore_index(self, name: str) -> Outcome:
         """Bring a deleted index back."""
-        from .verbs import restore
-
-        return restore(self._handle, name)
+        return self._handle.actions(name).restore()
 
     def vacuum_index(self, name: str) -> Outcome:
         """Remove the files of a deleted index for good."""
-        from .verbs import vacuum
-
-        return vacuum(self._handle, name)
+        return self._handle.actions(name).vacuum()
 
     def clean_index(self, name: str, retention: dt.timedelta | float | None = None) -> Outcome:
         """Remove what an index does not need any more: runs that are out of use for longer than `retention` (a
@@ -292,21 +288,15 @@ class Table(TableReader):
 
         Raises IndexStateError if nothing is under way. A writer that is alive after all fails when it commits.
         """
-        from .verbs import cancel
-
-        return cancel(self._handle, name)
+        return self._handle.actions(name).cancel()
 
     def enable_index(self, name: str) -> Outcome:
         """Let queries use a disabled index again. It was refreshed meanwhile, if anybody did."""
-        from .verbs import set_enabled
-
-        return set_enabled(self._handle, name, True)
+        return self._handle.actions(name).set_enabled(True)
 
     def disable_index(self, name: str) -> Outcome:
         """Stop queries from using the index until `enable_index`; it is kept and refreshed as before."""
-        from .verbs import set_enabled
-
-        return set_enabled(self._handle, name, False)
+        return self._handle.actions(name).set_enabled(False)
 
     def savings(self, since: dt.timedelta | None = None) -> Savings:
         """Return what the indexes skipped in the noted queries, by index and by day, and what they cost in bytes and

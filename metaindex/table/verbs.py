@@ -190,21 +190,6 @@ def optimize(
     return handle.actions(name).optimize(mode, lambda: handle.builders.merging(builder), progress)
 
 
-def delete(handle: Handle, name: str) -> Outcome:
-    """Implement `Table.delete_index`."""
-    return handle.actions(name).delete()
-
-
-def restore(handle: Handle, name: str) -> Outcome:
-    """Implement `Table.restore_index`."""
-    return handle.actions(name).restore()
-
-
-def vacuum(handle: Handle, name: str) -> Outcome:
-    """Implement `Table.vacuum_index`."""
-    return handle.actions(name).vacuum()
-
-
 def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> Outcome:
     """Implement `Table.clean_index`."""
     seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
@@ -241,13 +226,3 @@ def _still_noted(handle: Handle) -> tuple[str, ...]:
         return (f"whether the table has a query log cannot be told: {first_line(error)}",)
     cure = "metaindex queries TABLE --clean --keep 0s empties it"
     return (f"the query log may hold values that conditions named: {cure}",) if kept else ()
-
-
-def cancel(handle: Handle, name: str) -> Outcome:
-    """Implement `Table.cancel_index`."""
-    return handle.actions(name).cancel()
-
-
-def set_enabled(handle: Handle, name: str, wanted: bool) -> Outcome:
-    """Implement `Table.enable_index` and `Table.disable_index`."""
-    return handle.actions(name).set_enabled(wanted)

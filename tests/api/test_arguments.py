@@ -65,7 +65,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "refresh of none": lambda t: t.refresh_index("nope", builder="local"),
     "refresh below a number": lambda t: t.refresh_index("k", under=5, builder="local"),
     "erase of none": lambda t: t.erase_index("nope"),
-    "delete of none": lambda t: t.delete_index("nope"),
+    "delete of none": lambda t: t.drop_index("nope"),
     "optimize in no mode": lambda t: t.optimize_index("k", mode="x"),
     "verify of some files": lambda t: t.verify_index("k", files="x"),
     "verify of less than none": lambda t: t.verify_index("k", files=-1),

@@ -24,9 +24,10 @@ NAMES = [
     "config",
     "count",
     "create_index",
-    "delete_index",
+    "delete_index",  # the name before 0.1.0
     "diff",
     "disable_index",
+    "drop_index",
     "enable_index",
     "erase_index",
     "explain",

@@ -238,7 +238,7 @@ def test_indexes_that_are_damaged_meanwhile_lose_no_row(own: mi.Table) -> None:
     scan = own.scan(QUERY)
     expected = rows(scan)
     data = pickle.dumps(own.scan(QUERY))
-    own.delete_index("k")
+    own.drop_index("k")
     own.vacuum_index("k")
     there = pickle.loads(data)
     assert rows(there) == expected

@@ -74,7 +74,7 @@ def test_an_index_under_another_key_or_none_is_left_out(lake: Lake) -> None:
 
 VERBS: dict[str, Callable[[mi.Table], object]] = {
     "refresh": lambda table: table.refresh_index("stats", mode="full", builder="local"),
-    "delete": lambda table: table.delete_index("stats"),
+    "delete": lambda table: table.drop_index("stats"),
     "disable": lambda table: table.disable_index("stats"),
     "cancel": lambda table: table.cancel_index("stats"),
     "repair": lambda table: table.repair_index("stats", builder="local"),

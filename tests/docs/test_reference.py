@@ -19,7 +19,7 @@ METHODS = {
     name: method
     for half in (TableReader, mi.Table)
     for name, method in vars(half).items()
-    if inspect.isfunction(method) and name[0] != "_"
+    if inspect.isfunction(method) and name[0] != "_" and method.__name__ == name  # no second name
 }
 
 

@@ -163,7 +163,7 @@ def test_the_operation_log_knows_its_own_entry_again(
     table.create_index("main", mi.ColumnStats())
     log = OperationLog(storage_for(f"s3://{bucket}/raw/_metaindex/lake/main")[0])
     before = len(log.numbers())
-    for verb in (table.delete_index, table.restore_index):
+    for verb in (table.drop_index, table.restore_index):
         number = log.numbers()[-1] + (1 if entry == "begin" else 2)
         proxy.fail_next(TRANSIENT[fault], TRANSIENT[fault], where=partial(_is_entry, number))
         assert verb("main").changed
@@ -200,7 +200,7 @@ def test_a_life_under_random_faults_loses_nothing(
     for _ in range(2):
         lake.open().refresh_index("main")
         assert ids(lake.open(), "id >= 18") == list(range(18, 30))
-        lake.open().delete_index("main")
+        lake.open().drop_index("main")
         lake.open().restore_index("main")
     proxy.reset()
     fresh = lake.open()

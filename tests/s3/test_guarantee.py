@@ -80,7 +80,7 @@ def test_a_single_writer_may_write_there(lake: S3Lake, proxy: Proxy, bucket: str
     assert lake.open(config).refresh_index("main").changed
     assert ids(lake.open(), "id >= 15") == list(range(15, 30))
     with pytest.raises(StorageError, match="single_writer"):
-        lake.open().delete_index("main")
+        lake.open().drop_index("main")
     storage, _ = storage_for(f"s3://{bucket}", {"single_writer": "true"})
     storage.put_if_absent("x", b"one")
     with pytest.raises(ObjectExistsError):

@@ -69,7 +69,7 @@ def test_refreshes_merge_and_what_cannot_be_is_refused(lake: S3Lake) -> None:
                 case 0 | 1:
                     return str(table.refresh_index("main").changed)
                 case 2:
-                    table.delete_index("main")
+                    table.drop_index("main")
                     return "deleted"
                 case _:
                     table.restore_index("main")

@@ -92,16 +92,16 @@ def test_engines_read_the_same_rows(lake: S3Lake) -> None:
 def test_an_index_goes_through_its_life(lake: S3Lake) -> None:
     table = lake.open()
     table.create_index("main", mi.ColumnStats())
-    table.delete_index("main")
+    table.drop_index("main")
     assert not uses(table)
     table.restore_index("main")
     assert uses(lake.open())
     table.refresh_index("main", mode="full")
-    table.delete_index("main")
+    table.drop_index("main")
     table.vacuum_index("main")
     assert [info.name for info in lake.open().indexes()] == []
     with pytest.raises(IndexNotFoundError):
-        table.delete_index("main")
+        table.drop_index("main")
     table.create_index("main", mi.ColumnStats("id"))
     assert len(lake.open().prune("id = 15").files) == 1
 

@@ -231,7 +231,7 @@ def test_a_namespace_is_seen_by_who_names_it_and_kept_fresh_by_hooks(tmp_path: P
     assert [info.name for info in common.indexes()] == ["stats"]
     assert [info.name for info in theirs.indexes()] == ["more", "stats"]
     assert common.namespaces() == ["team-a"]
-    common.delete_index("stats")
+    common.drop_index("stats")
     common.vacuum_index("stats")
     assert [report.name for report in theirs.prune("id = 2").indexes if report.used] == ["more", "stats"]
     assert [report.name for report in theirs.prune("id = 2", indexes=["stats"]).indexes if report.used] == ["stats"]

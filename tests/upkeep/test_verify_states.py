@@ -33,7 +33,7 @@ mi.open_table(sys.argv[1]).create_index("stats", mi.ColumnStats(), builder="loca
 
 
 def killed_while_creating(table: mi.Table) -> None:
-    table.delete_index("stats")
+    table.drop_index("stats")
     table.vacuum_index("stats")
     assert subprocess.run([sys.executable, "-c", KILLED, table.path], check=False).returncode == 9
 
@@ -44,11 +44,11 @@ def cancelled_creation(table: mi.Table) -> None:
 
 
 def dropped(table: mi.Table) -> None:
-    table.delete_index("stats")
+    table.drop_index("stats")
 
 
 def vacuumed(table: mi.Table) -> None:
-    table.delete_index("stats")
+    table.drop_index("stats")
     table.vacuum_index("stats")
 
 
@@ -65,7 +65,7 @@ def under_way(operation: Operation) -> Callable[[mi.Table], None]:
 
 def of_deleted(operation: Operation) -> Callable[[mi.Table], None]:
     def begun(table: mi.Table) -> None:
-        table.delete_index("stats")
+        table.drop_index("stats")
         under_way(operation)(table)
 
     return begun

@@ -122,7 +122,7 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
                 ("builder",),
                 ("quick", "full"),
             ),
-            Verb("drop", "delete_index", "stop using an index; can be restored"),
+            Verb("drop", "drop_index", "stop using an index; can be restored"),
             Verb("restore", "restore_index", "bring a dropped index back"),
             Verb("vacuum", "vacuum_index", "remove the files of a dropped index for good"),
             Verb("cancel", "cancel_index", "end an operation whose writer is dead"),

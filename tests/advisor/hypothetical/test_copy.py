@@ -256,7 +256,7 @@ def test_what_is_suggested_is_what_spark_uses(spark: SparkSession, tmp_path: Pat
             mi.disable(spark)
             assert used == sorted(map(str, spark.sql(query.replace("lake", f"parquet.`{table.path}`")).collect()))
             mi.enable(spark)
-            mi.open_table(table.path).delete_index(name)
+            mi.open_table(table.path).drop_index(name)
     finally:
         mi.disable(spark)
 

@@ -92,7 +92,7 @@ def test_what_if_of_frames_in_an_enabled_session(spark: SparkSession, lake: Path
         assert (row["order"], row["limit"], row["group_keys"]) == (["k DESC"], 5, ["k"])
     finally:
         mi.disable(spark)
-        table.delete_index("stats")
+        table.drop_index("stats")
     assert before == mi.workload(texts, spark=spark)
 
 

@@ -280,7 +280,7 @@ def test_a_header_that_does_not_go_without_saying_has_to_be_said(tmp_path: Path)
     (info,) = table.indexes()
     assert (info.other_options, info.fresh) == ((), True)
     assert table.prune("`5` = 9").kept_files == 0
-    table.delete_index("i")
+    table.drop_index("i")
     with pytest.raises(UnsupportedFeatureError, match="looks like data"):
         mi.open_table(root).scan()
 
@@ -301,7 +301,7 @@ def test_a_table_opened_without_options_is_read_with_those_of_its_indexes(tmp_pa
     mi.open_table(root, sep=";", escape="x").create_index("j", mi.ColumnStats(), builder="local")
     with pytest.raises(UnsupportedFeatureError, match="say delimiter=';'"):
         mi.open_table(root).scan()
-    mi.open_table(root).delete_index("j")
+    mi.open_table(root).drop_index("j")
     assert mi.open_table(root).count("b = 7") == 1
 
 
@@ -424,7 +424,7 @@ def test_a_name_of_an_index_with_other_options_is_freed_first(tmp_path: Path) ->
     assert f"do not use it; {free}, or choose another name" in row["notes"][1]
     with pytest.raises(IndexExistsError, match="'i' is ACTIVE; refresh it"):
         mi.open_table(root, **said).create_index("i", mi.Values("b"))
-    table.delete_index("i")
+    table.drop_index("i")
     with pytest.raises(
         IndexExistsError, match="'i' is DELETED, and was built with other reader options; vacuum it, or"
     ):

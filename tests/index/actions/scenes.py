@@ -40,7 +40,7 @@ VERBS: dict[str, Verb] = {
     "refresh quick": lambda t: t.refresh_index("stats", mode="quick", builder="local"),
     "optimize": lambda t: t.optimize_index("stats"),
     "optimize full": lambda t: t.optimize_index("stats", mode="full"),
-    "delete": lambda t: t.delete_index("stats"),
+    "delete": lambda t: t.drop_index("stats"),
     "restore": lambda t: t.restore_index("stats"),
     "vacuum": lambda t: t.vacuum_index("stats"),
     "cancel": lambda t: t.cancel_index("stats"),

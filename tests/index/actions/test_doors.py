@@ -74,7 +74,7 @@ def answers(table: mi.Table) -> bool:
 REMOVING: dict[str, Callable[[mi.Table], object]] = {
     "clean": lambda t: t.clean_index("stats", 0),
     "erase": lambda t: t.erase_index("stats"),
-    "vacuum": lambda t: (t.delete_index("stats"), t.vacuum_index("stats")),
+    "vacuum": lambda t: (t.drop_index("stats"), t.vacuum_index("stats")),
 }
 
 
@@ -144,7 +144,7 @@ def test_what_no_index_writes_is_left_alone_and_told(table: mi.Table, index: Pat
         (index / name).write_text("theirs")
     cleaned = table.clean_index("stats", 0)
     assert "4 objects that no index writes were left alone" in str(cleaned)
-    table.delete_index("stats")
+    table.drop_index("stats")
     assert "4 objects that no index writes were left alone" in str(table.vacuum_index("stats"))
     assert {name for name in files_of(index) if not name.startswith("_log/")} == set(theirs)
 

@@ -46,11 +46,11 @@ def objects(table: Table) -> list[str]:
 
 def test_the_life_of_an_index(table: Table) -> None:
     assert table.create_index("stats", mi.ColumnStats(), builder="local").entry.state is State.ACTIVE
-    assert table.delete_index("stats").entry.state is State.DELETED
+    assert table.drop_index("stats").entry.state is State.DELETED
     assert not table.prune("id = 5").indexes[0].used
     assert table.restore_index("stats").entry.state is State.ACTIVE
     assert table.prune("id = 5").kept_files == 1
-    table.delete_index("stats")
+    table.drop_index("stats")
     vacuumed = table.vacuum_index("stats")
     assert vacuumed.entry.state is State.DOESNOTEXIST
     assert "done, the index is gone (entry" in str(vacuumed)
@@ -70,7 +70,7 @@ def test_the_life_of_an_index(table: Table) -> None:
         (lambda t: t.restore_index("stats"), mi.IndexStateError, "needs state DELETED"),
         (lambda t: t.vacuum_index("stats"), mi.IndexStateError, "drop it first"),
         (lambda t: t.cancel_index("stats"), mi.IndexStateError, "nothing to cancel"),
-        (lambda t: t.delete_index("nope"), mi.IndexNotFoundError, "none named 'nope'"),
+        (lambda t: t.drop_index("nope"), mi.IndexNotFoundError, "none named 'nope'"),
         (lambda t: t.refresh_index("nope"), mi.IndexNotFoundError, "there are: stats"),
         (lambda t: t.refresh_index("stats", mode="partial"), ValueError, "incremental or full"),
         (lambda t: t.create_index("../x", mi.ColumnStats()), ValueError, "index name"),
@@ -118,7 +118,7 @@ def test_names_that_were_told_apart_before_are_as_they_were(table: Table) -> Non
     table = mi.open_table(table.path)
     assert [index.name for index in table.indexes()] == ["STATS", "stats"]
     assert table.refresh_index("stats", "full", builder="local").changed
-    table.delete_index("stats")
+    table.drop_index("stats")
     table.vacuum_index("stats")
     assert table.create_index("stats", mi.ColumnStats(), builder="local").changed
 
@@ -127,17 +127,17 @@ def test_what_is_done_already_is_said_to_be(table: Table) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     with pytest.raises(mi.IndexStateError, match=r"is ACTIVE already .* there is nothing to restore"):
         table.restore_index("stats")
-    table.delete_index("stats")
+    table.drop_index("stats")
     with pytest.raises(
         mi.IndexStateError, match=r"is DELETED already .*; no query uses it; vacuum it .* or restore it"
     ):
-        table.delete_index("stats")
+        table.drop_index("stats")
 
 
 @pytest.mark.parametrize("verb", ["refresh", "optimize", "erase", "repair", "enable", "disable"])
 def test_a_refusal_names_the_verb_that_was_asked(table: Table, verb: str) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
-    table.delete_index("stats")
+    table.drop_index("stats")
     with pytest.raises(mi.IndexStateError, match=rf"^{verb} needs state ACTIVE; .* restore it first"):
         getattr(table, f"{verb}_index")("stats")
 
@@ -204,7 +204,7 @@ def test_a_refresh_never_brings_back_a_deleted_index(table: Table) -> None:
 
     class Deleting(LocalBuilder):
         def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-            mi.open_table(table.path).delete_index("stats")
+            mi.open_table(table.path).drop_index("stats")
             return super().facts(request, sink, progress)
 
     table.refresh_index("stats", mode="full", builder=Deleting())
@@ -290,7 +290,7 @@ def test_an_index_that_was_vacuumed_or_deleted_is_told_to_who_names_it(tmp_path:
     table = lake.open()
     table.create_index("stats", mi.ColumnStats(), builder="local")
     table.create_index("byname", mi.ColumnStats(), builder="local")
-    table.delete_index("byname")
+    table.drop_index("byname")
     (told,) = table.prune("id = 1", indexes=["byname"]).indexes
     assert (told.name, told.used, told.reason) == ("byname", False, "it is DELETED")
     table.vacuum_index("byname")

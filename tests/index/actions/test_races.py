@@ -182,7 +182,7 @@ def test_a_stalled_writer_cannot_create_an_entry_that_was_cleaned_away(scene: Sc
             assert path not in storage.objects
 
     broken = FaultStorage(storage, between=turn)
-    outcome = scene.open(broken).delete_index("stats")
+    outcome = scene.open(broken).drop_index("stats")
 
     assert outcome.entry.state is State.DELETED
     entry = latest(storage)
@@ -285,4 +285,4 @@ def test_a_busy_index_is_given_up_after_some_tries(scene: Scene) -> None:
 
     broken = FaultStorage(storage, between=turn)
     with pytest.raises(mi.ConcurrentWriteError, match="is busy; try again later"):
-        scene.open(broken).delete_index("stats")
+        scene.open(broken).drop_index("stats")

@@ -93,7 +93,7 @@ def test_merged_keys_answer_as_before(data: st.DataObject) -> None:
 def test_values_of_files_that_left_and_of_rows_under_vectors_are_erased(root: Path, number: int) -> None:
     kind = kinds("name")[number]
     kind = mi.ValueList("name") if isinstance(kind, mi.ValueList) else kind
-    mi.open_table(str(root)).delete_index("stats")
+    mi.open_table(str(root)).drop_index("stats")
     mi.open_table(str(root)).vacuum_index("stats")
     mi.open_table(str(root)).create_index("keys", kind, builder="local", version=0)
     for _ in range(2):

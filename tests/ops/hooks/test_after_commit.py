@@ -130,7 +130,7 @@ def test_a_deleted_index_is_left_alone_and_a_disabled_one_follows(tmp_path: Path
     lake = delta_lake(tmp_path)
     table = indexed(lake)
     table.create_index("gone", mi.ColumnStats(), builder="local")
-    table.delete_index("gone")
+    table.drop_index("gone")
     table.disable_index("stats")
     lake.append(rows(10))
     assert [one.index for one in hooks.after_commit(lake.path, mode="synchronous")] == ["stats"]

@@ -173,7 +173,7 @@ def test_a_deleted_index_is_told_as_such_and_needs_nothing(tmp_path: Path) -> No
     mi.open_table(table, header=True).create_index("comma", mi.ColumnStats(), builder="local")
     semi = mi.open_table(table, header=True, sep=";")
     semi.create_index("semi", mi.ColumnStats(), builder="local")
-    semi.delete_index("semi")
+    semi.drop_index("semi")
     told = mi.open_lake(tmp_path / "lake")
     (row,) = told
     assert (row.advice, row.fresh) == ((), True)
@@ -214,7 +214,7 @@ def test_an_index_that_is_deleted_or_disabled_is_listed_and_not_behind(tmp_path:
     table = indexed(lake)
     table.create_index("off", mi.Values("id"), builder="local")
     lake.append(rows(100))
-    table.delete_index("stats")
+    table.drop_index("stats")
     table.disable_index("off")
     row = mi.open_lake(tmp_path)["lake"]
     assert [index.info.name for index in row.indexes] == ["off", "stats"]

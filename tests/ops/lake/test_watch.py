@@ -68,7 +68,7 @@ def test_what_is_behind_is_refreshed_once_and_told(tmp_path: Path) -> None:
 def test_an_index_restored_while_the_table_stands_still_is_brought_up(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
-    table.delete_index("stats")
+    table.drop_index("stats")
     lake.append(rows(10))
     events: list[Event] = []
     watcher = Watcher([lake.open()], events.append)

@@ -236,12 +236,12 @@ def test_a_copied_entry_is_told_and_made_right(lake: Lake, cure: str) -> None:
     assert lake.open().refresh_index("stats", builder="local").changed
     assert lake.open().verify_index("stats").sound
     lake.open().clean_index("stats", 0)
-    lake.open().delete_index("stats")
+    lake.open().drop_index("stats")
     lake.open().vacuum_index("stats")
 
 
 def test_cancel_makes_the_log_of_a_deleted_index_right_too(lake: Lake) -> None:
-    lake.open().delete_index("stats")
+    lake.open().drop_index("stats")
     copied(lake)
 
     lake.open().cancel_index("stats")

@@ -60,7 +60,7 @@ def test_kinds_that_answer_other_questions_are_not_said_to_lack_a_column(tmp_pat
     table.create_index("i", mi.Covering(["a"], []), builder=ArrowBuilder())
     assert _reason(table, "a = 1") == "an index of covering leaves no files out"
     assert "known in none" not in str(table.explain("a = 1"))
-    table.delete_index("i")
+    table.drop_index("i")
     table.vacuum_index("i")
     table.create_index("i", mi.Sums("a"))
     assert _reason(table, "a = 1") == "an index of sums leaves no files out"

@@ -159,7 +159,7 @@ def test_clean_leaves_it_and_vacuum_removes_it_with_its_index(lake: Lake) -> Non
 
     assert objects(index) == before
     check(lake)
-    table.delete_index("all")
+    table.drop_index("all")
     table.vacuum_index("all")
     assert not objects(index)
 

@@ -86,7 +86,7 @@ def test_an_index_that_is_switched_off_is_not_asked_from_memory(tmp_path: Path) 
     assert not used(table)
     table.enable_index("stats")
     assert used(table)
-    table.delete_index("stats")
+    table.drop_index("stats")
     assert not used(table)
 
 

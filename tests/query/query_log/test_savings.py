@@ -108,7 +108,7 @@ def test_an_index_that_no_query_could_use_is_not_told_to_be_unused(tmp_path: Pat
     table.create_index("again", mi.Values("id"), builder="local")
     table.prune("id = 1", indexes=["stats"])
     assert (table.savings().unused, table.savings()["again"].queries) == (("again",), 1)
-    table.delete_index("again")
+    table.drop_index("again")
     table.vacuum_index("again")
     table.create_index("again", mi.Values("id"), builder="local")
     table.create_index("young", mi.Values("id"), builder="local")
@@ -129,7 +129,7 @@ def test_without_a_log_it_says_how_to_have_one(tmp_path: Path) -> None:
 def test_an_index_that_is_gone_is_told_of_without_its_cost(tmp_path: Path) -> None:
     table = noted(delta_lake(tmp_path))
     table.prune("id = 1")
-    table.delete_index("stats")
+    table.drop_index("stats")
     table.vacuum_index("stats")
     told = table.savings()
     assert (told["stats"].spared.helped, told["stats"].size_bytes, told.unused) == (1, None, ())

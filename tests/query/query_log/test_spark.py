@@ -125,7 +125,7 @@ def test_a_covering_index_in_the_tables_place_is_named(enabled: SparkSession, ta
     (row,) = _log(path)
     assert (row["indexes"], row["files_read"], row["files_left_out"]) == (["copy"], 0, 4)
     assert row["bytes_read"] >= 0
-    table.delete_index("copy")
+    table.drop_index("copy")
     table.vacuum_index("copy")
 
 

@@ -231,7 +231,7 @@ def test_every_verb_passes_over_folders_beside_the_indexes_that_are_none(tmp_pat
     assert table.clean_query_log().left == ()
     assert table.savings().notes == ()
     table.erase_index("stats", builder="local")
-    table.delete_index("more")
+    table.drop_index("more")
     table.vacuum_index("more")
     assert [info.name for info in table.indexes()] == ["stats"]
     assert table.query_log().num_rows == 3

@@ -290,7 +290,7 @@ def test_an_index_goes_while_queries_are_planned(spark: SparkSession, session: S
         table = mi.open_table(path)
         try:
             while not stopped.is_set():
-                table.delete_index("stats")
+                table.drop_index("stats")
                 table.vacuum_index("stats")
                 table.create_index("stats", mi.ColumnStats(), builder="local")
                 rounds.append(1)

@@ -133,7 +133,7 @@ def test_certain_files_come_first(lake: Path) -> None:
 )
 def test_the_log_alone_proves_nothing(lake: Path, index: Any) -> None:
     table = mi.open_table(str(lake))
-    table.delete_index("stats")
+    table.drop_index("stats")
     table.create_index("other", index, builder="local")
     assert taken(request(lake, first=LATEST)) is Reason.NO_THRESHOLD
     assert taken(request(lake, aggregate=COUNTS)) is Reason.NOTHING_ANSWERED

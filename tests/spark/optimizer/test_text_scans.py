@@ -316,7 +316,7 @@ def test_of_indexes_that_differ_by_reader_options_each_says_so(
         ("gone", {"header": True}),
     ):
         mi.open_table(path, format="csv", **options).create_index(name, mi.ColumnStats(), builder="local")  # type: ignore[arg-type]
-    mi.open_table(path, format="csv", header=True).delete_index("gone")
+    mi.open_table(path, format="csv", header=True).drop_index("gone")
     Reason = rule.Reason  # noqa: N806
     read = session.read.options(header=True)
     (scan,) = mi.explain(read.schema(SCHEMA).csv(path).where("id = 21")).scans

@@ -43,7 +43,7 @@ def test_if_not_exists_takes_the_same_kinds_only(plain: Path) -> None:
             table.create_index("a", *others, builder="local", if_not_exists=True)
     with pytest.raises(IndexExistsError, match="is ACTIVE"):
         table.create_index("a", *kinds, builder="local")
-    table.delete_index("a")
+    table.drop_index("a")
     with pytest.raises(IndexExistsError, match="is DELETED"):
         table.create_index("a", *kinds, builder="local", if_not_exists=True)
 
@@ -58,7 +58,7 @@ def test_if_not_exists_takes_an_index_whose_name_differs_in_capital_letters(plai
         told(f"{create} (N)")
     with pytest.raises(IndexExistsError, match="capital letters"):
         mi.open_table(plain).create_index("FIND", mi.Values("id"), builder="local")
-    mi.open_table(plain).delete_index("find")
+    mi.open_table(plain).drop_index("find")
     with pytest.raises(IndexExistsError, match="capital letters"):
         told(f"{create} (id)")
 

@@ -207,7 +207,7 @@ def test_built_refreshed_merged_and_built_anew_are_the_same_rows(tmp_path: Path)
     assert table.verify_index("c", files=None, versions="all").sound
     table.clean_index("c", retention=0)
     assert objects(erased.index) == {p.path for p in erased.index.reader(erased.runs[0]).parts("covering")}
-    table.delete_index("c")
+    table.drop_index("c")
     table.vacuum_index("c")
     assert not objects(erased.index)
 

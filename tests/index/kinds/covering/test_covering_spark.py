@@ -235,7 +235,7 @@ def test_delta_deletes_versions_refresh_and_merge(spark: SparkSession, tmp_path:
     assert left > 0
     table.refresh_index("c")
     assert Held.of(table, "c").served()[1] <= left
-    table.delete_index("c")
+    table.drop_index("c")
     table.restore_index("c")
     Held.of(table, "c").check(spark)
 

@@ -231,7 +231,7 @@ def test_a_life(tmp_path: Path, ranges: int, monkeypatch: pytest.MonkeyPatch) ->
     anew = Held.of(table, "c")
     assert cuts_of(anew) != cuts_of(merged)
     assert anew.served()[1] == 0
-    table.delete_index("c")
+    table.drop_index("c")
     table.vacuum_index("c")
     assert not objects(anew.index)
 
