@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.query import CORES
+from metaindex.query import Offer
 from metaindex.spark.optimizer import candidates
 
 from .spark import quiet_session
@@ -106,7 +106,7 @@ def _in_turns(
     plain, with_ = found["plain"][1:], found["metaindex"][1:]
     pairs = list(zip(plain, with_, strict=True))
     wall, cpu = ([getattr(one, what) / getattr(two, what) for one, two in pairs] for what in ("wall", "task_cpu"))
-    on_eight = [one.on_cores(CORES) / two.on_cores(CORES) for one, two in pairs]
+    on_eight = [one.on_cores(Offer.CORES) / two.on_cores(Offer.CORES) for one, two in pairs]
     return {
         "hot": f"{name}, {rows:,} rows" + (", forced" if forced else ""),
         "plain wall ms": median([one.wall for one in plain]) * 1000,
