@@ -301,7 +301,7 @@ def abandon(log: OperationLog, mark: UnderWay, action: Action) -> IndexLogEntry 
         end(log, mark, lambda latest: latest, f"abandon {action.operation.value}")
     except Ended as ended:
         try:
-            landed = _commit_of(log, mark, action.operation, ended.latest)
+            landed = _commit_of(log, mark, action, ended.latest)
         except StorageError:
             return None
         if landed is None and ended.latest is not None and not names(ended.latest, mark):
@@ -321,12 +321,10 @@ def undo(log: OperationLog, action: Action) -> None:
         return  # it is garbage, for `clean`
 
 
-def _commit_of(
-    log: OperationLog, mark: UnderWay, operation: Operation, latest: IndexLogEntry | None
-) -> IndexLogEntry | None:
-    """The commit of the operation, looked for in the entries since its begin. StorageError where those cannot be read,
+def _commit_of(log: OperationLog, mark: UnderWay, action: Action, latest: IndexLogEntry | None) -> IndexLogEntry | None:
+    """The commit of the action, looked for in the entries since its begin. StorageError where those cannot be read,
     so that it is not known."""
-    word = f"commit {operation.value}"
+    word = f"commit {_verb(action)}"
     for number in range(latest.id if latest is not None else 0, mark.began, -1):
         entry = log.entry(number)
         if entry.nonce == f"{mark.nonce}.{number}.{word}":

@@ -151,22 +151,21 @@ def _again(scene: Scene, storage: MemoryStorage, verb: str) -> None:
     raise AssertionError("neither again nor after cancel")
 
 
-def test_an_answer_to_the_commit_that_is_lost_for_good_is_found_in_the_log(scene: Scene) -> None:
-    calls = calls_of(scene, "refresh", "active")
-    commit = max(i for i, (name, _) in enumerate(calls) if name == "put_if_absent")
+@pytest.mark.parametrize("verb", ["refresh", "erase"])
+def test_an_answer_to_the_commit_that_is_lost_for_good_is_found_in_the_log(scene: Scene, verb: str) -> None:
     storage = scene.begin("active")
 
     class Deaf(FaultStorage):
         """Every put of the commit's entry fails, the first one after it took effect."""
 
         def put_if_absent(self, path: str, data: bytes) -> None:
-            if path == calls[commit][1]:
+            if f'"commit {verb}"'.encode() in data:
                 if path not in storage.objects:
                     storage.put_if_absent(path, data)
                 raise StorageError("no answer")
             super().put_if_absent(path, data)
 
-    outcome = VERBS["refresh"](scene.open(Deaf(storage)))
+    outcome = VERBS[verb](scene.open(Deaf(storage)))
 
     assert isinstance(outcome, actions.Outcome)
     assert outcome.changed
