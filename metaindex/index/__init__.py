@@ -6,17 +6,15 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .actions.action import Outcome as Outcome
-    from .actions.index_actions import IndexActions as IndexActions
     from .actions.refresh import Staleness as Staleness
     from .actions.refresh import Written as Written
     from .actions.target import Target as Target
     from .actions.trial import Sandbox as Sandbox
     from .actions.trial import Trial as Trial
     from .actions.trial import TrialRows as TrialRows
-    from .build.local import LocalBuilder as LocalBuilder
+    from .build.builders import Builders as Builders
     from .build.protocol import Builder as Builder
     from .build.protocol import Progress as Progress
-    from .build.spark import SparkBuilder as SparkBuilder
     from .folder import IndexFolder as IndexFolder
     from .keys import FileIdentities as FileIdentities
     from .kinds.bloom.spec import Bloom as Bloom
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from .kinds.kind import Kind as Kind
     from .kinds.of_files import FileAggregate as FileAggregate
     from .kinds.registry import KINDS as KINDS
-    from .kinds.renames import same_kinds as same_kinds
     from .kinds.served import RowKind as RowKind
     from .kinds.served import RowLayout as RowLayout
     from .kinds.served import RowSizes as RowSizes
@@ -68,20 +65,17 @@ if TYPE_CHECKING:
     from .statistics.kept import KeptSums as KeptSums
     from .statistics.kept import KeptValues as KeptValues
     from .statistics.located import LeftOut as LeftOut
-    from .store.cache import StoreCache as StoreCache
     from .verification.report import Verification as Verification
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
             "actions.action": "Outcome",
-            "actions.index_actions": "IndexActions",
             "actions.refresh": "Staleness Written",
             "actions.target": "Target",
             "actions.trial": "Sandbox Trial TrialRows",
-            "build.local": "LocalBuilder",
+            "build.builders": "Builders",
             "build.protocol": "Builder Progress",
-            "build.spark": "SparkBuilder",
             "folder": "IndexFolder",
             "keys": "FileIdentities",
             "kinds.bloom.spec": "Bloom",
@@ -95,7 +89,6 @@ else:
             "kinds.kind": "AskedColumns KeyKind Kind",
             "kinds.of_files": "FileAggregate",
             "kinds.registry": "KINDS",
-            "kinds.renames": "same_kinds",
             "kinds.served": "RowKind RowLayout RowSizes StoredPart",
             "kinds.sketches.spec": "Sketches",
             "kinds.spark_types": "shown_as",
@@ -118,7 +111,6 @@ else:
             "statistics.counts": "KnownCounts",
             "statistics.kept": "KeptSketches KeptSums KeptValues",
             "statistics.located": "LeftOut",
-            "store.cache": "StoreCache",
             "verification.report": "Verification",
         },
     )

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import xxhash
 
@@ -42,6 +42,9 @@ from .log.states import State
 from .open_index import OpenIndex
 from .store.cache import StoreCache
 
+if TYPE_CHECKING:  # what writes is loaded by the verbs that write
+    from .actions.index_actions import IndexActions
+
 logger = logging.getLogger("metaindex")
 _NAMESPACES = "_namespaces"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
@@ -60,7 +63,7 @@ class IndexFolder:
         home: str,
         table_format: str,
         storage_options: dict[str, str],
-        cache: StoreCache,
+        cache_bytes: int,
         table: str = "",
         key: bytes | None = None,
         namespace: str | None = None,
@@ -72,7 +75,7 @@ class IndexFolder:
         self.table = table  # its root
         self._format = table_format
         self._options = storage_options if is_remote(home) else None
-        self._cache = cache
+        self.cache = StoreCache(cache_bytes)
         self._key = key
         self._logs: dict[str, OperationLog] = {}
         self._opened: dict[str, tuple[OpenIndex, TableRef, IndexLogEntry]] = {}
@@ -121,6 +124,16 @@ class IndexFolder:
             storage = own_folder(f"{self.path}/{name}", self.home, self.table, self._options)
             self._logs[name] = OperationLog(storage, name, self._key)
         return self._logs[name]
+
+    def actions(self, name: str) -> IndexActions:
+        """Return the actions on an index, whether it exists or not."""
+        from .actions.index_actions import IndexActions
+
+        return IndexActions(name, self.log(name), self.cache)
+
+    def forget(self) -> None:
+        """Keep only what can never change: every log is looked at anew."""
+        self._logs, self._opened = {}, {}
 
     def appended_here(self) -> int:
         """Return how many entries this process has written to the indexes of the folder."""
@@ -213,17 +226,15 @@ class IndexFolder:
         storage = self.log(name).storage
         if before is not None and before[2] is entry:
             same = before[0]
-            opened = OpenIndex(name, same.entry, storage, self._cache, left_out=same.left_out, _versions=same.versions)
+            opened = OpenIndex(name, same.entry, storage, self.cache, left_out=same.left_out, _versions=same.versions)
             self._opened[name] = (opened, ref, entry)
             return opened
-        opened = OpenIndex.of(name, entry, storage, self._cache)
+        opened = OpenIndex.of(name, entry, storage, self.cache)
         for reason in opened.left_out:
             logger.warning("of index %r a run is not used: %s", name, reason)
         self._opened[name] = (opened, ref, entry)
         # Another entry: what only the one before named is not asked again.
-        self._cache.keep_only(
-            {run.run for index, *_ in list(self._opened.values()) for run in index.entry.content.runs}
-        )
+        self.cache.keep_only({run.run for index, *_ in list(self._opened.values()) for run in index.entry.content.runs})
         return opened
 
     def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | Exception | None]]:

@@ -33,21 +33,20 @@ from metaindex.formats import (
     open_ref,
 )
 from metaindex.index import (
+    Builders,
     IndexFolder,
     OpenIndex,
     OperationLog,
-    StoreCache,
 )
 from metaindex.storage import Confines, confined, is_remote, local_path, own_folder
 
-from .builders import Builders
 from .pruning.quarantine import QuarantinedIndexes
 from .pruning.report import IndexReport
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     from pyspark.sql import SparkSession
 
-    from metaindex.index import IndexActions, IndexLogEntry, Target, Written
+    from metaindex.index import IndexLogEntry, Target, Written
 
 logger = logging.getLogger("metaindex")
 _Made = TypeVar("_Made")
@@ -66,7 +65,6 @@ class Handle:
     storage_options: dict[str, str] = field(default_factory=dict)
     trust_index: bool = False
     written: Written | None = None  # what is known of a commit by whoever made it: for the refresh behind it
-    cache: StoreCache = field(default_factory=StoreCache)
     suspects: QuarantinedIndexes = field(default_factory=QuarantinedIndexes)
     opened: ReadOptions | None = None
     """The reader options that were said, if those of the indexes are read with instead."""
@@ -76,7 +74,6 @@ class Handle:
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = None
 
     def __post_init__(self) -> None:
-        self.cache.limit_bytes = self.config.cache_bytes
         if (self.config.confine or self.config.confine_to) and self.ref.confines is None:
             confines = Confines.of(self.ref.storage, self.config.confine_to)
             self.ref = replace(self.ref, storage=confined(self.ref.storage, confines), confines=confines)
@@ -324,10 +321,6 @@ class Handle:
         are left out."""
         return self.indexes().entries()
 
-    def namespaces(self) -> list[str]:
-        """Names of the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
-        return self.indexes().namespaces()
-
     def indexes(self) -> IndexFolder:
         """The folder of the indexes."""
         if self._folder is None:
@@ -336,7 +329,7 @@ class Handle:
                 self.indexes_folder(root),
                 self.format,
                 self.storage_options,
-                self.cache,
+                self.config.cache_bytes,
                 root,
                 self.config.sealing_key,
                 self.config.namespace,
@@ -347,19 +340,15 @@ class Handle:
         """The operation log of an index, whether it exists or not."""
         return self.indexes().log(name)
 
-    def actions(self, name: str) -> IndexActions:
-        """Return the actions on an index, whether it exists or not."""
-        from metaindex.index import IndexActions
-
-        return IndexActions(name, self.log(name), self.cache)
-
     def no_index(self, name: str) -> IndexNotFoundError:
         """The error of a name that is no index, with those that are."""
         return self.indexes().missing(f"there is no index named {name!r}", name)
 
     def forget(self) -> None:
         """Keeps only what can never change: the next verb looks at every log anew."""
-        self._folder, self.written = None, None
+        self.written = None
+        if self._folder is not None:
+            self._folder.forget()
 
     def made(self, of: Callable[[Handle], _Made]) -> _Made:
         """Return what a class makes of this handle, once: `made(Queries)`, whose caches serve again, and

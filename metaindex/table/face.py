@@ -55,7 +55,7 @@ class Table(TableReader):
 
     def namespaces(self) -> list[str]:
         """Return the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
-        return self._handle.namespaces()
+        return self._handle.indexes().namespaces()
 
     # -- advice --------------------------------------------------------------------------------------------------------
 
@@ -249,17 +249,17 @@ class Table(TableReader):
 
     def drop_index(self, name: str) -> Outcome:
         """Take an index out of use; its files stay until `vacuum_index`, and `restore_index` brings it back."""
-        return self._handle.actions(name).delete()
+        return self._handle.indexes().actions(name).delete()
 
     delete_index = drop_index  # the name before 0.1.0
 
     def restore_index(self, name: str) -> Outcome:
         """Bring a deleted index back."""
-        return self._handle.actions(name).restore()
+        return self._handle.indexes().actions(name).restore()
 
     def vacuum_index(self, name: str) -> Outcome:
         """Remove the files of a deleted index for good."""
-        return self._handle.actions(name).vacuum()
+        return self._handle.indexes().actions(name).vacuum()
 
     def clean_index(self, name: str, retention: dt.timedelta | float | None = None) -> Outcome:
         """Remove what an index does not need any more: runs that are out of use for longer than `retention` (a
@@ -288,15 +288,15 @@ class Table(TableReader):
 
         Raises IndexStateError if nothing is under way. A writer that is alive after all fails when it commits.
         """
-        return self._handle.actions(name).cancel()
+        return self._handle.indexes().actions(name).cancel()
 
     def enable_index(self, name: str) -> Outcome:
         """Let queries use a disabled index again. It was refreshed meanwhile, if anybody did."""
-        return self._handle.actions(name).set_enabled(True)
+        return self._handle.indexes().actions(name).set_enabled(True)
 
     def disable_index(self, name: str) -> Outcome:
         """Stop queries from using the index until `enable_index`; it is kept and refreshed as before."""
-        return self._handle.actions(name).set_enabled(False)
+        return self._handle.indexes().actions(name).set_enabled(False)
 
     def savings(self, since: dt.timedelta | None = None) -> Savings:
         """Return what the indexes skipped in the noted queries, by index and by day, and what they cost in bytes and

@@ -141,7 +141,7 @@ def _verified(
     table = handle if entry is None else handle.as_built(entry)
     snapshot = table.snapshot(At())
     every = versions == "all"
-    report = handle.actions(name).verify(table.table_format, table.ref, snapshot, files, every, progress)
+    report = handle.indexes().actions(name).verify(table.table_format, table.ref, snapshot, files, every, progress)
     for predicate in predicates:
         table.made(Queries).check_dropped(predicate, name, report)
     return report
@@ -154,7 +154,7 @@ def _check_there(handle: Handle, entry: IndexLogEntry, name: str, verb: str) -> 
         why = " (it was vacuumed)" if "vacuum" in last else " (its creation never finished)" if "create" in last else ""
         raise handle.indexes().missing(f"there is no index named {name!r}{why}", name)
     if entry.stable is not State.ACTIVE:
-        handle.actions(name).check(verb, entry)
+        handle.indexes().actions(name).check(verb, entry)
 
 
 def repair(
@@ -167,7 +167,7 @@ def repair(
 ) -> Outcome:
     """Implement `Table.repair_index`."""
     report = _verified(handle, name, "repair", files, "newest", (), progress)
-    actions = handle.actions(name)
+    actions = handle.indexes().actions(name)
 
     def target(entry: IndexLogEntry) -> Target:
         table = handle.as_built(entry)

@@ -27,12 +27,11 @@ from metaindex.index import (
     Outcome,
     RowKind,
     State,
-    same_kinds,
 )
 from metaindex.query import Handle, TableQueryLog, TimestampLike, VersionLike, at_version
 
 if TYPE_CHECKING:
-    from metaindex.index import Builder, IndexActions, Progress
+    from metaindex.index import Builder, Progress
 
 
 def create(
@@ -67,10 +66,10 @@ def create(
         if there is not None:
             return there
     indexes.check_told_apart(name)
-    actions = handle.actions(name)
+    actions = indexes.actions(name)
     if if_not_exists and (there := _there_already(handle, name, kinds, snapshot.schema)) is not None:
         return there
-    _check_free(actions, name, handle)  # is said before a Spark is started
+    _check_free(handle, name)  # is said before a Spark is started
     built_by = handle.builders.builder(builder, kinds)
     said = {**handle.read.said, "file_format": str(snapshot.details.read_options().get("file_format", ""))}
     options = handle.table_format.options_kept(handle.ref, said, target.snapshot)
@@ -85,8 +84,9 @@ def create(
     return actions.add_past(outcome, target, built_by, progress) if history else outcome
 
 
-def _check_free(actions: IndexActions, name: str, handle: Handle) -> None:
+def _check_free(handle: Handle, name: str) -> None:
     """Check that the name is free. A refresh with other reader options would be refused, and send users back here."""
+    actions = handle.indexes().actions(name)
     base = actions.log.latest()
     try:
         actions.check("create", base)
@@ -102,15 +102,9 @@ def _check_free(actions: IndexActions, name: str, handle: Handle) -> None:
 
 def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Schema) -> Outcome | None:
     """Return the outcome if the index exists. Raises IndexExistsError if it is of other kinds."""
-    base = handle.log(name).latest()
-    if base is None or base.stable is not State.ACTIVE:
+    base = handle.indexes().actions(name).there_already(kinds, schema)
+    if base is None:
         return None
-    if not same_kinds(base.kinds, kinds, schema):
-        has, wanted = (" + ".join(kind.title for kind in some) for some in (map(KINDS.of, base.kinds), kinds))
-        raise IndexExistsError(
-            f"an index that exists is taken where it has the same kinds; {name!r} has {has}, and {wanted} is asked;"
-            f" choose another name, or {Cure('anew')}"
-        )
     notes = ["it exists, of the same kinds"]
     if ReadOptions.of(base.table.options).differing(handle.read):
         notes.append(
@@ -140,7 +134,7 @@ def refresh(
             f"a refresh of some files is incremental, not {mode}; leave out {Cure('argument', 'where')} and"
             f" {Cure('argument', 'under')}, or {Cure('argument', 'mode')}"
         )
-    actions = handle.actions(name)
+    actions = handle.indexes().actions(name)
     base = actions.log.latest()
     if base is None:
         raise handle.indexes().missing(f"refresh needs an index; there is none named {name!r}", name)
@@ -187,7 +181,7 @@ def optimize(
     """Implement `Table.optimize_index`."""
     if not isinstance(mode, str) or mode not in ("quick", "full"):
         raise ArgumentError(f"an optimize is quick or full, not {mode!r}")
-    return handle.actions(name).optimize(mode, lambda: handle.builders.merging(builder), progress)
+    return handle.indexes().actions(name).optimize(mode, lambda: handle.builders.merging(builder), progress)
 
 
 def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> Outcome:
@@ -195,7 +189,7 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
     seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
     if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
         raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
-    outcome = handle.actions(name).clean(seconds)
+    outcome = handle.indexes().actions(name).clean(seconds)
     try:
         cleaned = handle.made(TableQueryLog).clean()
     except MetaIndexError as error:  # the index is clean
@@ -208,13 +202,9 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
 
 def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, progress: Progress | None) -> Outcome:
     """Implement `Table.erase_index`."""
-    outcome = handle.actions(name).erase(
-        handle.table_format,
-        handle.ref,
-        handle.table_format.snapshot(handle.ref, At()),
-        lambda: handle.builders.merging(builder),
-        progress,
-    )
+    table_format, ref, actions = handle.table_format, handle.ref, handle.indexes().actions(name)
+    snapshot = table_format.snapshot(ref, At())
+    outcome = actions.erase(table_format, ref, snapshot, lambda: handle.builders.merging(builder), progress)
     return replace(outcome, notes=(*outcome.notes, *_still_noted(handle)))
 
 

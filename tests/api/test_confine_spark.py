@@ -15,8 +15,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import OutsideTableError
-from metaindex.index import SparkBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest, KeyBuild
+from metaindex.index.build.spark import SparkBuilder
 from tests.api.test_confine import TABLES
 from tests.index.actions.index_bytes import everything
 from tests.spark.optimizer.lakes import location_of

@@ -86,7 +86,7 @@ def test_a_handle_of_its_own_knows_nothing_of_the_other(tmp_path: Path) -> None:
     other = table.reopened(mi.Config(use_indexes=False))
     assert (table.config.use_indexes, other.config.use_indexes) == (True, False)
     assert handle_of(table) is not handle_of(other)
-    assert handle_of(table).cache is not handle_of(other).cache
+    assert handle_of(table).indexes().cache is not handle_of(other).indexes().cache
     assert repr(other) == f"<delta table at {table.path}>"
 
 

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.formats import Field, Leaf
-from metaindex.index import CoveredKey, KeyKind, RunRef, StoreCache
+from metaindex.index import CoveredKey, KeyKind, RunRef
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.keyed import Gathered, KeyCollector, KeyReader, Spill, add_groups
 from metaindex.index.kinds.kind import KeyRows, MergeInto, PlannedKey
 from metaindex.index.log.sealed import digest
+from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.writer import RunSink

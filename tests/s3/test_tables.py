@@ -107,7 +107,7 @@ def test_an_index_goes_through_its_life(lake: S3Lake) -> None:
 
 
 def test_a_dead_writer_is_cancelled(lake: S3Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metaindex.index import LocalBuilder
+    from metaindex.index.build.local import LocalBuilder
 
     table = lake.open()
     table.create_index("main", mi.ColumnStats())

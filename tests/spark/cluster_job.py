@@ -13,7 +13,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.index import SparkBuilder
+from metaindex.index.build.spark import SparkBuilder
 from metaindex.spark import optimizer as rule
 from metaindex.spark.session import spark_session
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from metaindex.core import ConcurrentWriteError, Cure, counted
-from metaindex.formats import Format, Snapshot, TableRef, Version
+from metaindex.core import ConcurrentWriteError, Cure, IndexExistsError, counted
+from metaindex.formats import Format, Schema, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.kinds.kind import Kind
 from metaindex.index.kinds.registry import KINDS
+from metaindex.index.kinds.renames import same_kinds
 from metaindex.index.log.entry import IndexLogEntry, KindSpec
 from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.states import Operation
+from metaindex.index.log.states import Operation, State
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.layout import new_run_id
@@ -68,6 +69,19 @@ class IndexActions:
                 f" and this is {table_format}; drop it and create it anew"
             )
         validate(Operation.CREATE if verb == Operation.CREATE.value else Operation.REFRESH, base, self.name, verb)
+
+    def there_already(self, kinds: Sequence[Kind], schema: Schema) -> IndexLogEntry | None:
+        """Return the latest entry if the index exists. Raises IndexExistsError if it is of other kinds."""
+        base = self.log.latest()
+        if base is None or base.stable is not State.ACTIVE:
+            return None
+        if not same_kinds(base.kinds, kinds, schema):
+            has, wanted = (" + ".join(kind.title for kind in some) for some in (map(KINDS.of, base.kinds), kinds))
+            raise IndexExistsError(
+                f"an index that exists is taken where it has the same kinds; {self.name!r} has {has}, and {wanted} is"
+                f" asked; choose another name, or {Cure('anew')}"
+            )
+        return base
 
     def recorded(self, base: IndexLogEntry, version: Version, mode: Mode) -> Outcome | None:
         """Return the outcome of a refresh at a version that is recorded, or None. No entry is written for it: the log

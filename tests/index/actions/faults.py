@@ -15,7 +15,6 @@ import metaindex as mi
 from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError
 from metaindex.index import IndexFolder
 from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.store.cache import StoreCache
 from metaindex.storage import ObjectInfo, Storage
 from metaindex.table import Table, handle_of
 
@@ -196,7 +195,7 @@ class Folder(IndexFolder):
     """The index `stats` in a given storage."""
 
     def __init__(self, table_format: str, storage: Storage) -> None:
-        super().__init__("/in-memory", table_format, {}, StoreCache())
+        super().__init__("/in-memory", table_format, {}, cache_bytes=128 << 20)
         self.storage = storage
 
     def names(self) -> list[str]:

@@ -33,7 +33,7 @@ def test_many_refreshes_leave_no_more_behind_than_one(tmp_path: Path) -> None:
         table.refresh_index("b", mode="full", builder="local")
         for predicate in ("id = 3", "s = 'n4'", "id > 12 AND s < 'n7'"):
             assert table.scan(predicate).to_arrow().num_rows
-        sizes.append(held(handle_of(table).cache))
+        sizes.append(held(handle_of(table).indexes().cache))
 
     assert sizes[0][0] == 2
     assert max(sizes[1:]) <= sizes[0]

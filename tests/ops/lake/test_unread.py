@@ -16,7 +16,8 @@ import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import CorruptTableError
 from metaindex.formats import Snapshot
-from metaindex.index import FileIdentities, LocalBuilder, Progress, State
+from metaindex.index import FileIdentities, Progress, State
+from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.store.writer import RunSink
 from metaindex.table import handle_of

@@ -88,7 +88,7 @@ def test_another_writer_may_make_it_meanwhile(plain: Path) -> None:
                 self.done = True
                 other.create_index("a", mi.Values("id"), builder="local")
 
-    from metaindex.index import LocalBuilder
+    from metaindex.index.build.local import LocalBuilder
 
     late = Late()
 

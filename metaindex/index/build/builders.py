@@ -19,7 +19,9 @@ from metaindex.core import CLIENTS, ArgumentError, BuilderName, Config
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.index import Builder, Kind
+    from metaindex.index.kinds.kind import Kind
+
+    from .protocol import Builder
 
 logger = logging.getLogger("metaindex")
 
@@ -56,7 +58,7 @@ class Builders:
     def builder(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> Builder:
         """Return a builder for the kinds. Starts a Spark if one is meant, or required, and none runs. BuildError where
         it does not build one of them."""
-        from metaindex.index import LocalBuilder
+        from .local import LocalBuilder
 
         name = self.named(chosen)
         only_spark = any(kind.needs_spark for kind in kinds)
@@ -73,15 +75,17 @@ class Builders:
 
     def merging(self, chosen: BuilderName | Builder | None) -> Builder:
         """Return the builder that merges rows of covering indexes; by default a running session, else threads here."""
+        from .local import LocalBuilder
+
         name = self.named(chosen)
         if not isinstance(name, str):
             return name
         if name == "spark":
             return self._by_spark()
-        return (self._running() if name == "default" else None) or _local()
+        return (self._running() if name == "default" else None) or LocalBuilder()
 
     def _by_spark(self) -> Builder:
-        from metaindex.index import SparkBuilder
+        from .spark import SparkBuilder
 
         return SparkBuilder(self._session())
 
@@ -90,9 +94,8 @@ class Builders:
             running = self._running()
             if running is not None:
                 return running
-            if (
-                self.spark is None and find_spec("pyspark") is not None
-            ):  # who gives what makes a session says so by himself
+            # Who gives what makes a session says so by himself.
+            if self.spark is None and find_spec("pyspark") is not None:
                 needing = ", ".join(sorted({kind.name for kind in kinds if kind.needs_spark}))
                 logger.warning(
                     "a Spark is started in this process, which takes some seconds: only Spark builds %s; give"
@@ -108,7 +111,7 @@ class Builders:
             session = _active()
         if session is None:
             return None
-        from metaindex.index import SparkBuilder
+        from .spark import SparkBuilder
 
         return SparkBuilder(session)
 
@@ -118,12 +121,6 @@ class Builders:
         elif callable(self.spark):
             self.spark = self.spark()
         return self.spark
-
-
-def _local() -> Builder:
-    from metaindex.index import LocalBuilder
-
-    return LocalBuilder()
 
 
 def _active() -> Any:
