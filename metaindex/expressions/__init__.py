@@ -58,17 +58,13 @@ if TYPE_CHECKING:
     from .places import PhysicalInterval as PhysicalInterval
     from .places import physical_interval as physical_interval
     from .places import physical_intervals as physical_intervals
-    from .predicate_program import BatchEvaluation as BatchEvaluation
     from .predicate_program import PredicateProgram as PredicateProgram
     from .reads import JoinKey as JoinKey
     from .reads import StatementReads as StatementReads
     from .reads import TableRead as TableRead
-    from .reads import conjoined as conjoined
     from .reads import first_part as first_part
     from .reads import without_said as without_said
     from .scalars.residual import ResidualFilter as ResidualFilter
-    from .scalars.residual import has_residual as has_residual
-    from .skipping import may_fail as may_fail
     from .skipping import may_match as may_match
     from .statistics import BatchStatistics as BatchStatistics
     from .statistics import ColumnBounds as ColumnBounds
@@ -77,9 +73,6 @@ if TYPE_CHECKING:
     from .statistics import ManyFiles as ManyFiles
     from .statistics import PruningStatistics as PruningStatistics
     from .statistics import Question as Question
-    from .statistics import answers as answers
-    from .statistics import grouped as grouped
-    from .statistics import pieces as pieces
     from .tree import And as And
     from .tree import Comparison as Comparison
     from .tree import Constant as Constant
@@ -122,13 +115,12 @@ else:
                 "physical_type to_physical"
             ),
             "places": "PhysicalInterval physical_interval physical_intervals",
-            "predicate_program": "BatchEvaluation PredicateProgram",
-            "reads": "JoinKey StatementReads TableRead conjoined first_part without_said",
-            "scalars.residual": "ResidualFilter has_residual",
-            "skipping": "may_fail may_match",
+            "predicate_program": "PredicateProgram",
+            "reads": "JoinKey StatementReads TableRead first_part without_said",
+            "scalars.residual": "ResidualFilter",
+            "skipping": "may_match",
             "statistics": (
-                "BatchStatistics ColumnBounds CompositeStatistics Interval ManyFiles PruningStatistics Question "
-                "answers grouped pieces"
+                "BatchStatistics ColumnBounds CompositeStatistics Interval ManyFiles PruningStatistics Question"
             ),
             "tree": "And Comparison Constant In IsNan IsNull Leaf Not Op Opaque Or Predicate StartsWith",
         },

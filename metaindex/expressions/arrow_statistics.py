@@ -24,7 +24,7 @@ from metaindex.core import Mask, Vector, arrow_array, compute
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_type
 from .places import EMPTY, physical_interval, physical_intervals, physical_points
-from .statistics import ColumnBounds, Interval, ManyFiles, Question, grouped
+from .statistics import ColumnBounds, Interval, ManyFiles, Question
 from .tree import ColumnRef
 
 _NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))
@@ -70,7 +70,7 @@ class ArrowStatistics(ManyFiles):
         """A row a question. Those that ask whether a value, or one of an interval, is in a column are compared as a
         matrix."""
         out = np.ones((len(questions), self.count), np.bool_)
-        for (_, name), (places, some) in grouped(((id(q.column), q.name), q) for q in questions).items():
+        for (_, name), (places, some) in Question.grouped(((id(q.column), q.name), q) for q in questions).items():
             known = self._column(some[0].column)
             if known is None:
                 continue

@@ -22,7 +22,7 @@ import numpy as np
 from metaindex.core import Mask, dataclass
 
 from .skipping import may_fail, may_match
-from .statistics import Asks, PruningStatistics, Question, answers, pieces
+from .statistics import Asks, PruningStatistics, Question
 from .tree import And, Not, Or, Predicate
 
 _FEW = 8  # leaves up to which a walk is taken as it stands
@@ -89,11 +89,20 @@ class PredicateProgram:
                 uses[right] += 1
         return cls(tuple(questions), tuple(program), tuple(uses))
 
+    @classmethod
+    def must_match(cls, p: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
+        """Return a mask of the files, of so many, in which every row matches."""
+        return ~(cls.may_fail(p).over(source, count) if cls.pays(p) else may_fail(p, source))
+
+    def evaluation(self, count: int) -> BatchEvaluation:
+        """Begin an evaluation over so many files."""
+        return BatchEvaluation(self, count)
+
     def over(self, source: PruningStatistics[Mask], count: int) -> Mask:
         """Return the walk's answer over a source of so many files."""
-        walked = BatchEvaluation(self, count)
-        for piece in pieces(self.questions, count):
-            walked.take(answers(source, piece))
+        walked = self.evaluation(count)
+        for batch in Question.batches(self.questions, count):
+            walked.take(Question.ask_all(batch, source))
         return walked.answer()
 
 

@@ -108,9 +108,9 @@ def conjoined(parts: Iterable[Predicate]) -> Predicate:
     return normalize(And(tuple(flat)))
 
 
-def without_said(predicate: Predicate) -> Predicate:
-    """Drop the `IS NOT NULL` parts that Spark adds and another part implies. In normal form."""
-    normal = normalize(predicate)
+def without_said(parts: Iterable[Predicate]) -> Predicate:
+    """Return `conjoined` without the `IS NOT NULL` parts that Spark adds and another part implies."""
+    normal = conjoined(parts)
     if not isinstance(normal, And):
         return normal
     said = {column for part in normal.parts if (column := _never_null(part)) is not None}

@@ -154,6 +154,39 @@ class Question:
         answer: Mask = getattr(source, self.name)(self.column, *self.arguments)
         return answer
 
+    @staticmethod
+    def ask_all(questions: Sequence[Question], source: PruningStatistics[Mask]) -> Mask:
+        """Return a source's answers, one row per question, by the source's own batch method (`many`) if it has one. The
+        caller owns the rows."""
+        TooLate.check()
+        many = getattr(source, "many", None)
+        if many is not None:
+            matrix: Mask = many(questions)
+            return matrix
+        rows = []
+        for question in questions:
+            TooLate.check()
+            rows.append(question.ask(source))
+        return np.array(rows, np.bool_)
+
+    @staticmethod
+    def batches(questions: Sequence[Question], count: int) -> Iterator[Sequence[Question]]:
+        """Yield the questions in batches whose answers for so many files fit in memory."""
+        size = max(1, min(_MOST, PIECE_BYTES // max(count, 1)))
+        for start in range(0, len(questions), size):
+            TooLate.check()
+            yield questions[start : start + size]
+
+    @staticmethod
+    def grouped(questions: Iterable[tuple[K, Question]]) -> dict[K, tuple[list[int], list[Question]]]:
+        """Group questions by a key, with their places."""
+        groups: dict[K, tuple[list[int], list[Question]]] = {}
+        for place, (key, question) in enumerate(questions):
+            places, some = groups.setdefault(key, ([], []))
+            places.append(place)
+            some.append(question)
+        return groups
+
 
 class Asks(ABC):
     """Turns every call into a `Question`."""
@@ -186,39 +219,6 @@ class BatchStatistics(Asks, ManyFiles):
 
     @abstractmethod
     def _ask(self, question: Question) -> Mask: ...
-
-
-def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> Mask:
-    """Return a source's answers, one row per question, by the source's own batch method (`many`) if it has one. The
-    caller owns the rows."""
-    TooLate.check()
-    many = getattr(source, "many", None)
-    if many is not None:
-        matrix: Mask = many(questions)
-        return matrix
-    rows = []
-    for question in questions:
-        TooLate.check()
-        rows.append(question.ask(source))
-    return np.array(rows, np.bool_)
-
-
-def pieces(questions: Sequence[Question], count: int) -> Iterator[Sequence[Question]]:
-    """Yield the questions in batches whose answers for so many files fit in memory."""
-    size = max(1, min(_MOST, PIECE_BYTES // max(count, 1)))
-    for start in range(0, len(questions), size):
-        TooLate.check()
-        yield questions[start : start + size]
-
-
-def grouped(questions: Iterable[tuple[K, Question]]) -> dict[K, tuple[list[int], list[Question]]]:
-    """Questions by a key, with their places."""
-    groups: dict[K, tuple[list[int], list[Question]]] = {}
-    for place, (key, question) in enumerate(questions):
-        places, some = groups.setdefault(key, ([], []))
-        places.append(place)
-        some.append(question)
-    return groups
 
 
 _FEW = 8
@@ -271,9 +271,9 @@ class CompositeStatistics(Generic[T]):
     def many(self, questions: Sequence[Question]) -> Mask:
         """Answer many questions over many files: one row per question."""
         sources = cast(Sequence[PruningStatistics[Mask]], self.sources)
-        out = answers(sources[0], questions)
+        out = Question.ask_all(questions, sources[0])
         for source in sources[1:]:
-            out &= answers(source, questions)
+            out &= Question.ask_all(questions, source)
         return out
 
     def _join(self, ask: Callable[[PruningStatistics[T]], T]) -> T:

@@ -76,6 +76,11 @@ class _Node:
             object.__setattr__(self, "_columns", kept)
         return kept
 
+    @property
+    def has_opaque(self) -> bool:
+        """Return whether the predicate has a part that the tree cannot express."""
+        return any(isinstance(leaf, Opaque) for leaf in self.leaves())
+
     def leaves(self) -> list[Leaf]:
         """Every leaf, left to right, those under NOT included."""
         out: list[Leaf] = []

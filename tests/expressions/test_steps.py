@@ -16,7 +16,7 @@ from metaindex.expressions import statistics as module
 from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.predicate_program import PredicateProgram
 from metaindex.expressions.skipping import may_fail, must_match
-from metaindex.expressions.statistics import CompositeStatistics, Question, answers
+from metaindex.expressions.statistics import CompositeStatistics, Question
 from tests import strategies
 
 
@@ -102,5 +102,5 @@ def test_nobody_waits_any_more() -> None:
     with TooLate.after(0.0), pytest.raises(TooLate):
         PredicateProgram.may_match(p).over(ArrowStatistics(2, {}), 2)
     with TooLate.after(0.0), pytest.raises(TooLate):
-        answers(ArrowStatistics(2, {}), PredicateProgram.may_match(p).questions[:1])
+        Question.ask_all(PredicateProgram.may_match(p).questions[:1], ArrowStatistics(2, {}))
     assert PredicateProgram.may_match(p).over(ArrowStatistics(2, {}), 2).all()

@@ -166,7 +166,7 @@ class ResidualFilter:
         passing = np.zeros(batch.num_rows, np.bool_)
         if not among.any():
             return passing
-        if not has_residual(part):
+        if not part.has_opaque:
             passing[among] = self._told_plainly(part, _rows(batch, among))
             return passing
         match part:
@@ -200,24 +200,10 @@ class ResidualFilter:
         return mask
 
 
-def has_residual(predicate: Predicate) -> bool:
-    """Return whether the predicate has a part that the tree cannot express."""
-    todo: list[Predicate] = [predicate]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Opaque):
-            return True
-        if isinstance(node, And | Or):
-            todo += node.parts
-        elif isinstance(node, Not):
-            todo.append(node.child)
-    return False
-
-
 def _plain_first(parts: Sequence[Predicate], joined: type[And | Or]) -> list[Predicate]:
-    plain = tuple(part for part in parts if not has_residual(part))
+    plain = tuple(part for part in parts if not part.has_opaque)
     first = [plain[0] if len(plain) == 1 else joined(plain)] if plain else []
-    return [*first, *(part for part in parts if has_residual(part))]
+    return [*first, *(part for part in parts if part.has_opaque)]
 
 
 def _rows(batch: pa.RecordBatch, among: Mask) -> pa.RecordBatch:

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from metaindex.core import Mask, TooLate, dataclass
-from metaindex.expressions import BatchStatistics, ColumnRef, Literal, PruningStatistics, Question, grouped
+from metaindex.expressions import BatchStatistics, ColumnRef, Literal, PruningStatistics, Question
 from metaindex.index.kinds.keyed import Hits, KeyReader, ReadsRanges, SupportsBatchReads
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import CoveredKey
@@ -141,7 +141,7 @@ class KeySource(KnowsRowGroups):
     def answers_to(self, questions: Sequence[Question]) -> list[list[KeyAnswer]]:
         """`answers` of each question."""
         answers: list[list[KeyAnswer]] = [[] for _ in questions]
-        for columns, (places, some) in grouped((self._columns_of(q), q) for q in questions).items():
+        for columns, (places, some) in Question.grouped((self._columns_of(q), q) for q in questions).items():
             open_ = list(zip(places, some, strict=True))
             for key in self._keys.get(columns, ()):
                 still = []

@@ -21,9 +21,7 @@ from metaindex.expressions import (
     Predicate,
     PruningStatistics,
     Question,
-    answers,
     may_match,
-    pieces,
 )
 from metaindex.formats import Snapshot
 from metaindex.index import FileIdentities, KnowsRowGroups, RunCoverage, RunSource
@@ -73,11 +71,11 @@ class JoinedSources(KnowsRowGroups):
         out = np.ones((len(questions), self.count), np.bool_)
         for portion in self._portions:
             first = 0
-            for some in pieces(
+            for some in Question.batches(
                 questions, len(portion.source.constant(True))
             ):  # a run may have more files than are asked of
                 last = first + len(some)
-                out[first:last, portion.positions] &= answers(portion.source, some)[:, portion.ordinals]
+                out[first:last, portion.positions] &= Question.ask_all(some, portion.source)[:, portion.ordinals]
                 first = last
         return out
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from metaindex.core import Mask, MetaIndexError, counted, dataclass
 from metaindex.expressions import (
-    BatchEvaluation,
     ColumnRef,
     CompositeStatistics,
     IsNull,
@@ -26,11 +25,9 @@ from metaindex.expressions import (
     Predicate,
     PredicateProgram,
     PruningStatistics,
-    answers,
+    Question,
     gathered_form,
-    may_fail,
     may_match,
-    pieces,
 )
 from metaindex.formats import FileTable, Schema, Version
 from metaindex.index import BoundPredicate, Combination, OpenIndex
@@ -187,14 +184,14 @@ def _walk_together(
     steps: PredicateProgram, sources: Sources, alone: dict[str, Tally], indexes: Mapping[str, OpenIndex], count: int
 ) -> tuple[Mask, dict[str, Mask]]:
     """Like `_walk`, for large predicates: each source is asked once for all questions, a piece at a time."""
-    walked = {name: BatchEvaluation(steps, count) for name in sources}
-    together = BatchEvaluation(steps, count)
-    for piece in pieces(steps.questions, count):
+    walked = {name: steps.evaluation(count) for name in sources}
+    together = steps.evaluation(count)
+    for piece in Question.batches(steps.questions, count):
         matrix: Mask | None = None
         for name, source in sources.items():
             started = time.perf_counter()
             with guard(indexes.get(name)):
-                own = answers(source, piece)
+                own = Question.ask_all(piece, source)
             if len(sources) > 1:
                 matrix = own.copy() if matrix is None else np.logical_and(matrix, own, out=matrix)
             walked[name].take(own)
@@ -214,14 +211,14 @@ def walk_each(
     """The files that each may match: every source is asked once for all of them, a piece at a time."""
     by_name = {index.name: index for index in indexes}
     each = [PredicateProgram.may_match(predicate) for predicate in predicates]
-    walked = [BatchEvaluation(steps, count) for steps in each]
+    walked = [steps.evaluation(count) for steps in each]
     places = [place for place, steps in enumerate(each) for _ in steps.questions]
     first = 0
-    for piece in pieces([question for steps in each for question in steps.questions], count):
+    for piece in Question.batches([question for steps in each for question in steps.questions], count):
         matrix: Mask | None = None
         for name, source in sources.items():
             with guard(by_name.get(name)):
-                own = answers(source, piece)
+                own = Question.ask_all(piece, source)
             matrix = own if matrix is None else np.logical_and(matrix, own, out=matrix)
         assert matrix is not None, "the table's log always answers"
         of_piece = places[first : first + len(piece)]
@@ -260,9 +257,7 @@ class guard:  # noqa: N801 - reads as a statement
 def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
     """Return a mask of the files in which every row matches; all False if an index cannot say."""
     try:
-        if PredicateProgram.pays(predicate):
-            return ~PredicateProgram.may_fail(predicate).over(source, count)
-        return ~may_fail(predicate, source)
+        return PredicateProgram.must_match(predicate, source, count)
     except Exception as error:  # noqa: BLE001 - as in `guard`: an index never gets in the way of an answer
         logger.warning("no file is called certain: %s", error)
         return np.zeros(count, np.bool_)

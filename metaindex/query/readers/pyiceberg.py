@@ -20,7 +20,7 @@ from pyiceberg.table import DataScan, FileScanTask, StaticTable, Table
 from pyiceberg.typedef import Record
 
 from metaindex.core import ArgumentError, ScanError
-from metaindex.expressions import And, ColumnRef, Constant, Predicate, field_type, has_residual, normalize, to_iceberg
+from metaindex.expressions import And, ColumnRef, Constant, Predicate, field_type, normalize, to_iceberg
 from metaindex.formats import Format
 
 from .arrow import refuse_opaque
@@ -122,7 +122,7 @@ def _split(scan: ScanPlan) -> tuple[Any, Predicate]:
     schema = scan.snapshot.schema.asked()
     normal = normalize(scan.predicate)
     conjuncts = normal.parts if isinstance(normal, And) else (normal,)
-    ours = [p for p in conjuncts if has_residual(p) or any(_is_float(schema, c.parts) for c in p.columns)]
+    ours = [p for p in conjuncts if p.has_opaque or any(_is_float(schema, c.parts) for c in p.columns)]
     pushed, residual = to_iceberg(And(tuple(p for p in conjuncts if p not in ours)), schema)
     left = [*ours, *([] if residual == Constant(True) else [residual])]
     return pushed, And(tuple(left)) if len(left) > 1 else left[0] if left else Constant(True)

@@ -23,7 +23,6 @@ from metaindex.expressions import (
     Op,
     Predicate,
     ResidualFilter,
-    has_residual,
     normalize,
     to_arrow,
 )
@@ -40,7 +39,7 @@ class RowFilter:
         compared = (equality for part in parts if (equality := _equality(part, schema)) is not None)
         self._first = next(compared, None)
         self._residual = None
-        if has_residual(normal):
+        if normal.has_opaque:
             self._residual, self._expression = ResidualFilter(normal, lambda part: _telling(part, schema)), None
             return
         # Of a look-up there is nothing else to apply: its expression is not made, for which Arrow would load pandas.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaindex.advisor import PlanReads
 from metaindex.core import ExpressionError, SparkDriver, UnsupportedFeatureError, first_line, interrupts_first
-from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, conjoined, without_said
+from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, without_said
 
 from .enabling import surveyor
 from .reasons import Reason
@@ -69,7 +69,7 @@ def _untold(reason: str) -> str:
 
 
 def _table_read(scan: SparkScan) -> TableRead:
-    predicate = without_said(conjoined(scan.conditions))
+    predicate = without_said(scan.conditions)
     needs = (ColumnRef(need.path).name for need in scan.needs)
     named = (*needs, *(ref.name for ref in predicate.columns))
     groups = (key for want in scan.wants if isinstance(want, Group) for key in want.keys)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from metaindex.core import TELEMETRY, QueryLog
-from metaindex.expressions import And, without_said
+from metaindex.expressions import without_said
 from metaindex.query import PruneResult, QueryRow, TableQueryLog
 from metaindex.table import Table, handle_of
 
@@ -65,7 +65,7 @@ def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, mil
     row = QueryRow(
         at_us=time.time_ns() // 1_000,
         engine="spark",
-        predicate=without_said(And(conditions)) if conditions else None,
+        predicate=without_said(conditions) if conditions else None,
         columns=tuple(dict.fromkeys((*(need.name for need in scan.needs), *named))),
         join_keys=_keys(key for want in scan.wants if isinstance(want, JoinSide) for key in want.keys),
         group_keys=_keys(key for want in scan.wants if isinstance(want, Group) for key in want.keys),

@@ -22,7 +22,6 @@ from metaindex.expressions import (
     Predicate,
     StatementReads,
     TableRead,
-    conjoined,
     without_said,
 )
 
@@ -238,7 +237,7 @@ def predicate_of(scan: ScanSeen, above: Sequence[str], time_zone: str | None, te
             known.setdefault(shape_of(predicate), predicate)
     for part in _pieces(scan.described):
         _described(part, scan, known, unclear, tell)
-    return without_said(conjoined([*known.values(), *(part for part in unclear if part.columns)]))
+    return without_said([*known.values(), *(part for part in unclear if part.columns)])
 
 
 def _parts(scan: ScanSeen, above: Sequence[str]) -> Iterator[str]:

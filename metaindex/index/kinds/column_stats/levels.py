@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.core import DamagedIndexError, Mask, Vector
-from metaindex.expressions import BatchStatistics, ColumnRef, Question, grouped
+from metaindex.expressions import BatchStatistics, ColumnRef, Question
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.store.reader import RunReader
 
@@ -45,7 +45,7 @@ class BothLevels(BatchStatistics):
             return self._files.many(questions)
         out = np.ones((len(questions), self.count), np.bool_)
         stored = (self._columns.get(question.column) for question in questions)
-        levels = grouped(
+        levels = Question.grouped(
             (column is not None and column.partition, q) for column, q in zip(stored, questions, strict=True)
         )
         for by_partition, (places, some) in levels.items():

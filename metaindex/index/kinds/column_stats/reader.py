@@ -27,7 +27,6 @@ from metaindex.expressions import (
     ManyFiles,
     Question,
     column_domain_has_nan,
-    grouped,
     narrowed_bounds,
     physical_type,
 )
@@ -112,7 +111,7 @@ class RunStatistics(ManyFiles):
         """Answer many questions, a row each. Each column's rows are found once, in the row groups that may match one of
         its questions; each question uses the answers of its own row groups."""
         out = np.ones((len(questions), self.count), np.bool_)
-        alike = grouped(((id(question.column), _needed(question)), question) for question in questions)
+        alike = Question.grouped(((id(question.column), _needed(question)), question) for question in questions)
         for (_, name), (places, some) in alike.items():
             column = some[0].column
             stored = self._columns.get(column)
