@@ -23,6 +23,7 @@ from metaindex.expressions import (
     ColumnRef,
     Comparison,
     Constant,
+    Family,
     In,
     IsNan,
     IsNull,
@@ -33,7 +34,6 @@ from metaindex.expressions import (
     Or,
     Predicate,
     StartsWith,
-    column_domain_has_nan,
     physical_type,
     to_physical,
 )
@@ -180,7 +180,7 @@ def _leaf(item: tuple[ColumnRef, pa.DataType], *, constants: bool) -> st.SearchS
         st.builds(In, st.just(column), st.lists(lit, min_size=4, max_size=6).map(_long_list)),
         st.just(IsNull(column)),
     ]
-    if column_domain_has_nan(t):
+    if Family.may_be_nan(t):
         choices.append(st.just(IsNan(column)))
     if pa.types.is_string(t) or pa.types.is_binary(t):
         choices.append(st.builds(StartsWith, st.just(column), _TEXT))
@@ -256,7 +256,7 @@ def files(draw: st.DrawFn, schema: Schema, max_files: int = 4, max_rows: int = 4
     bounds: dict[ColumnRef, ColumnBounds] = {}
     for column, t in schema.items():
         of_column = [
-            draw(_loosened(t, true_facts([value_of(row, column) for row in rows], column_domain_has_nan(t))))
+            draw(_loosened(t, true_facts([value_of(row, column) for row in rows], Family.may_be_nan(t))))
             for rows in rows_of_files
         ]
         for i, one in enumerate(of_column):

@@ -47,17 +47,12 @@ if TYPE_CHECKING:
     from .normal_form import gathered_form as gathered_form
     from .normal_form import normalize as normalize
     from .physical import Family as Family
-    from .physical import PhysicalValue as PhysicalValue
-    from .physical import column_domain_has_nan as column_domain_has_nan
     from .physical import decode_wide as decode_wide
     from .physical import encode_wide as encode_wide
-    from .physical import family_of as family_of
     from .physical import from_physical as from_physical
     from .physical import physical_type as physical_type
     from .physical import to_physical as to_physical
     from .places import PhysicalInterval as PhysicalInterval
-    from .places import physical_interval as physical_interval
-    from .places import physical_intervals as physical_intervals
     from .predicate_program import PredicateProgram as PredicateProgram
     from .reads import JoinKey as JoinKey
     from .reads import StatementReads as StatementReads
@@ -110,11 +105,8 @@ else:
             "key_values": "as_column",
             "literals": "Literal LiteralValue kind literal",
             "normal_form": "conjuncts gathered_form normalize",
-            "physical": (
-                "Family PhysicalValue column_domain_has_nan decode_wide encode_wide family_of from_physical "
-                "physical_type to_physical"
-            ),
-            "places": "PhysicalInterval physical_interval physical_intervals",
+            "physical": ("Family decode_wide encode_wide from_physical physical_type to_physical"),
+            "places": "PhysicalInterval",
             "predicate_program": "PredicateProgram",
             "reads": "JoinKey StatementReads TableRead first_part without_said",
             "scalars.residual": "ResidualFilter",

@@ -22,8 +22,8 @@ import pyarrow as pa
 from metaindex.core import Mask, Vector, arrow_array, compute
 
 from .literals import Literal
-from .physical import column_domain_has_nan, physical_type
-from .places import EMPTY, physical_interval, physical_intervals, physical_points
+from .physical import Family, physical_type
+from .places import EMPTY, PhysicalInterval, physical_points
 from .statistics import ColumnBounds, Interval, ManyFiles, Question
 from .tree import ColumnRef
 
@@ -110,7 +110,7 @@ class _Column:
         some_bound = self._lower.known | self._upper.known
         self._doubt_contradicting_bounds()
 
-        has_nan = column_domain_has_nan(bounds.type)
+        has_nan = Family.may_be_nan(bounds.type)
         nulls, nulls_known = _counts(count, bounds.null_count)
         rows, rows_known = _counts(count, bounds.row_count)
         nans, nans_known = _counts(count, bounds.nan_count) if has_nan else _NO_NANS
@@ -143,7 +143,7 @@ class _Column:
             upper.known = upper.known & ~wrong
 
     def between(self, interval: Interval) -> Mask:
-        inside = physical_interval(interval, self._type)
+        inside = PhysicalInterval.of(interval, self._type)
         out: Mask = ~self._no_number
         if inside is None:
             return out
@@ -200,7 +200,7 @@ class _Column:
 
     def each_between(self, intervals: Sequence[Interval]) -> Mask:
         """`between` for each of many intervals."""
-        inside = physical_intervals(intervals, self._type)
+        inside = PhysicalInterval.of_each(intervals, self._type)
         known = [EMPTY if interval is None else interval for interval in inside]
         lows = [
             (row, interval.low, interval.low_open) for row, interval in enumerate(known) if interval.low is not None
@@ -262,7 +262,7 @@ class _Column:
         compared."""
         points: set[Any] = set()
         for value in values:
-            at = physical_interval(Interval(value, value), self._type)
+            at = PhysicalInterval.of(Interval(value, value), self._type)
             if at is None:
                 return None
             if not at.empty:

@@ -40,7 +40,7 @@ from metaindex.core import AmbiguousColumnError, Cure, ExpressionError, LiteralT
 from .arrow_types import is_bytes, is_text, is_uuid
 from .coercion import Coerced, coerce
 from .literals import Literal
-from .physical import column_domain_has_nan, physical_type
+from .physical import Family, physical_type
 from .tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Not, Opaque, Or, Predicate, StartsWith
 
 SchemaLike: TypeAlias = (
@@ -102,9 +102,7 @@ class _Binder:
                 return IsNull(column) if t is not None else self._null_nested(leaf, column)
             case IsNan():
                 column, t = self._resolve(leaf.column)
-                number = t is not None and (
-                    column_domain_has_nan(t) or pa.types.is_integer(t) or pa.types.is_decimal(t)
-                )
+                number = t is not None and (Family.may_be_nan(t) or pa.types.is_integer(t) or pa.types.is_decimal(t))
                 return IsNan(column) if number else _opaque(leaf, column)  # isnan('NaN') is true: Spark casts
             case StartsWith():
                 column, t = self._resolve(leaf.column)

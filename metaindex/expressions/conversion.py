@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from metaindex.core import Mask, Vector, arrow_array, compute
 
-from .physical import column_domain_has_nan, physical_type, to_physical
+from .physical import Family, physical_type, to_physical
 from .statistics import ColumnBounds
 
 _Step: TypeAlias = Callable[[pa.Array, bool], pa.Array]
@@ -54,7 +54,7 @@ def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None
     upper = None if bounds.upper is None else step(Vector(bounds.upper).array, True)
     # A moved bound is attained no more, or nobody checked.
     exact = {} if step is _same else {"lower_exact": None, "upper_exact": None}
-    if column_domain_has_nan(to) and not column_domain_has_nan(bounds.type):
+    if Family.may_be_nan(to) and not Family.may_be_nan(bounds.type):
         exact["nan_count"] = _zeros(bounds)
     return replace(bounds, type=to, lower=lower, upper=upper, **exact)
 

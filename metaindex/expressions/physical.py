@@ -59,38 +59,44 @@ class Family(Enum):
     TEXT = auto()
     BYTES = auto()
 
+    @staticmethod
+    def of(t: pa.DataType) -> Family | None:
+        """Return the family of a type; None for a type without bounds."""
+        is_ = pa.types
+        if is_.is_boolean(t):
+            return Family.BOOL
+        if is_.is_uint64(t):
+            return Family.UINT64
+        if is_.is_integer(t):
+            return Family.INTEGER
+        if is_.is_floating(t):
+            return Family.FLOAT
+        if is_text(t):
+            return Family.TEXT
+        if is_bytes(t):
+            return Family.BYTES
+        if is_.is_timestamp(t):
+            return Family.TIMESTAMP
+        if is_.is_date(t):
+            return Family.DATE
+        if is_.is_time(t):
+            return Family.TIME
+        if is_.is_decimal(t):
+            # A negative scale has no place in the formats; refusing it keeps the arithmetic plain.
+            if t.precision > 38 or t.scale < 0:
+                return None
+            return Family.DECIMAL if t.precision <= 18 else Family.WIDE_DECIMAL
+        if is_.is_dictionary(t):
+            return Family.of(t.value_type)
+        return None
+
+    @staticmethod
+    def may_be_nan(t: pa.DataType) -> bool:
+        """Return whether a value of this type can be NaN. True for unknown types."""
+        return Family.of(t) in (Family.FLOAT, None) and not pa.types.is_null(t)
+
 
 _IN_INT64 = frozenset({Family.BOOL, Family.INTEGER, Family.DATE, Family.TIME, Family.TIMESTAMP, Family.DECIMAL})
-
-
-def family_of(t: pa.DataType) -> Family | None:
-    is_ = pa.types
-    if is_.is_boolean(t):
-        return Family.BOOL
-    if is_.is_uint64(t):
-        return Family.UINT64
-    if is_.is_integer(t):
-        return Family.INTEGER
-    if is_.is_floating(t):
-        return Family.FLOAT
-    if is_text(t):
-        return Family.TEXT
-    if is_bytes(t):
-        return Family.BYTES
-    if is_.is_timestamp(t):
-        return Family.TIMESTAMP
-    if is_.is_date(t):
-        return Family.DATE
-    if is_.is_time(t):
-        return Family.TIME
-    if is_.is_decimal(t):
-        # A negative scale has no place in the formats; refusing it keeps the arithmetic plain.
-        if t.precision > 38 or t.scale < 0:
-            return None
-        return Family.DECIMAL if t.precision <= 18 else Family.WIDE_DECIMAL
-    if is_.is_dictionary(t):
-        return family_of(t.value_type)
-    return None
 
 
 def plain(t: pa.DataType) -> pa.DataType:
@@ -99,17 +105,12 @@ def plain(t: pa.DataType) -> pa.DataType:
 
 def physical_type(t: pa.DataType) -> pa.DataType | None:
     """Return int64, double or binary; None for a type without bounds."""
-    family = family_of(t)
+    family = Family.of(t)
     if family is None:
         return None
     if family in _IN_INT64:
         return pa.int64()
     return pa.float64() if family is Family.FLOAT else pa.binary()
-
-
-def column_domain_has_nan(t: pa.DataType) -> bool:
-    """Return whether a value of this type can be NaN. True for unknown types."""
-    return family_of(t) in (Family.FLOAT, None) and not pa.types.is_null(t)
 
 
 # Values of a column, to bounds ------------------------------------------------------------------------------------
@@ -118,7 +119,7 @@ def column_domain_has_nan(t: pa.DataType) -> bool:
 def to_physical(values: pa.Array | pa.ChunkedArray, t: pa.DataType, *, upper: bool) -> pa.Array:
     """Values of a column of type `t` as bounds: lower bounds, or upper ones. Null where there is no value, where it is
     NaN and where it overflows."""
-    family, t = family_of(t), plain(t)
+    family, t = Family.of(t), plain(t)
     if family is None:
         raise TypeError(f"bounds are kept of primitive columns; got {t}; ask physical_type first")
     values = Vector(values).array
@@ -218,7 +219,7 @@ def from_physical(value: PhysicalValue | None, t: pa.DataType) -> object:
     """A bound as a Python value; as text where Python's calendar ends (years beyond 1 to 9999)."""
     if value is None:
         return None
-    family, t = family_of(t), plain(t)
+    family, t = Family.of(t), plain(t)
     match family, value:
         case Family.BOOL, int():
             return bool(value)

@@ -31,7 +31,6 @@ from .physical import (
     Family,
     PhysicalValue,
     encode_wide,
-    family_of,
     plain,
 )
 from .statistics import Interval
@@ -50,6 +49,45 @@ class PhysicalInterval:
     high_open: bool = False
     empty: bool = False
 
+    @staticmethod
+    def of(interval: Interval, t: pa.DataType) -> PhysicalInterval | None:
+        """Convert an interval to values of `t` without loss: `> 3.5` over integers is `>= 4`, `< 1000` over anything
+        smaller is unbounded. None: it cannot be compared, so nothing may be concluded."""
+        low = high = None
+        low_open = high_open = empty = False
+        if interval.low is not None:
+            place = _locate(interval.low, t)
+            if place is None:
+                return None
+            if isinstance(place, _AtValue):
+                low, low_open = place.value, interval.low_open or not place.exact
+            else:
+                empty = place is _Outside.ABOVE
+        if interval.high is not None:
+            place = _locate(interval.high, t)
+            if place is None:
+                return None
+            if isinstance(place, _AtValue):
+                high, high_open = place.value, interval.high_open and place.exact
+            else:
+                empty = empty or place is _Outside.BELOW
+        if isinstance(low, int) and low_open:
+            low, low_open, empty = min(low + 1, INT64_MAX), False, empty or low == INT64_MAX
+        if isinstance(high, int) and high_open:
+            high, high_open, empty = max(high - 1, INT64_MIN), False, empty or high == INT64_MIN
+        if low is not None and high is not None:
+            empty = empty or low > high or (low == high and (low_open or high_open))
+        return EMPTY if empty else PhysicalInterval(low, high, low_open, high_open)
+
+    @staticmethod
+    def of_each(intervals: Sequence[Interval], t: pa.DataType) -> list[PhysicalInterval | None]:
+        """`of` of many: integers for integers and texts for texts are told at a glance."""
+        family = Family.of(t)
+        glance = {Family.INTEGER: _of_integers, Family.TEXT: _of_texts}.get(family) if family is not None else None
+        if glance is None:
+            return [PhysicalInterval.of(interval, t) for interval in intervals]
+        return [glance(interval) or PhysicalInterval.of(interval, t) for interval in intervals]
+
 
 @dataclass(frozen=True, slots=True)
 class _AtValue:
@@ -67,61 +105,22 @@ class _Outside(Enum):
 EMPTY = PhysicalInterval(None, None, empty=True)
 
 
-def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | None:
-    """Convert an interval to values of `t` without loss: `> 3.5` over integers is `>= 4`, `< 1000` over anything
-    smaller is unbounded. None: it cannot be compared, so nothing may be concluded."""
-    low = high = None
-    low_open = high_open = empty = False
-    if interval.low is not None:
-        place = _locate(interval.low, t)
-        if place is None:
-            return None
-        if isinstance(place, _AtValue):
-            low, low_open = place.value, interval.low_open or not place.exact
-        else:
-            empty = place is _Outside.ABOVE
-    if interval.high is not None:
-        place = _locate(interval.high, t)
-        if place is None:
-            return None
-        if isinstance(place, _AtValue):
-            high, high_open = place.value, interval.high_open and place.exact
-        else:
-            empty = empty or place is _Outside.BELOW
-    if isinstance(low, int) and low_open:
-        low, low_open, empty = min(low + 1, INT64_MAX), False, empty or low == INT64_MAX
-    if isinstance(high, int) and high_open:
-        high, high_open, empty = max(high - 1, INT64_MIN), False, empty or high == INT64_MIN
-    if low is not None and high is not None:
-        empty = empty or low > high or (low == high and (low_open or high_open))
-    return EMPTY if empty else PhysicalInterval(low, high, low_open, high_open)
-
-
 def physical_points(literals: Sequence[Literal], t: pa.DataType) -> list[PhysicalValue | None] | None:
     """Return each literal in the physical domain of `t`, None for one that is no value of the type; None altogether if
     a literal cannot be compared. Lists of integers for integers, or of texts for texts, take a shortcut."""
     values = [literal.value for literal in literals]
-    kinds, family = set(map(type, values)), family_of(t)
+    kinds, family = set(map(type, values)), Family.of(t)
     if kinds == {int} and family is Family.INTEGER:
         return [value if INT64_MIN <= value <= INT64_MAX else None for value in values]  # type: ignore[operator, misc]
     if kinds == {str} and family is Family.TEXT and all(map(str.isascii, values)):  # type: ignore[arg-type]
         return [value.encode() for value in values]  # type: ignore[union-attr]
     points: list[PhysicalValue | None] = []
     for literal in literals:
-        at = physical_interval(Interval(literal, literal), t)
+        at = PhysicalInterval.of(Interval(literal, literal), t)
         if at is None:
             return None
         points.append(None if at.empty else at.low)
     return points
-
-
-def physical_intervals(intervals: Sequence[Interval], t: pa.DataType) -> list[PhysicalInterval | None]:
-    """`physical_interval` of many: integers for integers and texts for texts are told at a glance."""
-    family = family_of(t)
-    glance = {Family.INTEGER: _of_integers, Family.TEXT: _of_texts}.get(family) if family is not None else None
-    if glance is None:
-        return [physical_interval(interval, t) for interval in intervals]
-    return [glance(interval) or physical_interval(interval, t) for interval in intervals]
 
 
 def _of_integers(interval: Interval) -> PhysicalInterval | None:
@@ -157,7 +156,7 @@ def _of_texts(interval: Interval) -> PhysicalInterval | None:
 
 
 def _locate(lit: Literal, t: pa.DataType) -> _AtValue | _Outside | None:
-    value, family, t = lit.value, family_of(t), plain(t)
+    value, family, t = lit.value, Family.of(t), plain(t)
     match family, value:
         case (None, _) | (_, None):
             return None

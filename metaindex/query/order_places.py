@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Mask, Vector, arrow_array, compute, dataclass
-from metaindex.expressions import PhysicalValue, to_physical
+from metaindex.expressions import to_physical
 
 from .order import Direction
 
@@ -41,7 +41,7 @@ class OrderPlace:
     """A position in a sort order. `value`: only with rank VALUE."""
 
     rank: int
-    value: PhysicalValue | None = None
+    value: int | float | bytes | None = None
 
     def is_behind(self, other: OrderPlace, direction: Direction, *, or_level: bool) -> bool:
         """Return whether it comes later; `or_level`: or at the same place."""

@@ -24,10 +24,10 @@ from metaindex.expressions import (
     Literal,
     Op,
     Opaque,
+    PhysicalInterval,
     StartsWith,
     bind,
     col,
-    physical_interval,
 )
 from metaindex.expressions.arrow_types import UUID
 from metaindex.expressions.coercion import TABLE, family
@@ -175,7 +175,7 @@ def test_times_are_compared_as_duckdb_compares_them(
         points = physical_points([Literal(value)], t)
         assert points is not None
         assert points[0] is not None
-        assert physical_interval(Interval(Literal(value), Literal(value)), t) is not None
+        assert PhysicalInterval.of(Interval(Literal(value), Literal(value)), t) is not None
 
 
 def _cut(one: dt.time, t: pa.DataType) -> dt.time:

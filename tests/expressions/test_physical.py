@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 from metaindex.core import LiteralTypeError
 from metaindex.expressions import (
+    Family,
     Interval,
     Literal,
-    column_domain_has_nan,
+    PhysicalInterval,
     from_physical,
-    physical_interval,
     physical_type,
     to_physical,
 )
 from metaindex.expressions.literals import compare_values
-from metaindex.expressions.places import physical_intervals, physical_points, prefix_interval
+from metaindex.expressions.places import physical_points, prefix_interval
 from tests.strategies import TYPES, literals, values
 
 MORE_TYPES = (
@@ -116,7 +116,7 @@ def test_types_without_bounds_are_none(t: pa.DataType) -> None:
     assert physical_type(t) is None
     with pytest.raises(TypeError, match="physical_type"):
         to_physical(pa.nulls(1, t), t, upper=True)
-    assert physical_interval(Interval(Literal(1), None), t) is None
+    assert PhysicalInterval.of(Interval(Literal(1), None), t) is None
 
 
 def test_nan_is_no_bound_and_zero_covers_both_signs() -> None:
@@ -183,7 +183,7 @@ def intervals(draw: st.DrawFn) -> tuple[pa.DataType, Interval, object]:
 @given(intervals())
 def test_a_value_inside_the_interval_is_inside_its_physical_one(case: tuple[pa.DataType, Interval, object]) -> None:
     t, interval, value = case
-    physical = physical_interval(interval, t)
+    physical = PhysicalInterval.of(interval, t)
     if physical is None:
         return
     inside = _inside(value, interval)
@@ -203,7 +203,7 @@ def test_many_intervals_are_placed_as_each_alone(data: st.DataObject) -> None:
     texts = st.sampled_from(["", "a", "b", "ä", "\ud800"]).map(Literal)
     end = st.none() | literals(other) | numbers | texts
     some = data.draw(st.lists(st.builds(Interval, end, end, st.booleans(), st.booleans())))
-    assert physical_intervals(some, t) == [physical_interval(one, t) for one in some]
+    assert PhysicalInterval.of_each(some, t) == [PhysicalInterval.of(one, t) for one in some]
 
 
 def _inside(value: object, interval: Interval) -> bool:
@@ -230,7 +230,7 @@ def _inside(value: object, interval: Interval) -> bool:
 def test_literals_between_or_beyond_values_move_to_a_neighbour(
     interval: Interval, t: pa.DataType, low: object, high: object
 ) -> None:
-    physical = physical_interval(interval, t)
+    physical = PhysicalInterval.of(interval, t)
     assert physical is not None
     assert not physical.empty
     assert (physical.low, physical.high) == (low, high)
@@ -250,7 +250,7 @@ def test_literals_between_or_beyond_values_move_to_a_neighbour(
     ],
 )
 def test_intervals_without_a_value_are_empty(interval: Interval, t: pa.DataType) -> None:
-    physical = physical_interval(interval, t)
+    physical = PhysicalInterval.of(interval, t)
     assert physical is not None
     assert physical.empty
 
@@ -277,8 +277,8 @@ def test_intervals_without_a_value_are_empty(interval: Interval, t: pa.DataType)
     ],
 )
 def test_what_engines_may_compare_otherwise_is_unknown(lit: Literal, t: pa.DataType) -> None:
-    assert physical_interval(Interval(lit, None), t) is None
-    assert physical_interval(Interval(None, lit), t) is None
+    assert PhysicalInterval.of(Interval(lit, None), t) is None
+    assert PhysicalInterval.of(Interval(None, lit), t) is None
     assert physical_points([lit], t) is None
 
 
@@ -316,11 +316,11 @@ def test_prefix_successor_is_by_code_points_and_no_surrogate(prefix: str, high: 
 
 
 def test_which_types_have_nan() -> None:
-    assert column_domain_has_nan(pa.float16())
-    assert column_domain_has_nan(pa.dictionary(pa.int8(), pa.float64()))
-    assert column_domain_has_nan(pa.list_(pa.float32()))  # not understood, so it may
-    assert not column_domain_has_nan(pa.int64())
-    assert not column_domain_has_nan(pa.decimal128(9, 2))
+    assert Family.may_be_nan(pa.float16())
+    assert Family.may_be_nan(pa.dictionary(pa.int8(), pa.float64()))
+    assert Family.may_be_nan(pa.list_(pa.float32()))  # not understood, so it may
+    assert not Family.may_be_nan(pa.int64())
+    assert not Family.may_be_nan(pa.decimal128(9, 2))
 
 
 def test_sorting_by_physical_value_is_sorting_by_value() -> None:

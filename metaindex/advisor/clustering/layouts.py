@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Vector, arrow_array, compute, dataclass
-from metaindex.expressions import Family, family_of
+from metaindex.expressions import Family
 from metaindex.formats import Leaf
 
 from .overlap import Floats, Ints, Numbers, OverlapReads, Ranges, RowPlaces, even_fractions, numbers_of
@@ -192,4 +192,4 @@ def _widened(lower: Floats, upper: Floats, rows: Ints, most: int) -> tuple[Float
 
 def in_zorder(leaf: Leaf) -> bool:
     """Return whether Iceberg has an order of bytes for the type."""
-    return family_of(leaf.type) not in (Family.DECIMAL, Family.WIDE_DECIMAL, Family.UINT64, Family.TIME)
+    return Family.of(leaf.type) not in (Family.DECIMAL, Family.WIDE_DECIMAL, Family.UINT64, Family.TIME)

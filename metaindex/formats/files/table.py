@@ -30,7 +30,7 @@ from metaindex.core import (
     VersionNotFoundError,
     arrow_array,
 )
-from metaindex.expressions import ColumnBounds, column_domain_has_nan, physical_type, to_physical
+from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
 from metaindex.formats.format import At, Format, Resolved, TableRef
 from metaindex.formats.model import (
     FILE_SCHEMA,
@@ -214,7 +214,7 @@ class FilesDetails(SnapshotDetails):
             exact = known
         zero_or_unknown = pc.if_else(pc.is_valid(values), 0, pa.scalar(None, pa.int64()))
         nan = None
-        if column_domain_has_nan(t):
+        if Family.may_be_nan(t):
             nan = pc.if_else(pc.or_(known, pc.is_null(values)), 0, pa.scalar(None, pa.int64()))
         return ColumnBounds(t, lower, upper, zero_or_unknown, nan, None, exact, exact)
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask
-from metaindex.expressions import ColumnRef, Interval, Literal, ManyFiles, PhysicalValue, decode_wide, physical_interval
+from metaindex.expressions import ColumnRef, Interval, Literal, ManyFiles, PhysicalInterval, decode_wide
 from metaindex.formats.model import Leaf
 
 from .metadata import PartitionSpec
@@ -106,7 +106,7 @@ def hashes_of(values: Sequence[Literal], of: pa.DataType) -> list[int] | None:
     type has no hash."""
     out = []
     for value in values:
-        place = physical_interval(Interval(value, value), of)
+        place = PhysicalInterval.of(Interval(value, value), of)
         if place is None:
             return None
         if place.empty:
@@ -118,7 +118,7 @@ def hashes_of(values: Sequence[Literal], of: pa.DataType) -> list[int] | None:
     return out
 
 
-def hashed_bytes(value: PhysicalValue, of: pa.DataType) -> bytes | None:
+def hashed_bytes(value: int | float | bytes, of: pa.DataType) -> bytes | None:
     """Return the bytes that the specification hashes for a value in its physical domain; None for types that are not
     hashed. Nanoseconds count as microseconds, as the domain has them."""
     if pa.types.is_decimal(of):

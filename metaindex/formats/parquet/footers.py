@@ -37,7 +37,7 @@ from metaindex.core import (
     arrow_array,
     first_line,
 )
-from metaindex.expressions import ColumnBounds, column_domain_has_nan, physical_type, to_physical
+from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
 from metaindex.formats.model import Leaf
 from metaindex.formats.older_calendar import may_be_in_older_calendar, predates
 from metaindex.storage import Storage
@@ -329,7 +329,7 @@ def _unknown_column(count: int, domain: pa.DataType | None, why: Doubt) -> FileC
 
 def _nan_count(table: pa.DataType, nulls: pa.Array, rows: pa.Array) -> pa.Array | None:
     """Footers do not count NaN; where every row is NULL there is none."""
-    if not column_domain_has_nan(table):
+    if not Family.may_be_nan(table):
         return None
     import pyarrow.compute as pc
 

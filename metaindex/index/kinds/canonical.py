@@ -39,10 +39,9 @@ from metaindex.expressions import (
     ColumnBounds,
     Interval,
     Literal,
-    PhysicalValue,
+    PhysicalInterval,
     convert_bounds,
     decode_wide,
-    physical_interval,
     physical_type,
 )
 
@@ -241,7 +240,7 @@ def hash_literal(literal: Literal, column_type: pa.DataType) -> int | Absent | N
     cannot be said, and every file is kept."""
     if literal.is_nan and pa.types.is_floating(plain_type(column_type)):
         return _hash_int(_NAN)
-    stored = physical_interval(Interval(literal, literal), column_type)
+    stored = PhysicalInterval.of(Interval(literal, literal), column_type)
     if stored is None:
         return None
     if stored.empty:
@@ -323,7 +322,7 @@ def _hash_plain(values: list[object], t: pa.DataType) -> Hashes | None:
     return None
 
 
-def _hash_physical(value: PhysicalValue, t: pa.DataType) -> int:
+def _hash_physical(value: int | float | bytes, t: pa.DataType) -> int:
     is_ = pa.types
     if is_.is_decimal(t):
         unscaled = decode_wide(value) if isinstance(value, bytes) else int(value)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Mask, Vector, arrow_array, dataclass
-from metaindex.expressions import Family, family_of, physical_type
+from metaindex.expressions import Family, physical_type
 
 from .canonical import plain_type
 from .values.encoding import CUT, doubles, encode_values
@@ -42,7 +42,7 @@ class DistinctKeys:
     def values(self, keys: pa.Array) -> pa.Array | None:
         """Return the values of keys, none of them cut; 0.0 stands for either zero, and there is one NaN. None if a key
         is of no value of the type."""
-        if family_of(self.column) is not Family.FLOAT:
+        if Family.of(self.column) is not Family.FLOAT:
             return bound_values(keys if keys.type == pa.int64() else keys.cast(pa.binary()), self.column)
         try:
             bytes_ = Vector(keys.cast(pa.binary(8)))
@@ -63,7 +63,7 @@ def bound_values(bounds: pa.Array, type_: pa.DataType) -> pa.Array | None:
     """Bounds in the physical domain of a type, as values of it. None if they say less than the values did
     (nanoseconds), or are none of the type."""
     try:
-        match family_of(type_):
+        match Family.of(type_):
             case Family.BOOL | Family.INTEGER | Family.FLOAT:
                 return bounds.cast(type_)
             case Family.TEXT | Family.BYTES:

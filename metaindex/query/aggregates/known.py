@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask, Vector, arrow_array, dataclass
-from metaindex.expressions import column_domain_has_nan
+from metaindex.expressions import Family
 from metaindex.formats import Field, FileTable, Leaf
 from metaindex.index import ColumnFacts, FileStatistics, KeptSketches, KeptSums, KeptValues, KnownCounts, StatState
 from metaindex.query.order import as_compared, compared_type
@@ -59,7 +59,7 @@ class KnownColumn:
         state = Vector(facts.column("state")).numbers
         all_null = state == StatState.ALL_NULL
         nans = KnownCounts.of(facts.column("nan_count"))
-        if not column_domain_has_nan(type_):
+        if not Family.may_be_nan(type_):
             nans = KnownCounts(np.zeros(len(state), np.int64), np.ones(len(state), np.bool_))
         least = _attained(told, "lower", all_null)
         greatest = _attained(told, "upper", all_null)

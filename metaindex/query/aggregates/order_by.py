@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, Mask, ScanError, UnknownColumnError, Vector, arrow_array, dataclass
-from metaindex.expressions import column_domain_has_nan
+from metaindex.expressions import Family
 from metaindex.formats import Schema
 from metaindex.index import ColumnFacts, FileStatistics, KnownCounts, OpenIndex, StatState
 from metaindex.query.order import Direction, has_order
@@ -156,7 +156,7 @@ class Sorted:
 
     @property
     def _nans(self) -> KnownCounts:
-        if not column_domain_has_nan(self.type):
+        if not Family.may_be_nan(self.type):
             return KnownCounts(np.zeros(self.facts.num_rows, np.int64), np.ones(self.facts.num_rows, np.bool_))
         return KnownCounts.of(self.facts.column("nan_count"))
 

@@ -22,11 +22,11 @@ from metaindex.expressions import (
     ArrowStatistics,
     ColumnBounds,
     ColumnRef,
+    Family,
     Interval,
     Literal,
     ManyFiles,
     Question,
-    column_domain_has_nan,
     narrowed_bounds,
     physical_type,
 )
@@ -103,7 +103,7 @@ class RunStatistics(ManyFiles):
 
     def some_nan(self, column: ColumnRef) -> Mask:
         stored = self._columns.get(column)
-        if stored is not None and not column_domain_has_nan(stored.current):
+        if stored is not None and not Family.may_be_nan(stored.current):
             return self.constant(False)
         return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
 
@@ -115,7 +115,7 @@ class RunStatistics(ManyFiles):
         for (_, name), (places, some) in alike.items():
             column = some[0].column
             stored = self._columns.get(column)
-            if name == "some_nan" and stored is not None and not column_domain_has_nan(stored.current):
+            if name == "some_nan" and stored is not None and not Family.may_be_nan(stored.current):
                 out[places] = False
             elif stored is not None and not (stored.partition and self._units.kind == "column_stats"):
                 TooLate.check()
@@ -315,7 +315,7 @@ def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, c
 
 def _nothing_but_nan(table: pa.Table, stored: StoredColumn, suffix: str) -> bool:
     """Return whether a unit has values and no bounds: only NaN (and NULL), which only the counts tell from unknown."""
-    if not column_domain_has_nan(stored.stored):
+    if not Family.may_be_nan(stored.stored):
         return False
     bounded = Vector(table.column(f"lower_{suffix}")).valid
     return bounded is not None and bool((~bounded & (Vector(table.column("state")).numbers == StatState.VALUES)).any())

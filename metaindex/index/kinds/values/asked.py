@@ -19,11 +19,8 @@ from metaindex.expressions import (
     Interval,
     Literal,
     PhysicalInterval,
-    PhysicalValue,
     decode_wide,
     encode_wide,
-    physical_interval,
-    physical_intervals,
     physical_type,
 )
 from metaindex.index.kinds.canonical import NO_VALUE, Absent, plain_type
@@ -152,7 +149,7 @@ def encode_literal(literal: Literal, stored: pa.DataType, now: pa.DataType) -> K
     """Encode one literal; see `encode_literals`."""
     if literal.is_nan and pa.types.is_floating(plain_type(now)):
         return NAN if pa.types.is_floating(plain_type(stored)) else NO_VALUE
-    physical = physical_interval(Interval(literal, literal), now)
+    physical = PhysicalInterval.of(Interval(literal, literal), now)
     if physical is None:
         return None
     within = _in_stored(physical, plain_type(stored), plain_type(now))
@@ -181,7 +178,7 @@ def encode_each_interval(
         within = physical if physical is None or alike else _in_stored(physical, old, new)
         return None if within is None else NO_VALUE if within.empty else _range_of(within, nan)
 
-    return [encoded(interval) for interval in physical_intervals(intervals, now)]
+    return [encoded(interval) for interval in PhysicalInterval.of_each(intervals, now)]
 
 
 def _range_of(within: PhysicalInterval, nan: bool) -> KeyRange | Absent:
@@ -227,7 +224,7 @@ def _before(key: bytes) -> bytes | None:
     return key[:-1] + bytes([key[-1] - 1]) + b"\xff" * (CUT - len(key))
 
 
-def _key_of(value: PhysicalValue) -> Key:
+def _key_of(value: int | float | bytes) -> Key:
     """Return the key, not cut."""
     if isinstance(value, float):
         return struct.pack(">Q", int(ordered(np.array([value], np.float64))[0]))
@@ -270,7 +267,7 @@ def _alike(stored: pa.DataType, now: pa.DataType) -> bool:
     return bool(is_.is_date(stored) == is_.is_date(now))
 
 
-def _number(value: PhysicalValue, t: pa.DataType) -> Fraction | float:
+def _number(value: int | float | bytes, t: pa.DataType) -> Fraction | float:
     if isinstance(value, float):
         return value if math.isinf(value) else Fraction(value)
     whole = decode_wide(value) if isinstance(value, bytes) else value
