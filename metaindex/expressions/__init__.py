@@ -30,19 +30,13 @@ if TYPE_CHECKING:
     from .engines.sql_statement import statement_reads as statement_reads
     from .engines.sql_syntax import names_given as names_given
     from .engines.sql_text import to_sql as to_sql
-    from .engines.sql_values import NotReadable as NotReadable
-    from .engines.sql_values import cast_value as cast_value
+    from .engines.sql_values import cast_text as cast_text
     from .engines.sql_words import column_sql as column_sql
-    from .engines.sql_words import name_sql as name_sql
     from .engines.sql_words import quoted as quoted
-    from .engines.sql_words import text_python as text_python
     from .engines.sql_words import text_sql as text_sql
-    from .engines.sql_words import word as word
     from .key_values import as_column as as_column
     from .literals import Literal as Literal
     from .literals import LiteralValue as LiteralValue
-    from .literals import kind as kind
-    from .literals import literal as literal
     from .normal_form import conjuncts as conjuncts
     from .normal_form import gathered_form as gathered_form
     from .normal_form import normalize as normalize
@@ -100,10 +94,10 @@ else:
             "engines.sql_statement": "is_statement statement_reads",
             "engines.sql_syntax": "names_given",
             "engines.sql_text": "to_sql",
-            "engines.sql_values": "NotReadable cast_value",
-            "engines.sql_words": "column_sql name_sql quoted text_python text_sql word",
+            "engines.sql_values": "cast_text",
+            "engines.sql_words": "column_sql quoted text_sql",
             "key_values": "as_column",
-            "literals": "Literal LiteralValue kind literal",
+            "literals": "Literal LiteralValue",
             "normal_form": "conjuncts gathered_form normalize",
             "physical": ("Family decode_wide encode_wide from_physical physical_type to_physical"),
             "places": "PhysicalInterval",

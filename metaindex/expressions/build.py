@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from metaindex.core import ExpressionError, dataclass
 
-from .literals import literal
+from .literals import Literal
 from .tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Op, Predicate, StartsWith
 
 
@@ -98,7 +98,7 @@ class ColumnBuilder:
             values = values.to_pylist()
         if not isinstance(values, Iterable):
             raise ExpressionError(f"isin takes a list of values; got {values!r}; write isin([{values!r}])")
-        return In(self.ref, tuple(literal(value) for value in values))
+        return In(self.ref, tuple(Literal.of(value) for value in values))
 
     def is_null(self) -> Predicate:
         return IsNull(self.ref)
@@ -119,7 +119,7 @@ class ColumnBuilder:
         return And((self._compare(Op.GE, low), self._compare(Op.LE, high)))
 
     def _compare(self, op: Op, value: object) -> Predicate:
-        return Comparison(self.ref, op, literal(value))
+        return Comparison(self.ref, op, Literal.of(value))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from .arrow_types import is_bytes, is_text, is_uuid
 from .clock_texts import day_in, is_like_moment, is_like_time, moment_in, time_in
-from .literals import Literal, kind
+from .literals import Literal
 from .physical import physical_type
 
 
@@ -48,7 +48,7 @@ def coerce(lit: Literal, t: pa.DataType, time_zone: str) -> Answer:
     family_of_column = family(t)
     if family_of_column is None:
         return Coerced.UNKNOWN
-    rule = TABLE[family_of_column].get(kind(lit.value))
+    rule = TABLE[family_of_column].get(lit.kind)
     return _CURES[family_of_column](lit.value) if rule is None else rule(lit.value, t, time_zone)
 
 

@@ -18,7 +18,7 @@ from metaindex.core import ArgumentError, LiteralTypeError, MetaIndexError, Vect
 from .arrow_types import is_bytes, is_text, is_uuid
 from .coercion import Coerced, coerce, family
 from .engines.grid import on_grid
-from .literals import Literal, literal
+from .literals import Literal
 
 MOST_LITERALS = 1_000_000
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -144,7 +144,7 @@ def _value(value: Any, t: pa.DataType, name: str, time_zone: str) -> Any:
     if value is None:
         return None
     try:
-        given = literal(value)
+        given = Literal.of(value)
         answer = coerce(given, t, time_zone)
     except LiteralTypeError:
         raise

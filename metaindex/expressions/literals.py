@@ -1,6 +1,6 @@
 """Literals: the constants that a predicate compares columns with.
 
-A literal is a Python value of one of twelve kinds. Promises: `literal` takes what people hand in (NumPy scalars too)
+A literal is a Python value of one of twelve kinds. Promises: `Literal.of` takes what people hand in (NumPy scalars too)
 and refuses the rest by name; two literals are equal when kind and value are; `compare_values` is Spark's total order
 (NaN equals NaN and is greater than every number, -0.0 equals 0.0, text by UTF-8 bytes). The domains in which bounds of
 many files compare as vectors are in `physical`.
@@ -40,6 +40,75 @@ class Literal:
         value = self.value
         return type(value) not in _PLAIN and isinstance(value, float) and math.isnan(value)
 
+    @property
+    def kind(self) -> str:
+        """Return the kind's name: null, bool, int, float, decimal, string, binary, date, timestamp_ntz (naive),
+        timestamp (aware), time, uuid."""
+        match value := self.value:
+            case None:
+                return "null"
+            case bool():
+                return "bool"
+            case int():
+                return "int"
+            case float():
+                return "float"
+            case Decimal():
+                return "decimal"
+            case str():
+                return "string"
+            case bytes():
+                return "binary"
+            case dt.datetime():
+                return "timestamp_ntz" if value.utcoffset() is None else "timestamp"
+            case dt.date():
+                return "date"
+            case dt.time():
+                return "time"
+            case UUID():
+                return "uuid"
+
+    @staticmethod
+    def of(value: object) -> Literal:
+        """Return the literal of a Python or NumPy value. Aware datetimes become UTC; what has no kind, or would lose
+        something, is refused."""
+        match value:
+            case Literal():
+                return value
+            case None | bool():
+                return Literal(value)
+            case int():
+                if int(value).bit_length() > _MOST_BITS:
+                    raise LiteralTypeError(
+                        f"a whole number has at most {_MOST_BITS:,} bits; got one of {int(value).bit_length():,}; no"
+                        " column holds such a value"
+                    )
+                return Literal(int(value))
+            case float():
+                return Literal(float(value))
+            case Decimal():
+                if not value.is_finite():
+                    raise LiteralTypeError(
+                        f"a decimal literal is finite; got {value}; use float({str(value)!r}) for a float column"
+                    )
+                return Literal(value)
+            case str():
+                return Literal(str(value))
+            case bytes() | bytearray() | memoryview():
+                return Literal(bytes(value))
+            case dt.datetime():
+                return Literal(_plain_datetime(value))
+            case dt.date():
+                return Literal(dt.date(value.year, value.month, value.day))
+            case dt.time():
+                if value.tzinfo is not None:
+                    raise LiteralTypeError(f"a time literal has no zone; got {value!r}; leave it out")
+                return Literal(dt.time(value.hour, value.minute, value.second, value.microsecond))
+            case UUID():
+                return Literal(UUID(int=value.int))
+            case _:
+                return _from_numpy(value)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
             return NotImplemented
@@ -54,7 +123,7 @@ class Literal:
         if (plain := _PLAIN.get(type(value))) is not None:  # lists of 100,000 literals are compared again and again
             return plain, value
         # NaN is unequal to itself, so its key holds no NaN.
-        return (kind(value), "nan") if isinstance(value, float) and math.isnan(value) else (kind(value), value)
+        return (self.kind, "nan") if isinstance(value, float) and math.isnan(value) else (self.kind, value)
 
 
 def each_once(values: Iterable[Literal]) -> tuple[Literal, ...]:
@@ -71,77 +140,8 @@ _PLAIN = {bool: "bool", int: "int", str: "string", bytes: "binary"}
 """Kinds that the type alone says, and whose values equal themselves."""
 
 
-def kind(value: LiteralValue) -> str:
-    """The kind's name: null, bool, int, float, decimal, string, binary, date, timestamp_ntz (naive), timestamp (aware),
-    time, uuid."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "bool"
-        case int():
-            return "int"
-        case float():
-            return "float"
-        case Decimal():
-            return "decimal"
-        case str():
-            return "string"
-        case bytes():
-            return "binary"
-        case dt.datetime():
-            return "timestamp_ntz" if value.utcoffset() is None else "timestamp"
-        case dt.date():
-            return "date"
-        case dt.time():
-            return "time"
-        case UUID():
-            return "uuid"
-
-
 _MOST_BITS = 10_000
 """Of an integer: Python writes no text of one that is far longer."""
-
-
-def literal(value: object) -> Literal:
-    """The literal of a Python or NumPy value. Aware datetimes become UTC; what has no kind, or would lose something, is
-    refused."""
-    match value:
-        case Literal():
-            return value
-        case None | bool():
-            return Literal(value)
-        case int():
-            if int(value).bit_length() > _MOST_BITS:
-                raise LiteralTypeError(
-                    f"a whole number has at most {_MOST_BITS:,} bits; got one of {int(value).bit_length():,}; no column"
-                    " holds such a value"
-                )
-            return Literal(int(value))
-        case float():
-            return Literal(float(value))
-        case Decimal():
-            if not value.is_finite():
-                raise LiteralTypeError(
-                    f"a decimal literal is finite; got {value}; use float({str(value)!r}) for a float column"
-                )
-            return Literal(value)
-        case str():
-            return Literal(str(value))
-        case bytes() | bytearray() | memoryview():
-            return Literal(bytes(value))
-        case dt.datetime():
-            return Literal(_plain_datetime(value))
-        case dt.date():
-            return Literal(dt.date(value.year, value.month, value.day))
-        case dt.time():
-            if value.tzinfo is not None:
-                raise LiteralTypeError(f"a time literal has no zone; got {value!r}; leave it out")
-            return Literal(dt.time(value.hour, value.minute, value.second, value.microsecond))
-        case UUID():
-            return Literal(UUID(int=value.int))
-        case _:
-            return _from_numpy(value)
 
 
 def _plain_datetime(value: dt.datetime) -> dt.datetime:
@@ -167,7 +167,7 @@ def _from_numpy(value: object) -> Literal:
             if isinstance(plain, int):  # nanoseconds and finer, or years beyond Python's
                 return _from_fine_datetime64(value)
         if plain is not value and isinstance(plain, bool | int | float | str | bytes | dt.date | dt.datetime):
-            return literal(plain)
+            return Literal.of(plain)
     raise LiteralTypeError(
         "a literal is None, bool, int, float, Decimal, str, bytes, date, datetime, time or UUID; "
         f"got {type(value).__name__}; convert it first (a column can only be compared with a constant)"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, assert_never
 
-from .literals import Literal, each_once, kind
+from .literals import Literal, each_once
 from .tree import (
     And,
     ColumnRef,
@@ -213,7 +213,7 @@ def _met(parts: list[Predicate]) -> list[Predicate]:
     high: list[tuple[object, int]] = []
     for place, conjunct in enumerate(parts):
         if isinstance(conjunct, Comparison) and conjunct.op in (Op.GE, Op.LE) and not conjunct.value.is_nan:
-            end = (conjunct.column, kind(conjunct.value.value), conjunct.value.value)
+            end = (conjunct.column, conjunct.value.kind, conjunct.value.value)
             if conjunct.op is Op.GE:
                 low[end] = place
             else:

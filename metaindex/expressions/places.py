@@ -81,7 +81,7 @@ class PhysicalInterval:
 
     @staticmethod
     def of_each(intervals: Sequence[Interval], t: pa.DataType) -> list[PhysicalInterval | None]:
-        """`of` of many: integers for integers and texts for texts are told at a glance."""
+        """Convert many as `of` does: integers for integers and texts for texts are told at a glance."""
         family = Family.of(t)
         glance = {Family.INTEGER: _of_integers, Family.TEXT: _of_texts}.get(family) if family is not None else None
         if glance is None:

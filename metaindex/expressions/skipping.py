@@ -47,7 +47,7 @@ import numpy as np
 
 from metaindex.core import dataclass
 
-from .literals import Literal, compare_values, kind
+from .literals import Literal, compare_values
 from .normal_form import NEGATED, fold_signed, gathered_form
 from .places import prefix_interval
 from .statistics import Interval, PruningStatistics
@@ -111,7 +111,7 @@ class _Inequality:
         """Return the interval of rows that make both TRUE, inside both. None for literals of two kinds: a source may
         know how to compare one and not the other."""
         mine, two = self.inside, other.inside
-        if len({kind(end.value) for end in (mine.low, mine.high, two.low, two.high) if end is not None}) > 1:
+        if len({end.kind for end in (mine.low, mine.high, two.low, two.high) if end is not None}) > 1:
             return None
         low = _tighter(mine.low, mine.low_open, two.low, two.low_open, 1)
         high = _tighter(mine.high, mine.high_open, two.high, two.high_open, -1)

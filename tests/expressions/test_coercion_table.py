@@ -34,7 +34,6 @@ from metaindex.expressions.coercion import TABLE, family
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.sql_text import _dialect, to_sql
 from metaindex.expressions.evaluate import matches
-from metaindex.expressions.literals import kind
 from metaindex.expressions.places import physical_points
 from metaindex.expressions.statistics import Interval
 
@@ -76,7 +75,7 @@ ALL = [(name, t, k, v) for name, types in TYPES.items() for t in types for k, va
 
 def test_every_type_and_every_kind_has_its_place() -> None:
     assert TYPES.keys() == TABLE.keys()
-    assert all(kind(value) == name for name, values in VALUES.items() for value in values)
+    assert all(Literal(value).kind == name for name, values in VALUES.items() for value in values)
     assert {k for row in TABLE.values() for k in row} == VALUES.keys()
     for name, types in TYPES.items():
         assert all(family(t) == name for t in types if not pa.types.is_dictionary(t))

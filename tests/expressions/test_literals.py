@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.core import LiteralTypeError
-from metaindex.expressions import Literal, kind, literal
+from metaindex.expressions import Literal
 from metaindex.expressions.literals import LiteralValue, compare_values, each_once
 from tests.strategies import TEXTS
 
@@ -40,9 +40,9 @@ ZONE = dt.timezone(dt.timedelta(hours=2))
     ],
 )
 def test_literal_takes_what_people_hand_in(given_value: object, value: object) -> None:
-    made = literal(given_value)
+    made = Literal.of(given_value)
     assert made.value == value
-    assert kind(made.value) == kind(value)  # type: ignore[arg-type]
+    assert made.kind == Literal(value).kind  # type: ignore[arg-type]
     if isinstance(value, dt.datetime) and value.tzinfo:
         assert made.value.tzinfo is dt.UTC  # type: ignore[union-attr]
 
@@ -70,7 +70,7 @@ def test_literal_takes_what_people_hand_in(given_value: object, value: object) -
 )
 def test_literal_refuses_what_has_no_kind_or_would_lose(value: object) -> None:
     with pytest.raises(LiteralTypeError) as refused:
-        literal(value)
+        Literal.of(value)
     assert "\n" not in str(refused.value)
     assert "; " in str(refused.value)  # rule, fact, cure
 

@@ -7,8 +7,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from metaindex.core import ArgumentError, Column, ExpressionError, Shown, Tabular, TextTable, dataclass, percent
-from metaindex.expressions import column_sql, name_sql, parse_path, quoted, text_python, text_sql, word
+from metaindex.core import (
+    ArgumentError,
+    Column,
+    ExpressionError,
+    Shown,
+    Tabular,
+    TextTable,
+    dataclass,
+    one_line,
+    percent,
+)
+from metaindex.expressions import column_sql, parse_path, quoted, text_sql
 from metaindex.formats import Format, Leaf, TableRef
 
 from .layouts import Curve, in_zorder
@@ -72,7 +82,7 @@ def _cluster_by(rewrite: Rewrite, name: str | None) -> tuple[str, ...]:
 
 def _by_path(rewrite: Rewrite, name: str | None) -> str:
     given = name or rewrite.name
-    return name_sql(given) if given else f"{rewrite.format}.{quoted(rewrite.path)}"
+    return column_sql(parse_path(given), bare=True) if given else f"{rewrite.format}.{quoted(rewrite.path)}"
 
 
 def _rewrite_data_files(rewrite: Rewrite, name: str | None) -> tuple[str, ...]:
@@ -99,7 +109,7 @@ def _in_catalog(rewrite: Rewrite, name: str | None) -> tuple[str, str]:
             )
     else:
         parts = _parts(rewrite.name) if rewrite.name else ("catalog", *rewrite.path.rstrip("/").split("/")[-2:])
-    return word(parts[0]), ".".join(map(word, parts[1:]))
+    return column_sql(parts[:1], bare=True), column_sql(parts[1:], bare=True)
 
 
 def _sorted_copy(rewrite: Rewrite, name: str | None) -> tuple[str, ...]:
@@ -154,6 +164,11 @@ _WAYS: Mapping[str, Way] = {
 def way_of(table_format: str) -> Way:
     """Return the way to rewrite tables of a format, by its name."""
     return _WAYS.get(Format.named(table_format).rewritten_by, Way())
+
+
+def text_python(text: str) -> str:
+    """A text of Python, in double quotes: in one line, whatever is in it."""
+    return '"' + one_line(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
 
 
 def _parts(name: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from metaindex.advisor.clustering.sample import of_leaf
 from metaindex.core import Mask, MetaIndexError, dataclass
-from metaindex.expressions import And, ColumnRef, Comparison, In, Op, Predicate, conjuncts, literal
+from metaindex.expressions import And, ColumnRef, Comparison, In, Literal, Op, Predicate, conjuncts
 from metaindex.formats import Leaf, Schema, Snapshot
 from metaindex.query import Scan
 
@@ -69,7 +69,7 @@ class PredicateShape:
         """Return the predicate with the values of these rows, a value a column. Raises what `literal` raises."""
         parts = list(self.parts)
         for at, place in enumerate(self.places):
-            several = tuple(literal(row[at]) for row in rows)
+            several = tuple(Literal.of(row[at]) for row in rows)
             column = self.columns[at]
             parts[place] = Comparison(column, Op.EQ, several[0]) if len(several) == 1 else In(column, several)
         return schema.bound(And(tuple(parts)) if len(parts) > 1 else parts[0])

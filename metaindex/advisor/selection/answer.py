@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
-from metaindex.advisor.clustering.advice import Advice
+from metaindex.advisor.clustering.advice import Advice, text_python
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.answer import Rate, Upkeep
 from metaindex.advisor.hypothetical.estimates import Estimate, in_bytes, in_numbers, in_words, sum_of
@@ -27,7 +27,7 @@ from metaindex.core import (
     percent,
     plain,
 )
-from metaindex.expressions import column_sql, parse_path, quoted, text_python
+from metaindex.expressions import column_sql, parse_path, quoted
 from metaindex.index import KINDS, FactKind, KeyKind, Kind, RowKind, Using
 
 from .choosing import Budget

@@ -19,14 +19,12 @@ from metaindex.expressions import (
     In,
     JoinKey,
     Leaf,
-    Literal,
     Not,
-    NotReadable,
     Or,
     Predicate,
     StatementReads,
     TableRead,
-    cast_value,
+    cast_text,
     first_part,
     parse_path,
 )
@@ -196,18 +194,13 @@ def typed(predicate: Predicate, types: Mapping[tuple[str, ...], pa.DataType], ti
         name = _spark_name(types.get(tuple(part.lower() for part in leaf.column.parts)))
         if name is None:
             return leaf
-        try:
-            if isinstance(leaf, Comparison):
-                return replace(leaf, value=_cast(leaf.value, name, time_zone))
-            return replace(leaf, values=tuple(_cast(value, name, time_zone) for value in leaf.values))
-        except (NotReadable, ValueError, OverflowError, KeyError):  # KeyError: of a zone that nobody knows
+        given = (leaf.value,) if isinstance(leaf, Comparison) else leaf.values
+        values = tuple(value for one in given if (value := cast_text(one, name, time_zone)) is not None)
+        if len(values) < len(given):
             return leaf
+        return replace(leaf, value=values[0]) if isinstance(leaf, Comparison) else replace(leaf, values=values)
 
     return predicate.fold(of_leaf, Not, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
-
-
-def _cast(literal: Literal, name: str, time_zone: str) -> Literal:
-    return Literal(cast_value(literal.value, name, time_zone)) if isinstance(literal.value, str) else literal
 
 
 def _spark_name(type_: pa.DataType | None) -> str | None:

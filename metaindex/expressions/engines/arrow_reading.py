@@ -13,7 +13,7 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.literals import Literal, literal
+from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import (
     And,
     ColumnRef,
@@ -213,7 +213,7 @@ def _literal(scalar: pa.Scalar) -> Literal:
         if type(value) is not dt.datetime:  # pandas' own, of nanoseconds
             if getattr(value, "nanosecond", 1):
                 raise NotReadable
-            value = literal(value).value
+            value = Literal.of(value).value
             assert isinstance(value, dt.datetime)
         return Literal(value if value.tzinfo is None else value.astimezone(dt.UTC))
     if value is None or isinstance(value, (bool, int, float, Decimal, str, bytes, dt.date, dt.time, UUID)):

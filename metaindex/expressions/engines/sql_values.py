@@ -13,7 +13,7 @@ import zoneinfo
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Final
 
-from metaindex.expressions.literals import LiteralValue
+from metaindex.expressions.literals import Literal, LiteralValue
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _REAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -45,6 +45,16 @@ def number_value(text: str) -> int | float | Decimal:
     if not _REAL.fullmatch(text):
         raise NotReadable
     return float(text) if "e" in text.lower() else _decimal(text)
+
+
+def cast_text(literal: Literal, type_name: str, timezone: str) -> Literal | None:
+    """Cast a literal that is text, and leave others. None where the text is no value of the type."""
+    if not isinstance(literal.value, str):
+        return literal
+    try:
+        return Literal(cast_value(literal.value, type_name, timezone))
+    except (NotReadable, ValueError, OverflowError, KeyError):  # KeyError: of a zone that nobody knows
+        return None
 
 
 def cast_value(value: LiteralValue, type_name: str, timezone: str) -> LiteralValue:

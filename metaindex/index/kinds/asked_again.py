@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from metaindex.core import MetaIndexError
-from metaindex.expressions import literal
+from metaindex.expressions import Literal
 
 from .checks import LACKS
 from .keyed import KeyReader
@@ -52,7 +52,7 @@ class AskedAgain:
     def _named(self, row: tuple[object, ...], ordinal: int) -> bool:
         """Return whether a look-up finds the file, or leaves the question open."""
         try:
-            asked = [literal(value) for value in row]
+            asked = [Literal.of(value) for value in row]
         except MetaIndexError:
             return True  # a value that nobody can ask for
         hits = self._reader.among([asked])

@@ -26,7 +26,6 @@ from metaindex.expressions import (
     Opaque,
     Predicate,
     StartsWith,
-    kind,
     normalize,
     to_predicate,
     to_sql,
@@ -117,7 +116,7 @@ def _canonical(value: LiteralValue) -> bytes:
             text = str(value)
         return f"number:{text}".encode()
     shown = value.hex() if isinstance(value, bytes) else str(value)
-    return f"{kind(value)}:{shown}".encode("utf-8", "surrogatepass")
+    return f"{Literal(value).kind}:{shown}".encode("utf-8", "surrogatepass")
 
 
 def _opaque(leaf: Opaque) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from metaindex.core import Words, dataclass
-from metaindex.expressions import quoted, text_sql, word
+from metaindex.expressions import column_sql, quoted, text_sql
 from metaindex.index import Using
 from metaindex.statements.grammar.tree import TableName
 
@@ -119,7 +119,7 @@ class StatementWords(Words):
 
     @property
     def _index(self) -> str:
-        return word(self.index) if self.index else "name"
+        return column_sql((self.index,), bare=True) if self.index else "name"
 
     @property
     def _table(self) -> str:
@@ -133,7 +133,7 @@ class StatementWords(Words):
 
 
 def _name(table: TableName) -> str:
-    return text_sql(table.path) if table.path else ".".join(map(word, table.parts))
+    return text_sql(table.path) if table.path else column_sql(table.parts, bare=True)
 
 
 def _options(options: Sequence[tuple[str, object]]) -> str:

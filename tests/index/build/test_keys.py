@@ -17,7 +17,7 @@ import pytest
 import xxhash
 
 from metaindex.core import LiteralTypeError, StorageUnavailableError
-from metaindex.expressions import Literal, literal, physical_type
+from metaindex.expressions import Literal, physical_type
 from metaindex.formats import Leaf
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest, KeyBuild
@@ -53,7 +53,7 @@ class KeyedRun:
         ]
         one = registry.KINDS.key_reader(self.reader, keys[place], types)
         assert one is not None
-        hits = one.null() if values == (None,) else one.among([tuple(map(literal, values))])
+        hits = one.null() if values == (None,) else one.among([tuple(map(Literal.of, values))])
         assert hits is not None
         return hits
 
@@ -113,7 +113,7 @@ def test_every_value_that_pyarrow_reads_is_found_and_nothing_else(name: str, tmp
             if isinstance(shown, (int, float, str, bytes, Decimal, dt.datetime, dt.date))
         }:
             try:
-                literal(value)
+                Literal.of(value)
             except LiteralTypeError:
                 continue  # nanoseconds
             expected = [_holds(array, value) for array in held]

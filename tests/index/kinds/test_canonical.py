@@ -14,7 +14,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions import ColumnRef, Comparison, Literal, Op, literal
+from metaindex.expressions import ColumnRef, Comparison, Literal, Op
 from metaindex.expressions.evaluate import matches
 from metaindex.index.kinds.canonical import (
     NO_VALUE,
@@ -98,7 +98,7 @@ def test_a_literal_hashes_like_every_value_that_equals_it(data: st.DataObject) -
 def test_a_columns_own_values_have_a_hash(data: st.DataObject) -> None:
     t = data.draw(st.sampled_from(TYPES))
     held = pa.array([data.draw(values(t))], t)
-    assert hash_literal(literal(held[0].as_py()), t) == hashed(held)[0]
+    assert hash_literal(Literal.of(held[0].as_py()), t) == hashed(held)[0]
 
 
 ALIKE = [
@@ -194,11 +194,11 @@ def test_nested_values_are_refused() -> None:
 
 
 def test_a_literal_that_no_value_equals_and_one_that_cannot_be_compared() -> None:
-    assert hash_literal(literal(3.5), pa.int32()) is NO_VALUE
-    assert hash_literal(literal(2**70), pa.int64()) is NO_VALUE
-    assert hash_literal(literal("a"), pa.int32()) is None
-    assert hash_literal(literal(float("nan")), pa.float64()) == hashed(pa.array([float("nan")]))[0]
-    assert hash_literal(literal(float("nan")), pa.int64()) is None
+    assert hash_literal(Literal.of(3.5), pa.int32()) is NO_VALUE
+    assert hash_literal(Literal.of(2**70), pa.int64()) is NO_VALUE
+    assert hash_literal(Literal.of("a"), pa.int32()) is None
+    assert hash_literal(Literal.of(float("nan")), pa.float64()) == hashed(pa.array([float("nan")]))[0]
+    assert hash_literal(Literal.of(float("nan")), pa.int64()) is None
 
 
 def test_a_combined_key_is_of_all_its_parts() -> None:
@@ -209,10 +209,10 @@ def test_a_combined_key_is_of_all_its_parts() -> None:
     parts = [xxhash.xxh64_digest(form(4)), xxhash.xxh64_digest(b"z")]
     expected = xxhash.xxh64_intdigest(b"".join(part[::-1] for part in parts))
     types = [pa.int64(), pa.string()]
-    assert hashes[3] == expected == hash_literals([literal(4), literal("z")], types)
-    assert hash_literals([literal(4.5), literal("z")], types) is NO_VALUE
-    assert hash_literals([literal("4"), literal("z")], types) is None
-    assert hash_literals([literal("4"), literal("z")], [pa.int64(), pa.int64()]) is None
+    assert hashes[3] == expected == hash_literals([Literal.of(4), Literal.of("z")], types)
+    assert hash_literals([Literal.of(4.5), Literal.of("z")], types) is NO_VALUE
+    assert hash_literals([Literal.of("4"), Literal.of("z")], types) is None
+    assert hash_literals([Literal.of("4"), Literal.of("z")], [pa.int64(), pa.int64()]) is None
 
 
 @given(st.data())

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex.core import DamagedIndexError
-from metaindex.expressions import literal
+from metaindex.expressions import Literal
 from metaindex.index.build.merging import keys_together
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.kind import KeyKind
@@ -80,7 +80,7 @@ def test_old_keys_answer(golden: Path, kind: str, column: str, tmp_path: Path) -
     assert Layout.of(built.key.layout).integers == (golden == INTEGERS)
     reader = built.reader([TYPES[column]])
     for value in VALUES[column]:
-        hits = reader.among([(literal(value),)])
+        hits = reader.among([(Literal.of(value),)])
         assert hits is not None
         kept = [a or ordinal in built.unkeyed for ordinal, a in enumerate(hits.mask(3).tolist())]
         there = [any(_same(row[0], value) for group in file for row in group) for file in files(column)]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metaindex.expressions import Interval, Literal, literal
+from metaindex.expressions import Interval, Literal
 from metaindex.expressions.literals import compare_values
 from metaindex.index.kinds.canonical import NO_VALUE, Absent
 from metaindex.index.kinds.keyed import Hits
@@ -153,7 +153,7 @@ def test_the_order_of_keys_is_the_order_of_values(data: st.DataObject) -> None:
     first, second = (encode_values(array, t)[0].as_py() for array in (one, other))
     order = compare_values(one[0].as_py(), other[0].as_py())
     assert (first > second) - (first < second) == order
-    assert encode_literal(literal(one[0].as_py()), t, t) == first
+    assert encode_literal(Literal.of(one[0].as_py()), t, t) == first
 
 
 def test_what_cannot_be_said_of_one_value_is_not_said_of_the_key() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import literal
+from metaindex.expressions import Literal
 from metaindex.index.kinds.bloom import layout, pieces, writer
 from metaindex.index.kinds.bloom import stored as stored_filters
 from metaindex.index.kinds.bloom.reader import StoredFilters
@@ -86,10 +86,15 @@ def test_filters_stand_in_the_run_as_the_specification_says(tmp_path: Path) -> N
 
 def test_values_of_a_literal_are_asked_by_their_canonical_form(tmp_path: Path) -> None:
     run = write(tmp_path, {0: pa.array([1, 2, None], pa.int64()), 1: pa.array(["x"]), 2: pa.array([2.0, 0.5])})
-    assert run.reader().among([(literal(2),)]).mask(3).tolist() == [True, False, True]  # type: ignore[union-attr]
-    assert run.reader(pa.string()).among([(literal("x"),), (literal("y"),)]).mask(3).tolist() == [False, True, False]  # type: ignore[union-attr]
-    assert run.reader().among([(literal(0.5),)]).mask(3).tolist() == [False, False, False]  # type: ignore[union-attr]
-    assert run.reader().among([(literal("x"),)]) is None
+    assert run.reader().among([(Literal.of(2),)]).mask(3).tolist() == [True, False, True]  # type: ignore[union-attr]
+    texts = [(Literal.of("x"),), (Literal.of("y"),)]
+    assert run.reader(pa.string()).among(texts).mask(3).tolist() == [
+        False,
+        True,
+        False,
+    ]  # type: ignore[union-attr]
+    assert run.reader().among([(Literal.of(0.5),)]).mask(3).tolist() == [False, False, False]  # type: ignore[union-attr]
+    assert run.reader().among([(Literal.of("x"),)]) is None
     assert run.reader().among([]).mask(3).tolist() == [False] * 3  # type: ignore[union-attr]
 
 
