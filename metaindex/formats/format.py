@@ -3,14 +3,23 @@ format is a folder, a line in `names.FORMATS`, and a subclass of the contract te
 
 from __future__ import annotations
 
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from metaindex.core import UnsupportedFeatureError, dataclass
+from metaindex.core import (
+    ArgumentError,
+    Cure,
+    ExpressionError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+    dataclass,
+)
 from metaindex.storage import Confines, Storage
 
 from .files.globs import escape
@@ -36,6 +45,33 @@ class At:
         """Exactly this version. An Iceberg snapshot is another version under another schema: its id alone asks for its
         own."""
         return cls(version.id, schema_id=version.schema_id)
+
+    @classmethod
+    def asked(cls, version: Version | str | int | None = None, timestamp: str | int | dt.date | None = None) -> At:
+        """The version asked; a `Version`, such as an answer names, with the schema that it was read with. Raises
+        VersionNotFoundError for both at once, ExpressionError for what is no time, ArgumentError for what is no
+        version. A date is its first moment."""
+        if version is not None and timestamp is not None:
+            raise VersionNotFoundError("a version is asked by number or by time, not by both; leave one out")
+        if isinstance(version, Version):
+            return cls.of(version)
+        if version is not None and (isinstance(version, bool) or not isinstance(version, str | int)):
+            raise ArgumentError(f"a version is a number, or text as {Cure('version')}; got {type(version).__name__}")
+        if isinstance(version, int) and version.bit_length() > 64:
+            raise VersionNotFoundError("a version is a number of 64 bits at most; got a longer one", Cure("versions"))
+        if isinstance(timestamp, str):
+            with suppress(ValueError):
+                timestamp = dt.datetime.fromisoformat(timestamp)
+        if isinstance(timestamp, dt.date):
+            time = timestamp if isinstance(timestamp, dt.datetime) else dt.datetime.combine(timestamp, dt.time())
+            time = time.replace(tzinfo=time.tzinfo or dt.UTC)
+            return cls(timestamp_ms=int(time.timestamp() * 1000))
+        if timestamp is not None and (isinstance(timestamp, bool) or not isinstance(timestamp, int)):
+            raise ExpressionError(
+                "a timestamp is ISO 8601 (UTC where it names no zone), whole milliseconds, a datetime or a date; got"
+                f" {timestamp!r}"
+            )
+        return cls(version, timestamp)
 
 
 @dataclass(frozen=True, slots=True)

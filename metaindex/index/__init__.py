@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from .log.entry import IndexLogEntry as IndexLogEntry
     from .log.entry import RunRef as RunRef
     from .log.operation_log import OperationLog as OperationLog
-    from .log.sealed import why_not_read as why_not_read
     from .log.states import State as State
     from .log.versions import Recorded as Recorded
     from .lookup.combined import Combination as Combination
@@ -100,7 +99,6 @@ else:
             "kinds.written": "Options Using Value",
             "log.entry": "CoveredKey IndexLogEntry RunRef",
             "log.operation_log": "OperationLog",
-            "log.sealed": "why_not_read",
             "log.states": "State",
             "log.versions": "Recorded",
             "lookup.combined": "Combination",

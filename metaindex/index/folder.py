@@ -37,7 +37,6 @@ from metaindex.storage import above, is_remote, name_of, own_folder
 from .kinds.registry import KINDS
 from .log.entry import IndexLogEntry
 from .log.operation_log import OperationLog
-from .log.sealed import why_not_read
 from .log.states import State
 from .open_index import OpenIndex
 from .store.cache import StoreCache
@@ -214,7 +213,7 @@ class IndexFolder:
                     refused[name] = reason
             except Exception as error:  # noqa: BLE001 - whatever is wrong with an index, the table is read without it
                 with Words.about(name):
-                    reason = why_not_read(error)
+                    reason = OpenIndex.why_not(error)
                 logger.warning("index %r is not used: %s", name, reason)
                 TELEMETRY.index_left_out(self.log(name).storage.root)
                 refused[name] = reason

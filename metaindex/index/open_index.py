@@ -17,6 +17,7 @@ from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.registry import FACT_ROWS, KINDS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, IndexLogEntry, ObjectRef, RunRef
 from metaindex.index.log.history import without_runs
+from metaindex.index.log.sealed import CURE, one_line
 from metaindex.index.log.versions import Versions
 from metaindex.index.store.cache import Footer
 from metaindex.index.store.layout import PartInfo
@@ -58,6 +59,12 @@ class OpenIndex:
         """An index as far as it can be read here. `cache`: None for one look."""
         read, left_out = _understood(entry)
         return cls(name, read, storage, cache or StoreCache(), left_out=left_out)
+
+    @staticmethod
+    def why_not(error: Exception) -> str:
+        """Return why an index is left out, in one line. An error that is not ours came of something stored."""
+        ours = isinstance(error, MetaIndexError)
+        return str(error) if ours else f"it cannot be understood ({one_line(error)}); {CURE}"
 
     def narrowed(self, name: str, stables: Collection[str]) -> OpenIndex:
         """Return the index with the statistics of these columns alone, by their stable names."""

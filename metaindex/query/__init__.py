@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from .aggregates.whole_files import WholeFiles as WholeFiles
     from .arguments import TimestampLike as TimestampLike
     from .arguments import VersionLike as VersionLike
-    from .arguments import at_version as at_version
     from .arguments import check_since as check_since
     from .arguments import names_of as names_of
     from .arguments import paths_of as paths_of
@@ -45,7 +44,7 @@ else:
         {
             "aggregates.measures": "How",
             "aggregates.whole_files": "Unproved WholeFiles",
-            "arguments": "TimestampLike VersionLike at_version check_since names_of paths_of",
+            "arguments": "TimestampLike VersionLike check_since names_of paths_of",
             "explanation": "Credit Explanation",
             "handle": "Handle",
             "lookups.answer": "Answer",

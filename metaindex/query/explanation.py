@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from metaindex.core import Plain, Shown, Tabular, Vector, counted, dataclass
 from metaindex.expressions import Opaque, Predicate, conjuncts
 from metaindex.formats import Schema, Snapshot
-from metaindex.index import FileIdentities, OpenIndex, why_not_read
+from metaindex.index import FileIdentities, OpenIndex
 from metaindex.query.described import describe
 
 from .pruning.result import PruneResult
@@ -153,7 +153,7 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
         files = sum(count for run, count in counts.items() if run in covering)
         each = {} if index.unasked_because else _by_column(index, counts, result.predicate, schema)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with an index is told
-        return Coverage(index.name, False, 0, result.total_files, newest=name, problem=why_not_read(error))
+        return Coverage(index.name, False, 0, result.total_files, newest=name, problem=OpenIndex.why_not(error))
     return Coverage(index.name, recorded is not None, files, result.total_files, each, name)
 
 

@@ -14,7 +14,7 @@ from metaindex.expressions import And, Constant, Predicate
 from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version
 from metaindex.query.query_log.of_table import TableQueryLog
 
-from .arguments import OrderLike, TimestampLike, VersionLike, at_version, names_of
+from .arguments import OrderLike, TimestampLike, VersionLike, names_of
 from .handle import Handle
 from .pruning.planner import PlannedAnswer, Planner
 from .pruning.result import PruneResult
@@ -65,7 +65,7 @@ class Queries:
         on: Named | None = None,
     ) -> PruneResult:
         """Implement `Table.prune`, without noting the query."""
-        at, only = at_version(version, timestamp), names_of(indexes, "indexes")
+        at, only = At.asked(version, timestamp), names_of(indexes, "indexes")
         asked = self._keys(keys, on)
         if asked is None:
             return self._planner.planned(predicate, at, only).result
@@ -136,7 +136,7 @@ class Queries:
     ) -> Scan:
         from .readers.named import snapshot_of_kept
 
-        at = at_version(version, timestamp)
+        at = At.asked(version, timestamp)
         only = names_of(indexes, "indexes")
         wanted = names_of(columns, "columns")
         names = None if wanted is None else tuple(wanted)
@@ -187,7 +187,7 @@ class Queries:
     ) -> Scan:
         """Scan the table's own list of files, for which each index answers by their full identity: for answers that the
         rows do not show."""
-        snapshot = self.handle.snapshot(at_version(version, timestamp))
+        snapshot = self.handle.snapshot(At.asked(version, timestamp))
         only = names_of(indexes, "indexes")
         wanted = names_of(columns, "columns")
         names = None if wanted is None else tuple(wanted)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, Config, VersionNotFoundError
-from metaindex.formats import Diff, Snapshot
+from metaindex.formats import At, Diff, Snapshot
 from metaindex.query.query_log.of_table import TableQueryLog
 
-from .arguments import OrderLike, TimestampLike, VersionLike, at_version
+from .arguments import OrderLike, TimestampLike, VersionLike
 from .handle import Handle
 from .pruning.result import PruneResult
 from .queries import Queries
@@ -58,7 +58,7 @@ class TableReader:
 
     def snapshot(self, version: VersionLike = None, timestamp: TimestampLike = None) -> Snapshot:
         """Return the live files at a version (default: now). Raises VersionNotFoundError."""
-        return self._handle.snapshot(at_version(version, timestamp))
+        return self._handle.snapshot(At.asked(version, timestamp))
 
     def diff(
         self,
@@ -75,7 +75,7 @@ class TableReader:
             raise VersionNotFoundError(
                 "a diff starts at a version; none was given; say which: base=, or base_timestamp="
             )
-        return self._queries.diff(at_version(base, base_timestamp), at_version(target, target_timestamp))
+        return self._queries.diff(At.asked(base, base_timestamp), At.asked(target, target_timestamp))
 
     def versions(self) -> VersionList:
         """Return the versions that can be read, oldest first."""

@@ -19,7 +19,7 @@ from metaindex.index import (
     Target,
     Verification,
 )
-from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version
+from metaindex.query import Handle, Queries, TimestampLike, VersionLike
 from metaindex.table.views.history import History
 from metaindex.table.views.info import IndexInfo, IndexList
 
@@ -44,7 +44,7 @@ def indexes(
     vacuumed: bool,
 ) -> IndexList:
     """Implement `Table.indexes`."""
-    at = at_version(version, timestamp)
+    at = At.asked(version, timestamp)
     only = _only(handle, names)
     said = handle.table_format.reader_options
     as_said = {entry.name: handle.as_said(entry) for entry in handle.entries()} if said else {}

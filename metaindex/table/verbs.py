@@ -28,7 +28,7 @@ from metaindex.index import (
     RowKind,
     State,
 )
-from metaindex.query import Handle, TableQueryLog, TimestampLike, VersionLike, at_version
+from metaindex.query import Handle, TableQueryLog, TimestampLike, VersionLike
 
 if TYPE_CHECKING:
     from metaindex.index import Builder, Progress
@@ -49,7 +49,7 @@ def create(
     """Implement `Table.create_index`."""
     IndexFolder.check_name(name)
     KINDS.check(kinds)
-    target = handle.target(at_version(version, timestamp))
+    target = handle.target(At.asked(version, timestamp))
     snapshot = target.snapshot()
     for kind in kinds:
         kind.check_columns(snapshot.schema)
@@ -148,7 +148,7 @@ def refresh(
             f" {Cure('same_name')}"
         )
     handle = handle.as_built(base)
-    target = handle.target(at_version(version, timestamp), where, under)
+    target = handle.target(At.asked(version, timestamp), where, under)
     if mode != "full" and target.limit is None and target.settled:
         there = actions.recorded(base, target.version, mode)
         if there is not None:

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute, counted, dataclass
 from metaindex.expressions import column_sql, physical_type
-from metaindex.formats import Leaf, Snapshot
+from metaindex.formats import At, Leaf, Snapshot
 from metaindex.index import FileStatistics
-from metaindex.query import Handle, TimestampLike, VersionLike, at_version, names_of
+from metaindex.query import Handle, TimestampLike, VersionLike, names_of
 
 from .advice import Advice, LayoutEffect, Rewrite, Way, way_of
 from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
@@ -253,7 +253,7 @@ def clustering(
     indexes: Iterable[str] | None,
 ) -> Clustering:
     """Implement `Table.clustering`."""
-    bounds = _bounds(handle, handle.snapshot(at_version(version, timestamp)), indexes)
+    bounds = _bounds(handle, handle.snapshot(At.asked(version, timestamp)), indexes)
     return measure(ClusteringQuestion(handle, tuple(columns), sample), bounds)
 
 

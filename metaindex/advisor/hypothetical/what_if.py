@@ -17,7 +17,7 @@ from metaindex.advisor.workloads.taking import path_in, workload
 from metaindex.advisor.workloads.template import UnreadNote, Workload
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
 from metaindex.expressions import Predicate
-from metaindex.formats import Leaf, Schema, Snapshot
+from metaindex.formats import At, Leaf, Schema, Snapshot
 from metaindex.index import Kind, Sandbox
 from metaindex.query import (
     FooterGroups,
@@ -25,7 +25,6 @@ from metaindex.query import (
     Scan,
     TimestampLike,
     VersionLike,
-    at_version,
     names_of,
     paths_of,
 )
@@ -265,7 +264,7 @@ def weighed(
     several = tuple(queries) if isinstance(queries, list | tuple) else (queries,)
     if not several or queries is None:
         raise ArgumentError("what-if weighs at least one query; none was given; name a condition, as behind WHERE")
-    snapshot = handle.snapshot(at_version(version, timestamp))
+    snapshot = handle.snapshot(At.asked(version, timestamp))
     question = TableWorkload.of(
         handle,
         snapshot,

@@ -12,7 +12,8 @@ from metaindex.advisor.clustering.measure import layout_found
 from metaindex.advisor.hypothetical.cost import rate_of
 from metaindex.advisor.savings import savings_of
 from metaindex.core import ArgumentError, Cure, MetaIndexError, dataclass
-from metaindex.query import Handle, Queries, TimestampLike, VersionLike, at_version, check_since, paths_of
+from metaindex.formats import At
+from metaindex.query import Handle, Queries, TimestampLike, VersionLike, check_since, paths_of
 from metaindex.storage import is_remote, local_path
 from metaindex.table import IndexList, Table
 
@@ -82,7 +83,7 @@ class _Collector:
     def findings(self) -> TableFindings:
         question, handle = self._question, self._handle
         self.step("reading the version")
-        snapshot = handle.snapshot(at_version(question.version, question.timestamp))
+        snapshot = handle.snapshot(At.asked(question.version, question.timestamp))
         self.step("asking the conditions")
         explained = [
             (

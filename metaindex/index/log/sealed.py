@@ -15,7 +15,7 @@ import hmac
 import json
 from typing import Any
 
-from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, first_line
+from metaindex.core import DamagedIndexError, ForeignIndexError, first_line
 
 from .fields import Fields
 
@@ -89,11 +89,6 @@ CURE = "repair the index: that mends it, or says which folder to remove before i
 def one_line(error: BaseException) -> str:
     """Return the message of an error as a one-line reason."""
     return first_line(error, named=True)
-
-
-def why_not_read(error: Exception) -> str:
-    """Return why an index is left out, in one line. What is no error of ours was raised by something that is stored."""
-    return str(error) if isinstance(error, MetaIndexError) else f"it cannot be understood ({one_line(error)}); {CURE}"
 
 
 def _keyed(text: bytes, key: bytes) -> str:

@@ -11,7 +11,6 @@ from typing import TypeVar
 from metaindex.formats import Snapshot
 from metaindex.index.keys import FileIdentities
 from metaindex.index.log.entry import RunRef
-from metaindex.index.log.sealed import why_not_read
 from metaindex.index.open_index import OpenIndex, Ordinals
 
 logger = logging.getLogger("metaindex")
@@ -62,5 +61,5 @@ class LocatedIndexes:
 
     def _leave_out(self, index: OpenIndex, error: Exception) -> None:
         self._left_out.add(index.name)
-        self.notes.append(f"index {index.name} is left out: {why_not_read(error)}")
+        self.notes.append(f"index {index.name} is left out: {OpenIndex.why_not(error)}")
         logger.warning("index %r is not asked what it knows of files: %s", index.name, error)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.core import ConcurrentWriteError, MetaIndexError, first_line
 from metaindex.formats import Version
-from metaindex.index import KINDS, IndexFolder, IndexLogEntry, OpenIndex, State, why_not_read
+from metaindex.index import KINDS, IndexFolder, IndexLogEntry, OpenIndex, State
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of, refresh
 
@@ -120,7 +120,7 @@ def unusable(table: Table, name: str, entry: IndexLogEntry) -> str:
         for run in index.entry.content.runs:
             index.reader(run).kinds()
     except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are kept
-        return f"no query uses it: {why_not_read(error)}"
+        return f"no query uses it: {OpenIndex.why_not(error)}"
     return ""
 
 

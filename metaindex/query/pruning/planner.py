@@ -11,7 +11,7 @@ from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import At, OfSchema, Resolved, Schema, Snapshot, Version
 from metaindex.index import OpenIndex
-from metaindex.query.arguments import VersionLike, at_version
+from metaindex.query.arguments import VersionLike
 from metaindex.query.handle import Handle
 
 from .collector import gc_paused
@@ -57,7 +57,7 @@ class Planner:
             return None
         predicate = OfSchema.at_moment(predicate)
         with gc_paused(predicate):
-            asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
+            asked = self._asked(predicate, At.asked(version), indexes, refused, alone=True)
             if not asked.recorded and not self._known_lately(predicate, indexes):
                 return None  # nor is the table loaded
             return asked.answer()

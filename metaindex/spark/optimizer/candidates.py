@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from metaindex.expressions import ColumnRef
-from metaindex.formats import Resolved, Schema, Snapshot, Version
+from metaindex.formats import At, Resolved, Schema, Snapshot, Version
 from metaindex.index import KINDS, CoveredKey, OpenIndex, RowLayout, RowSizes, StoredPart
-from metaindex.query import Offer, Restriction, at_version, bucket_costs, share_read, share_sent
+from metaindex.query import Offer, Restriction, bucket_costs, share_read, share_sent
 from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts
@@ -277,7 +277,7 @@ def _version(table: Table, index: OpenIndex, scan: SparkScan) -> _AtVersion | No
     pinned = newest.version.id if newest is not None and scan.plain else scan.source.version
     if newest is None or pinned is None:
         return None
-    at = at_version(pinned, None)
+    at = At.asked(pinned)
     resolved = handle_of(table).resolved(at, [index])
     recorded = index.versions.find(resolved.version)
     if recorded is not None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.core import ArgumentError, MetaIndexError, Shown, human_bytes, plain
-from metaindex.query import PruneResult, at_version
+from metaindex.formats import At
+from metaindex.query import PruneResult
 from metaindex.table import handle_of
 
 from .covers import Cover
@@ -339,7 +340,7 @@ def _whole(
     if scan.listed is not None or scan.plain or scan.source.version is None or not counted:
         return scan.listed
     try:
-        files = handle_of(enabled.skipping.table_of(scan, rule)).snapshot(at_version(scan.source.version, None)).files
+        files = handle_of(enabled.skipping.table_of(scan, rule)).snapshot(At.asked(scan.source.version)).files
     except MetaIndexError:
         return None
     return len(files), files.size_bytes

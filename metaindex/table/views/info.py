@@ -31,7 +31,6 @@ from metaindex.index import (
     OperationLog,
     Staleness,
     State,
-    why_not_read,
 )
 
 if TYPE_CHECKING:
@@ -190,7 +189,7 @@ class IndexInfo(Shown, Plain):
             return replace(told, built_with=with_, built_without=without)
         except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
             state = "UNREADABLE" if IndexFolder.not_looked_at(error) else "DAMAGED"
-            return IndexInfo(name, state, location=where, problem=why_not_read(error))
+            return IndexInfo(name, state, location=where, problem=OpenIndex.why_not(error))
 
     def _printed(self) -> str:
         """Return the output of `metaindex indexes TABLE NAME`."""
@@ -379,13 +378,13 @@ def _told(
     try:
         IndexFolder.check(entry)
     except Exception as error:  # noqa: BLE001 - it is told why no query uses it
-        problem, behind = why_not_read(error), None
+        problem, behind = OpenIndex.why_not(error), None
     if behind is not None:
         try:
             late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
             stored, old = log.stored_bytes(entry)
         except Exception as error:  # noqa: BLE001 - the entry itself can be told of
-            problem = why_not_read(error)
+            problem = OpenIndex.why_not(error)
     columns = {column.name: None for run in content.runs for column in run.columns}
     newest = recorded.newest()
     return IndexInfo(
