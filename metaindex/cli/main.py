@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from metaindex.cli.output import Output
-from metaindex.core import FormatError, MetaIndexError, one_line, saying
+from metaindex.core import FormatError, MetaIndexError, one_line
 from metaindex.table import hint
 
 from . import advice, lake, machine, queries, sql, tables, verbs, watch
@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     out = Output(json=arguments.json)
     try:
         watches = arguments.command is watch.COMMAND or getattr(arguments, "watch", False)
-        words_of_cures = saying(CommandWords(words))
+        words_of_cures = CommandWords(words).spoken()
         with words_of_cures, _log_to_stderr(), nullcontext() if watches else each_warning_once():
             return _run(parser, words, arguments, out)
     except BrokenPipeError:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from .config import QueryLog as QueryLog
     from .cures import Cure as Cure
     from .cures import Words as Words
-    from .cures import saying as saying
     from .deadline import TooLate as TooLate
     from .errors import BuildError as BuildError
     from .errors import ConcurrentWriteError as ConcurrentWriteError
@@ -79,7 +78,7 @@ else:
         {
             "clients": "CLIENTS",
             "config": "BuilderName Config QueryLog",
-            "cures": "Cure Words saying",
+            "cures": "Cure Words",
             "deadline": "TooLate",
             "errors": (
                 "BuildError ConcurrentWriteError DamagedIndexError ForeignIndexError IndexExistsError "

@@ -49,7 +49,7 @@ class Words:
         words = _ASKING.get()
 
         def kept(*arguments: Any) -> T:
-            with saying(words):
+            with words.spoken():
                 return run(*arguments)
 
         return kept
@@ -57,7 +57,19 @@ class Words:
     @staticmethod
     def about(index: str) -> AbstractContextManager[None]:
         """Say cures, inside, of this index."""
-        return saying(_ASKING.get().of(index))
+        return _ASKING.get().of(index).spoken()
+
+    @contextmanager
+    def spoken(self) -> Iterator[None]:
+        """Say cures, inside, in these words; an error keeps them when it leaves."""
+        before = _ASKING.set(self)
+        try:
+            yield
+        except MetaIndexError as error:
+            error.args = tuple(map(str, error.args))
+            raise
+        finally:
+            _ASKING.reset(before)
 
     def say(self, what: str, *arguments: object) -> str:
         """Return a cure in these words."""
@@ -128,16 +140,3 @@ class Cure:
 
     def __str__(self) -> str:
         return _ASKING.get().say(self.what, *self.arguments)
-
-
-@contextmanager
-def saying(words: Words) -> Iterator[None]:
-    """Say cures, inside, in these words; an error keeps them when it leaves."""
-    before = _ASKING.set(words)
-    try:
-        yield
-    except MetaIndexError as error:
-        error.args = tuple(map(str, error.args))
-        raise
-    finally:
-        _ASKING.reset(before)

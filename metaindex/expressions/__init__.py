@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .engines import to_predicate as to_predicate
     from .engines.arrow import to_arrow as to_arrow
     from .engines.arrow_reading import names_read as names_read
-    from .engines.casts import field_type as field_type
     from .engines.iceberg import to_iceberg as to_iceberg
     from .engines.spark import check_as_written as check_as_written
     from .engines.spark import to_spark as to_spark
@@ -88,7 +87,6 @@ else:
             "engines": "CatalystNodes engine_of to_predicate",
             "engines.arrow": "to_arrow",
             "engines.arrow_reading": "names_read",
-            "engines.casts": "field_type",
             "engines.iceberg": "to_iceberg",
             "engines.spark": "check_as_written to_spark",
             "engines.sql_statement": "is_statement statement_reads",

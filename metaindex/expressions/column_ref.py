@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from metaindex.core import dataclass
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -25,6 +30,20 @@ class ColumnRef:
 
     def __str__(self) -> str:
         return self.name
+
+    def type_in(self, schema: pa.Schema) -> pa.DataType | None:
+        """Return the column's type, None where the schema has no such column (names compare as written)."""
+        from pyarrow import StructType
+
+        among: pa.Schema | pa.DataType = schema
+        for number, part in enumerate(self.parts):
+            if number and not isinstance(among, StructType):
+                return None
+            places = among.get_all_field_indices(part)  # without a scan of the schema: it may have thousands of fields
+            if not places:
+                return None
+            among = among.field(places[-1]).type
+        return among
 
 
 def _quoted(part: str) -> str:

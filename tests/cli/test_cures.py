@@ -14,7 +14,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli.words import CommandWords
-from metaindex.core import Cure, ScanError, Words, saying
+from metaindex.core import Cure, ScanError, Words
 from tests.tables import settle
 
 from .conftest import Call
@@ -48,19 +48,19 @@ ROOT = Path(__file__).parents[2] / "metaindex"
     ],
 )
 def test_a_cure_is_said_in_options(cure: Cure, told: str) -> None:
-    with saying(CommandWords(["drop", "a t", "i", "--option", "header=true"])):
+    with CommandWords(["drop", "a t", "i", "--option", "header=true"]).spoken():
         assert str(cure) == told
 
 
 def test_an_error_keeps_the_words_in_which_it_was_said() -> None:
-    with pytest.raises(ScanError) as raised, saying(CommandWords()):
+    with pytest.raises(ScanError) as raised, CommandWords().spoken():
         raise ScanError("a fact", Cure("spark"))
     assert str(raised.value) == "a fact; read it with Spark"
     assert str(ScanError("a fact", Cure("spark"))) == "a fact; read with .to_spark(spark)"
 
 
 def test_threads_say_cures_as_whoever_asks() -> None:
-    with ThreadPoolExecutor(1) as pool, saying(CommandWords()):
+    with ThreadPoolExecutor(1) as pool, CommandWords().spoken():
         assert pool.submit(Words.kept(str), Cure("spark")).result() == "read it with Spark"
     assert str(Cure("spark")) == "read with .to_spark(spark)"
 

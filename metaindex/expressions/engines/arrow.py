@@ -39,7 +39,7 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type, is_uuid
+from .casts import is_uuid
 from .grid import GridPlace, on_grid
 
 OPPOSITE: Final = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
@@ -160,7 +160,7 @@ class _ArrowWriter:
         return pc.is_nan(field) if wanted else ~pc.is_nan(field) | field.is_null()
 
     def _type(self, column: ColumnRef) -> pa.DataType | None:
-        return None if self.schema is None else field_type(self.schema, column)
+        return None if self.schema is None else column.type_in(self.schema)
 
     def _may_hold_nan(self, column: ColumnRef, value: LiteralValue) -> bool:
         known = self._type(column)

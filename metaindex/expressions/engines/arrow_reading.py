@@ -31,7 +31,7 @@ from metaindex.expressions.tree import (
 )
 
 from .arrow_calls import Call, FieldRef, Node, NotSerializable, Value, calls
-from .casts import field_type, keeps_values
+from .casts import keeps_values
 from .nullness import are_plain, coalesced, null_of
 from .sql_values import NotReadable, like_pattern
 
@@ -85,7 +85,7 @@ class _ArrowReader:
             left, right = map(self._column, nodes)
         except (NotReadable, ValueError):
             return None
-        types = [None if self.schema is None else field_type(self.schema, column) for column in (left, right)]
+        types = [None if self.schema is None else column.type_in(self.schema) for column in (left, right)]
         return (left, right) if are_plain(*types) else None
 
     def _read(self, node: Node) -> Predicate:
@@ -166,7 +166,7 @@ class _ArrowReader:
         return And((In(column, present), Not(IsNull(column)))) if present else Constant(False)
 
     def _may_be_float(self, column: ColumnRef) -> bool:
-        known = None if self.schema is None else field_type(self.schema, column)
+        known = None if self.schema is None else column.type_in(self.schema)
         return known is None or bool(pa.types.is_floating(known))
 
     def _column(self, node: Node) -> ColumnRef:

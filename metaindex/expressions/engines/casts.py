@@ -50,27 +50,10 @@ _EXACT_IN_FLOAT: Final = {
 
 def keeps_values(schema: pa.Schema, column: ColumnRef, target: str | pa.DataType) -> bool:
     """Return whether casting the column of this schema to the type loses nothing; False without the column."""
-    source = field_type(schema, column)
+    source = column.type_in(schema)
     wanted = target if isinstance(target, str) else _spark_name(target)
     given = None if source is None else _spark_name(source)
     return given is not None and wanted is not None and loses_nothing(given, wanted)
-
-
-def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
-    """The column's type, None where the schema has no such column (names compare as written)."""
-    among: pa.Schema | pa.StructType = schema
-    for part in column.parts[:-1]:
-        inner = _type_in(among, part)
-        if inner is None or not pa.types.is_struct(inner):
-            return None
-        among = inner
-    return _type_in(among, column.parts[-1])
-
-
-def _type_in(among: pa.Schema | pa.StructType, name: str) -> pa.DataType | None:
-    """Return the type of a field by its name, without a scan of the schema, which may have thousands of fields."""
-    places = among.get_all_field_indices(name)
-    return among.field(places[-1]).type if places else None
 
 
 def is_text(known: pa.DataType) -> bool:
@@ -82,7 +65,7 @@ def is_text(known: pa.DataType) -> bool:
 
 def type_by_any_case(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | None:
     """The type of the column that the name fits when case is ignored; None where none or several do."""
-    exact = field_type(schema, ColumnRef(path))
+    exact = ColumnRef(path).type_in(schema)
     if exact is not None:
         return exact
     fields = list(schema)

@@ -35,7 +35,7 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type, is_uuid
+from .casts import is_uuid
 from .sql_values import NotReadable
 
 if TYPE_CHECKING:
@@ -165,14 +165,14 @@ class _IcebergReader:
         return ColumnRef(tuple(name.split(".")))
 
     def _may_be_float(self, column: ColumnRef, value: LiteralValue) -> bool:
-        known = None if self.schema is None else field_type(self.schema, column)
+        known = None if self.schema is None else column.type_in(self.schema)
         if known is not None:
             return bool(pa.types.is_floating(known))
         return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
     def _typed(self, literal: Any, column: ColumnRef) -> Any:
         """The literal as pyiceberg compares it with the column."""
-        known = None if self.schema is None else field_type(self.schema, column)
+        known = None if self.schema is None else column.type_in(self.schema)
         wanted = None if known is None else _iceberg_type(known)
         return literal if wanted is None else literal.to(wanted)
 
@@ -205,7 +205,7 @@ class _IcebergReader:
 
     def _moment(self, micros: int, column: ColumnRef) -> dt.datetime:
         """Return the moment with the column's zone, if any, which pyiceberg's timestamp literal forgets."""
-        known = None if self.schema is None else field_type(self.schema, column)
+        known = None if self.schema is None else column.type_in(self.schema)
         if known is None or not pa.types.is_timestamp(known):
             raise NotReadable
         return dt.datetime(1970, 1, 1, tzinfo=None if known.tz is None else dt.UTC) + dt.timedelta(microseconds=micros)

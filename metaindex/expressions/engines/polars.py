@@ -26,7 +26,7 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type, is_bytes
+from .casts import is_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +52,7 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
         return pl.lit(held, dtype=pl.Float64 if isinstance(held, float) else None)
 
     def is_nan(ref: ColumnRef) -> pl.Expr:
-        known = None if schema is None else field_type(schema, ref)
+        known = None if schema is None else ref.type_in(schema)
         if known is not None and not pa.types.is_floating(known):
             return pl.lit(False)
         return column(ref).is_nan().fill_null(False)
@@ -69,7 +69,7 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
             case IsNan(ref):
                 return is_nan(ref)
             case StartsWith(ref, prefix):
-                known = None if schema is None else field_type(schema, ref)
+                known = None if schema is None else ref.type_in(schema)
                 if known is not None and is_bytes(known):
                     return column(ref).bin.starts_with(prefix.encode())
                 return column(ref).str.starts_with(prefix)

@@ -32,7 +32,7 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type, keeps_values
+from .casts import keeps_values
 from .nullness import are_plain, coalesced, is_plain, null_of
 from .sql_values import NotReadable
 
@@ -81,7 +81,7 @@ class _PolarsReader:
         return (column, other) if are_plain(self._type(column), self._type(other)) else None
 
     def _type(self, column: ColumnRef) -> pa.DataType | None:
-        return None if self.schema is None else field_type(self.schema, column)
+        return None if self.schema is None else column.type_in(self.schema)
 
     def _read(self, node: Any) -> Predicate:
         ((kind, body),) = node.items()
@@ -127,7 +127,7 @@ class _PolarsReader:
     def _as_compared(self, literal: Any, column: ColumnRef) -> LiteralValue:
         """The literal's value once Polars has brought it to the column's type."""
         value = _value(literal)
-        known = None if self.schema is None else field_type(self.schema, column)
+        known = None if self.schema is None else column.type_in(self.schema)
         bare = "Dyn" in literal["Literal"]
         short = known is not None and pa.types.is_float16(known)
         if bare and isinstance(value, int | float) and (known is None or short or pa.types.is_float32(known)):
@@ -143,7 +143,7 @@ class _PolarsReader:
     def _step(self, literal: Any, column: ColumnRef) -> dt.timedelta | None:
         """The literal's unit, where the column's is finer: Polars then cuts the column to it."""
         unit = _unit(literal)
-        known = None if self.schema is None else field_type(self.schema, column)
+        known = None if self.schema is None else column.type_in(self.schema)
         if unit is None or (known is not None and not pa.types.is_timestamp(known)):
             return None  # a day is never cut
         if known is None and unit != "us":

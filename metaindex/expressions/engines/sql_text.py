@@ -32,7 +32,7 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type, is_bytes
+from .casts import is_bytes
 from .grid import GridPlace, on_grid
 from .scalar_text import DUCKDB, ScalarWriter
 
@@ -131,7 +131,7 @@ class _Dialect(ABC):
         return f"({name} >= {self.binary(prefix)} AND {name} < {self.binary(end[:-1] + bytes([end[-1] + 1]))})"
 
     def _type(self, column: ColumnRef) -> pa.DataType | None:
-        return None if self.schema is None else field_type(self.schema, column)
+        return None if self.schema is None else column.type_in(self.schema)
 
     def _place(self, column: ColumnRef, value: Literal) -> GridPlace | None:
         known = self._type(column)

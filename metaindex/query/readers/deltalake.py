@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
 from metaindex.core import ArgumentError, CorruptTableError, MissingDependencyError, ScanError, UnsupportedFeatureError
-from metaindex.expressions import IsNull, field_type, to_arrow
+from metaindex.expressions import IsNull, to_arrow
 from metaindex.formats import Field, Footer, Format, PartitionValues
 from metaindex.storage import is_remote
 
@@ -142,7 +142,7 @@ def _condition(scan: ScanPlan) -> pc.Expression | None:
     refuse_opaque(scan.predicate, "pyarrow's own dataset")
     schema = scan.snapshot.schema.arrow()
     for column in scan.predicate.columns:
-        known = field_type(schema, column)
+        known = column.type_in(schema)
         if known is None or pa.types.is_floating(known):
             raise _refused(
                 scan,

@@ -20,7 +20,7 @@ from pyiceberg.table import DataScan, FileScanTask, StaticTable, Table
 from pyiceberg.typedef import Record
 
 from metaindex.core import ArgumentError, ScanError
-from metaindex.expressions import And, ColumnRef, Constant, Predicate, field_type, normalize, to_iceberg
+from metaindex.expressions import And, ColumnRef, Constant, Predicate, normalize, to_iceberg
 from metaindex.formats import Format
 
 from .arrow import refuse_opaque
@@ -129,7 +129,7 @@ def _split(scan: ScanPlan) -> tuple[Any, Predicate]:
 
 
 def _is_float(schema: pa.Schema, path: tuple[str, ...]) -> bool:
-    known = field_type(schema, ColumnRef(path))
+    known = ColumnRef(path).type_in(schema)
     return known is None or bool(pa.types.is_floating(known))
 
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
-from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, Words, saying, watched
+from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, Words, watched
 from metaindex.expressions import ColumnRef, IsNull, bind, names_given, quoted
 from metaindex.formats import NAMED, ConfiguredCatalog
 from metaindex.index import Value
@@ -121,7 +121,7 @@ class FileTables:
         paths = {}
         for name in names:
             asked = replace(_table_name(name, self._named), options=options.get(name, ()))
-            with saying(self._words(asked)):
+            with self._words(asked).spoken():
                 table = self.open(asked)
                 table.schema  # noqa: B018 - what is wrong with the files is told of this table
             paths[name] = table.path
@@ -153,7 +153,7 @@ class FileTables:
             given = names_given(with_names(query, self._is_path)[0])
             for read in of_table(asked.workload, TableNames(table.path, asked.names), columns).queries:
                 _check_columns(read, table, given)
-                with saying(self._words(TableName((table.path,)))):
+                with self._words(TableName((table.path,))).spoken():
                     told = table.explain(read.predicate)
                     texts.append(str(told))
                 answer = told.result

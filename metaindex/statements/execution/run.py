@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, assert_never
 
 from metaindex.advisor import recommend
-from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, Tabular, Words, saying
+from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, Tabular, Words
 from metaindex.formats import ReadOptions
 from metaindex.index import KINDS, IndexFolder, Kind, State, Using
 from metaindex.statements.grammar.tree import (
@@ -50,7 +50,7 @@ _HOUR_SECONDS: Final = 3600
 
 def run(statement: Statement, tables: NamedTables) -> StatementResult:
     """Run a statement and return its result, with cures worded as statements. Raises like the verbs of `Table`."""
-    with saying(_words(statement, tables)):
+    with _words(statement, tables).spoken():
         return _run(statement, tables)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli.main import main
-from metaindex.core import Cure, MetaIndexError, saying
+from metaindex.core import Cure, MetaIndexError
 from metaindex.statements.execution.words import StatementWords
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.tree import ShowIndexes, TableName
@@ -23,7 +23,7 @@ CSV = StatementWords(TableName(("csv", "/data/q")), "i")
 
 
 def _said(cure: Cure, words: StatementWords = CSV) -> str:
-    with saying(words):
+    with words.spoken():
         return str(cure)
 
 
