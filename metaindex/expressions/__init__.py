@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .build import parse_path as parse_path
     from .column_ref import ColumnRef as ColumnRef
     from .conversion import convert_bounds as convert_bounds
-    from .conversion import narrowed_bounds as narrowed_bounds
     from .engines import CatalystNodes as CatalystNodes
     from .engines import engine_of as engine_of
     from .engines import to_predicate as to_predicate
@@ -83,7 +82,7 @@ else:
             "binding": "bind reader_hint",
             "build": "ColumnBuilder col parse_path",
             "column_ref": "ColumnRef",
-            "conversion": "convert_bounds narrowed_bounds",
+            "conversion": "convert_bounds",
             "engines": "CatalystNodes engine_of to_predicate",
             "engines.arrow": "to_arrow",
             "engines.arrow_reading": "names_read",

@@ -14,7 +14,7 @@ column.
     time                     time of another unit                  as timestamps
     string, binary (any)     string, binary (any)                  the same bytes
 
-An older version of a table is read under the type of then, which a column may have outgrown since (`narrowed_bounds`):
+An older version of a table is read under the type of then, which a column may have outgrown since (`back`):
 what was written by then fits it.
 
     written                  then                                  bounds
@@ -42,14 +42,16 @@ _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of the widest integer of so many bits
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}  # bounds of nanoseconds are whole microseconds already
 
 
-def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
+def convert_bounds(bounds: ColumnBounds, to: pa.DataType, *, back: bool = False) -> ColumnBounds | None:
     """Return the bounds for a column that now has type `to`; None if order or meaning may have changed. Values that do
-    not fit become null: unknown."""
+    not fit become null: unknown. `back`: also to a type that the column had before, of files whose bounds fit it. All
+    values between such bounds fit it too (a float in double precision is rounded to one between them), so that it does
+    not matter what a reader does with those that do not."""
     if bounds.type == to:
         return bounds
     step = _step(_values_of(bounds.type), _values_of(to))
     if step is None:
-        return None
+        return _narrowed(bounds, to) if back else None
     lower = None if bounds.lower is None else step(Vector(bounds.lower).array, False)
     upper = None if bounds.upper is None else step(Vector(bounds.upper).array, True)
     # A moved bound is attained no more, or nobody checked.
@@ -59,13 +61,7 @@ def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None
     return replace(bounds, type=to, lower=lower, upper=upper, **exact)
 
 
-def narrowed_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
-    """`convert_bounds`, and the way back to a type that the column had before: of files whose bounds fit it. All values
-    between such bounds fit it too (a float in double precision is rounded to one between them), so that it does not
-    matter what a reader does with those that do not."""
-    converted = convert_bounds(bounds, to)
-    if converted is not None:
-        return converted
+def _narrowed(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
     fit = _fit(_values_of(bounds.type), _values_of(to))
     if fit is None or bounds.lower is None or bounds.upper is None:
         return None

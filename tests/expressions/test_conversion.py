@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from metaindex.expressions import ColumnBounds, ColumnRef, convert_bounds, physical_type, to_physical
 from metaindex.expressions.arrow_statistics import ArrowStatistics
-from metaindex.expressions.conversion import narrowed_bounds
 from tests.strategies import values
 
 WIDENED = [
@@ -189,7 +188,7 @@ def test_a_type_of_before_is_answered_where_all_values_fit_it(
     ends = [
         pa.concat_arrays([_extreme(to_physical(one, stored, upper=u), u) for one in written]) for u in (False, True)
     ]
-    found = narrowed_bounds(ColumnBounds(stored, *ends), then)
+    found = convert_bounds(ColumnBounds(stored, *ends), then, back=True)
     assert found is not None
     assert found.type == then
     narrow = [to_physical(pa.array(fitting, then), then, upper=u) for u in (False, True)]
@@ -212,5 +211,5 @@ def _extreme(values: pa.Array, greatest: bool) -> pa.Array:
 
 def test_what_cannot_be_read_as_the_type_of_before_is_unknown() -> None:
     bounds = ColumnBounds(pa.string(), pa.array([b"1"]), pa.array([b"2"]))
-    assert narrowed_bounds(bounds, pa.int32()) is None
-    assert narrowed_bounds(ColumnBounds(pa.int64(), pa.array([1]), pa.array([2])), pa.uint8()) is None
+    assert convert_bounds(bounds, pa.int32(), back=True) is None
+    assert convert_bounds(ColumnBounds(pa.int64(), pa.array([1]), pa.array([2])), pa.uint8(), back=True) is None

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Mask, Vector
-from metaindex.expressions import ColumnBounds, narrowed_bounds
+from metaindex.expressions import ColumnBounds, convert_bounds
 from metaindex.formats import Footer, Format, Leaf, Trust
 from metaindex.index.kinds.different import bound_values
 from metaindex.index.kinds.facts import facts_of, replace_rows, take_bounds, unknown_facts
@@ -211,4 +211,4 @@ def _stored_bounds(
         said("upper_exact"),
     )
     taken = take_bounds(bounds, rows)
-    return taken if stored == leaf.type else narrowed_bounds(taken, leaf.type)
+    return taken if stored == leaf.type else convert_bounds(taken, leaf.type, back=True)

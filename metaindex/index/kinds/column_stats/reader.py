@@ -27,7 +27,7 @@ from metaindex.expressions import (
     Literal,
     ManyFiles,
     Question,
-    narrowed_bounds,
+    convert_bounds,
     physical_type,
 )
 from metaindex.index.kinds.described import StoredColumn
@@ -309,7 +309,7 @@ def _within(part: PartInfo, column_id: int) -> bool:
 
 def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, count: int) -> ArrowStatistics:
     """Bounds under the column's type at the asked version; nothing is known where they cannot be carried over."""
-    carried = bounds if stored.stored == stored.current else narrowed_bounds(bounds, stored.current)
+    carried = bounds if stored.stored == stored.current else convert_bounds(bounds, stored.current, back=True)
     return ArrowStatistics(count, {} if carried is None else {column: carried})
 
 
