@@ -18,13 +18,12 @@ from metaindex.core import Config
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import At, Diff, Field, FileTable, Format, Schema, Snapshot, TableRef, Trust, Version
 from metaindex.formats.model import SnapshotDetails
-from metaindex.index import Progress
+from metaindex.index import Builders, Progress
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.kinds.facts import facts_of, in_column_order
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.store.writer import RunSink
 from metaindex.query import Handle
-from metaindex.query.builders import Builders
 from metaindex.storage import LocalStorage
 from metaindex.table import Table
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .explanation import Explanation as Explanation
     from .handle import Handle as Handle
     from .lookups.answer import Answer as Answer
+    from .noting import TableQueryLog as TableQueryLog
     from .order import Direction as Direction
     from .pruning.pruner import Pruner as Pruner
     from .pruning.ranking import Offer as Offer
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .pruning.report import IndexReport as IndexReport
     from .pruning.result import PruneResult as PruneResult
     from .queries import Queries as Queries
-    from .query_log.of_table import TableQueryLog as TableQueryLog
     from .query_log.reading import LoggedQueries as LoggedQueries
     from .query_log.row import QueryRow as QueryRow
     from .query_log.texts import is_masked as is_masked
@@ -48,13 +48,13 @@ else:
             "explanation": "Credit Explanation",
             "handle": "Handle",
             "lookups.answer": "Answer",
+            "noting": "TableQueryLog",
             "order": "Direction",
             "pruning.pruner": "Pruner",
             "pruning.ranking": "Offer Restriction bucket_costs chosen_for share_read share_sent",
             "pruning.report": "IndexReport",
             "pruning.result": "PruneResult",
             "queries": "Queries",
-            "query_log.of_table": "TableQueryLog",
             "query_log.reading": "LoggedQueries",
             "query_log.row": "QueryRow",
             "query_log.texts": "is_masked",

@@ -12,7 +12,7 @@ import numpy as np
 from metaindex.core import ArgumentError, MetaIndexError, Vector
 from metaindex.expressions import And, Constant, Predicate
 from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version
-from metaindex.query.query_log.of_table import TableQueryLog
+from metaindex.query.noting import TableQueryLog
 
 from .arguments import OrderLike, TimestampLike, VersionLike, names_of
 from .handle import Handle

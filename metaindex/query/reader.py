@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, Config, VersionNotFoundError
 from metaindex.formats import At, Diff, Snapshot
-from metaindex.query.query_log.of_table import TableQueryLog
+from metaindex.query.noting import TableQueryLog
 
 from .arguments import OrderLike, TimestampLike, VersionLike
 from .handle import Handle

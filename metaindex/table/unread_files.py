@@ -10,7 +10,7 @@ from itertools import islice
 
 import pyarrow as pa
 
-from metaindex.core import MetaIndexError, dataclass
+from metaindex.core import Cure, MetaIndexError, dataclass
 from metaindex.expressions import column_sql
 from metaindex.formats import At, ReadOptions, Schema
 from metaindex.index import KINDS, IndexLogEntry, State, Using
@@ -100,7 +100,7 @@ def readable_with(handle: Handle, path: str) -> ReadableWith | None:
 def _with(handle: Handle, file_format: str, missing: tuple[str, str | bool]) -> ReadableWith:
     name, value = missing
     options = {key: kept for key, kept in handle.ref.options.items() if key != "format"} | {name: value}
-    return ReadableWith(f"{name}={value!r}", handle.with_options(file_format, options, trust_index=False))
+    return ReadableWith(str(Cure("reader", name, value)), handle.with_options(file_format, options, trust_index=False))
 
 
 def _spoiled(before: Handle, now: Handle) -> bool:

@@ -282,7 +282,7 @@ def _ieee(p: Any, value: Any) -> bool | None:
     def disjoin(parts: list[bool | None]) -> bool | None:
         return True if True in parts else None if None in parts else False
 
-    return x.fold(p, leaf, lambda v: None if v is None else not v, conjoin, disjoin)
+    return p.fold(leaf, lambda v: None if v is None else not v, conjoin, disjoin)
 
 
 def _wrong_rounding(x: Any) -> str | None:

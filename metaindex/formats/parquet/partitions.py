@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import ScanError
+from metaindex.core import Cure, ScanError
 from metaindex.expressions import ColumnBounds, from_physical
 from metaindex.formats.model import Field, Leaf, Snapshot
 
@@ -83,7 +83,7 @@ class PartitionValues:
         where = self._snapshot.described(self._snapshot.files.paths[row].as_py())
         raise ScanError(
             f"a partition column has one known value per file; that of {field.name!r} is not known for {where}; "
-            "leave it out of columns and predicate, or read with .to_spark(spark)"
+            f"leave it out of columns and predicate, or {Cure('spark')}"
         )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ScanError
+from metaindex.core import Cure, ScanError
 from metaindex.expressions import is_text
 from metaindex.formats.column_names import alike
 from metaindex.formats.model import Field, Snapshot
@@ -151,8 +151,8 @@ class Projection:
             return self._value(target, values.dictionary_decode(), name)
         if pa.types.is_struct(target) and target.num_fields == 0:
             raise ScanError(
-                f"column {name!r} has a type that Arrow readers do not know; leave it out of columns, or read with"
-                " .to_spark(spark)"
+                f"column {name!r} has a type that Arrow readers do not know; leave it out of columns, or"
+                f" {Cure('spark')}"
             )
         if target.equals(_VARIANT) and pa.types.is_struct(values.type):
             return self._variant(values, name)
@@ -207,8 +207,8 @@ class Projection:
                 if self.names.mapped and child.field_id is None and not child.source:
                     raise ScanError(
                         "fields inside lists and maps of a table with mapped names are found by id or physical name;"
-                        f" the table's schema has none for {child.name!r}; leave the column out of columns, or read"
-                        " with .to_spark(spark)"
+                        f" the table's schema has none for {child.name!r}; leave the column out of columns, or"
+                        f" {Cure('spark')}"
                     )
         return Field(
             name=shown.name,

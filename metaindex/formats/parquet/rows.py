@@ -61,7 +61,7 @@ class ParquetRows:
         except pa.ArrowNotImplementedError as error:
             raise ScanError(
                 f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out"
-                " of columns, or read with .to_spark(spark)"
+                f" of columns, or {Cure('spark')}"
             ) from error
         except StorageError:
             raise  # a store that does not answer is no damage

@@ -158,7 +158,7 @@ def test_what_is_advised_for_text_files_that_lack_an_option_reads_them(tmp_path:
     (row,) = mi.open_lake(root.parent)
     said = "with escape='\"' it is read by another index; queries that do not say it have none then: "
     assert row.advice[0].endswith(said + row.commands[0])
-    assert shlex.split(row.commands[0]) == ["metaindex", "delete", str(root), "i"]
+    assert shlex.split(row.commands[0]) == ["metaindex", "drop", str(root), "i"]
     run(row.commands[0])
     (row,) = mi.open_lake(root.parent)
     assert (row.unread_files, row.advice, [index.info.name for index in row.indexes if not index.deleted]) == (

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from metaindex.query.pruning.result import PruneResult
     from metaindex.query.readers.plan import ScanPlan
 
-    from .cleaning import QueriesCleaned
-    from .files import LogPlace
-    from .reading import LoggedQueries
-    from .row import QueryRow
-    from .writer import Recorder
+    from .query_log.cleaning import QueriesCleaned
+    from .query_log.files import LogPlace
+    from .query_log.reading import LoggedQueries
+    from .query_log.row import QueryRow
+    from .query_log.writer import Recorder
 
 logger = logging.getLogger("metaindex")
 
@@ -84,7 +84,7 @@ class TableQueryLog:
     @cached_property
     def recorder(self) -> Recorder | None:
         """The writer of the log. None where nothing is noted, and, with a warning, if its place cannot be found."""
-        from .writer import WRITER
+        from .query_log.writer import WRITER
 
         try:
             return None if self._setting is None else WRITER.recorder(self.place, self._setting)
@@ -95,7 +95,7 @@ class TableQueryLog:
     @cached_property
     def place(self) -> LogPlace:
         """The place of the log: beside the indexes of the table, and of its namespace."""
-        from .files import LogPlace
+        from .query_log.files import LogPlace
 
         indexes = self._handle.indexes()
         return LogPlace(indexes.path, indexes.home, indexes.table, tuple(sorted(self._handle.storage_options.items())))
@@ -107,7 +107,7 @@ class TableQueryLog:
     @property
     def is_kept(self) -> bool:
         """Return whether files of the log exist, whoever wrote them. Raises StorageError."""
-        from .files import listed
+        from .query_log.files import listed
 
         return bool(listed(self.storage)[0])
 
@@ -116,9 +116,9 @@ class TableQueryLog:
     ) -> LoggedQueries:
         """Return the noted queries, oldest first. `since`: how far back; `most_rows`: the newest ones; `waiting`: rows
         that wait in this process are written first. Raises ArgumentError, StorageError."""
-        from .files import MOST_ROWS
-        from .reading import logged
-        from .writer import WRITER
+        from .query_log.files import MOST_ROWS
+        from .query_log.reading import logged
+        from .query_log.writer import WRITER
 
         check_since(since)
         if waiting:
@@ -129,7 +129,7 @@ class TableQueryLog:
     def clean(self, *, keep_days: float | None = None, keep_bytes: int | None = None) -> QueriesCleaned:
         """Remove what is older or larger than the setting allows, or than is given, and merge small files. Raises
         StorageError."""
-        from .cleaning import clean
+        from .query_log.cleaning import clean
 
         setting = self._handle.config.query_log_settings or QueryLog()
         if keep_days is not None:
@@ -141,7 +141,7 @@ class TableQueryLog:
 
 def _pruned(result: PruneResult, engine: str, columns: Sequence[str] = ()) -> QueryRow:
     """A query that asked which files to read. `columns`: those that it shows; those of its condition are added."""
-    from .row import QueryRow
+    from .query_log.row import QueryRow
 
     named = (ref.name for ref in result.predicate.columns)
     return QueryRow(
@@ -160,7 +160,7 @@ def _pruned(result: PruneResult, engine: str, columns: Sequence[str] = ()) -> Qu
 
 
 def _scanned(scan: ScanPlan, engine: str, columns: Sequence[str] | None) -> QueryRow:
-    from .row import QueryRow
+    from .query_log.row import QueryRow
 
     shown = columns if columns is not None else scan.columns
     if shown is None:
