@@ -11,7 +11,7 @@ import numpy as np
 
 from metaindex.core import ArgumentError, MetaIndexError, Vector
 from metaindex.expressions import And, Constant, Predicate
-from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version
+from metaindex.formats import At, OfSchema, Schema, Snapshot, Version
 from metaindex.query.noting import TableQueryLog
 
 from .arguments import OrderLike, TimestampLike, VersionLike, names_of
@@ -22,7 +22,7 @@ from .pruning.result import PruneResult
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from metaindex.formats import HeldFooters
+    from metaindex.formats import Diff, HeldFooters
     from metaindex.index import Verification
 
     from .explanation import Credit, Explanation

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, Config, VersionNotFoundError
-from metaindex.formats import At, Diff, Snapshot
+from metaindex.formats import At, Snapshot
 from metaindex.query.noting import TableQueryLog
 
 from .arguments import OrderLike, TimestampLike, VersionLike
@@ -17,6 +17,8 @@ from .queries import Queries
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from metaindex.formats import Diff
 
     from .aggregates.of_table import Aggregated
     from .explanation import Explanation

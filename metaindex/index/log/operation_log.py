@@ -12,12 +12,12 @@ for nothing, and it fails.
 from __future__ import annotations
 
 import re
-import secrets
 import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
+from os import urandom
 from typing import ClassVar, Final
 
 from metaindex.core import (
@@ -328,7 +328,7 @@ class OperationLog:
                 except MetaIndexError:
                     continue
         number = numbers[-1] + 1
-        nonce = f"{secrets.token_hex(8)}.{number}"
+        nonce = f"{urandom(8).hex()}.{number}"
         entry = replace(newest, id=number, nonce=nonce, under_way=under_way, written_by="repair")
         self.append(entry)
         return entry

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 from collections.abc import Iterable
 from dataclasses import fields
+from os import urandom
 
 from metaindex.core import DamagedIndexError, ForeignIndexError, dataclass
 from metaindex.index.log.entry import why_unknown
@@ -25,7 +25,7 @@ all of them as one table."""
 def new_run_id() -> str:
     """A run's name: random, so that no two writers share a folder. It begins with a letter that no number has, as
     engines guess the type of what folders are called (`12e4` is one)."""
-    return f"r{secrets.token_hex(8)}"
+    return f"r{urandom(8).hex()}"
 
 
 def is_run(name: str) -> bool:
