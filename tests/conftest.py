@@ -25,7 +25,7 @@ _QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSe
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """Small and quiet: two threads, two shuffle partitions, UTC, catalog `iceberg` and Spark's warehouse in temporary
     folders. Tests share it, so each names its own tables and puts back any setting that it changes."""
-    from metaindex.spark.session import spark_session
+    from metaindex.spark import spark_session
 
     warehouse = tmp_path_factory.mktemp("warehouse")
     session = spark_session(

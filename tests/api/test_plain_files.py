@@ -88,7 +88,7 @@ def test_a_table_of_several_roots_is_indexed_pruned_and_refreshed(lake: Path, na
 
 
 def test_the_command_line_takes_patterns_and_more_roots(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from metaindex.cli.main import main
+    from metaindex.cli import main
 
     for words in ([f"{lake}/data/2024-*"], [f"{lake}/data/2024-01", "--root", f"{lake}/data/2024-02"]):
         assert main(["create", *words[:1], "stats", *words[1:], "--builder", "local"]) == 0

@@ -172,6 +172,22 @@ def test_rooms_show_no_more_and_are_no_larger_than_before() -> None:
     assert over == {}
 
 
+INSIDE_OF_OTHERS = 214
+"""Imports of tests that reach inside a room which is not theirs; may only fall, to none."""
+
+
+def test_tests_of_other_rooms_use_the_roots() -> None:
+    found = []
+    for file in (ROOT / "tests").rglob("*.py"):
+        mine = file.relative_to(ROOT / "tests").parts[0]
+        for node in ast.walk(parsed(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("metaindex."):
+                room, *inside = str(node.module).split(".")[1:]
+                if inside and room in ROOMS and room != mine:
+                    found.append(f"{file.relative_to(ROOT)}:{node.lineno} imports {node.module}")
+    assert len(found) <= INSIDE_OF_OTHERS, "\n".join(sorted(found))
+
+
 def test_an_import_is_seen_wherever_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.architecture.test_rooms.ROOT", tmp_path)
     file = tmp_path / "metaindex" / "query" / "a.py"

@@ -18,8 +18,7 @@ from metaindex.cli.main import COMMANDS, _parser
 from metaindex.core import StatementError
 from metaindex.index import KINDS, State, Using
 from metaindex.index.log.states import Operation
-from metaindex.spark import RuleConfig
-from metaindex.spark.optimizer.reasons import Reason, Unasked
+from metaindex.spark import Reason, RuleConfig, Unasked
 from metaindex.spark.optimizer.settings import KNOBS
 from metaindex.statements import ALSO, FORMS, INSTEAD, parsed
 from metaindex.table import PLACES

@@ -16,7 +16,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import metaindex as mi
-from metaindex.cli.main import main
+from metaindex.cli import main
 from metaindex.core import Column, Element, one_line
 from tests.pages import Parsed, parsed, readable
 from tests.tables import FORMATS, Lake, settle

@@ -20,7 +20,7 @@ import metaindex as mi
 from metaindex.advisor.hypothetical.estimates import Estimate
 from metaindex.advisor.selection.answer import BreakEven, Recommendation, kind_python, name_of
 from metaindex.advisor.workloads.taking import from_query_log
-from metaindex.cli.main import main
+from metaindex.cli import main
 from metaindex.index import Kind, Using
 from metaindex.statements import CreateIndex, TableName, parsed
 from tests.advisor.hypothetical.test_what_if import filled, skewed, tree

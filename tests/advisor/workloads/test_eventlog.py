@@ -20,7 +20,7 @@ from metaindex.advisor.workloads.eventlog import events
 from metaindex.advisor.workloads.eventlog.events import MOST_BYTES
 from metaindex.advisor.workloads.shape import shown_predicate
 from metaindex.advisor.workloads.text_files import read_pieces
-from metaindex.cli.main import main
+from metaindex.cli import main
 from metaindex.expressions import TableRead
 from tests.advisor.workloads.packing import lz4, snappy
 

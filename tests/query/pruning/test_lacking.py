@@ -11,7 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.cli.main import main
+from metaindex.cli import main
 from metaindex.index import Kind
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 

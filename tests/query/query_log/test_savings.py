@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.advisor import computed_savings
-from metaindex.cli.main import main
+from metaindex.cli import main
 from metaindex.query.query_log.files import encoded, new_name
 from metaindex.query.query_log.reading import LoggedQueries, logged
 from metaindex.query.query_log.row import SCHEMA, QueryRow

@@ -12,7 +12,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import SparkDriver
-from metaindex.spark.optimizer.enabling import counts
+from metaindex.spark import counts
 from tests.query.query_log.lake import tree
 from tests.spark.optimizer.lakes import location_of
 

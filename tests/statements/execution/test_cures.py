@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.cli.main import main
+from metaindex.cli import main
 from metaindex.core import Cure, MetaIndexError
 from metaindex.statements.execution.words import StatementWords
 from metaindex.statements.grammar.parsing import parsed

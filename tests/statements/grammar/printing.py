@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from metaindex.expressions import quoted, text_sql
-from metaindex.index.kinds.written import Using
+from metaindex.index import Using
 from metaindex.statements.grammar.tree import (
     AskedVersion,
     CandidateIndex,
