@@ -41,6 +41,8 @@ def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path
         ("id bigint, k int", None),
         ("id int, k int, other string", None),
     ]:
+        if schema.startswith("id bigint") and spark.version < "4":
+            continue  # that Spark reads no int as bigint, with or without the rule
         spark.read.schema(schema).parquet(path).createOrReplaceTempView("typed")
         asked(spark, "SELECT * FROM typed WHERE k = 3", by=by)
 
