@@ -235,8 +235,9 @@ def _check_command(parser: Parser, words: Sequence[str]) -> None:
     if len(words) > 1 and words[1] in _known():
         parser.error(f"the command comes first: metaindex {words[1]} {first} ...")
     listed = [command.name for command in COMMANDS]
-    meant = next((command for command, others in _MEANT.items() if first.lower() in others.split()), None)
-    hint = (f"did you mean {meant!r}?" if meant else near(first, listed)) or f"the commands are {', '.join(listed)}"
+    asked = first.lower()
+    meant = next((command for command, others in _MEANT.items() if asked in others.split()), None)
+    hint = (f"did you mean {meant!r}?" if meant else near(asked, listed)) or f"the commands are {', '.join(listed)}"
     parser.error(f"there is no command {first!r}; {hint}")
 
 

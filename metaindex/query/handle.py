@@ -37,6 +37,7 @@ from metaindex.index import (
     IndexFolder,
     OpenIndex,
     OperationLog,
+    State,
 )
 from metaindex.storage import Confines, confined, is_remote, local_path, own_folder
 
@@ -164,19 +165,27 @@ class Handle:
         built = ReadOptions.of(entry.table.options)
         return self.as_built(entry) if self.read.or_of(built) is built else self
 
-    def as_indexed(self, *, texts: bool = False) -> Handle:
+    def as_indexed(self, *, needed: bool = False) -> Handle:
         """Return a handle with the reader options of the table's indexes, if none were said here and all indexes have
-        the same ones. `texts`: of text files alone. Problems of the indexes are reported elsewhere."""
+        the same ones. `needed`: of text files alone, and only where nothing can be read without: then no index, and no
+        damage to one, changes rows that are read. Problems of the indexes are reported elsewhere."""
         if not self.table_format.reader_options or self.read.said:
             return self
         try:
-            entries = [entry for entry in self.entries() if entry.readable]
+            entries = [entry for entry in self.entries() if entry.stable is State.ACTIVE]
             built = {(read := ReadOptions.of(entry.table.options)).fingerprint: read for entry in entries}
-            if len(built) != 1 or (texts and not next(iter(built.values())).is_text):
+            if len(built) != 1 or (needed and not next(iter(built.values())).reads_texts_whole):
                 return self
             handle = self.as_said(entries[0])
         except MetaIndexError:
             return self
+        if needed and handle is not self:
+            try:
+                self.snapshot(At())
+                return self
+            except MetaIndexError as error:
+                if error.missing is None:
+                    return self
         handle.opened = self.read
         return handle
 

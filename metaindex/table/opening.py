@@ -47,8 +47,8 @@ def open_table(
     (default: the one of this process; see `Config.builder`). `trust_index`: the caller promises that plain files have
     not changed since an index was last created or refreshed; "now" is then the newest version that an index has
     recorded, and the folder is not listed, unless none is recorded. Other options are the reader's (`header`,
-    `delimiter`, `schema` ...); without any, text files are read with those of their indexes, where these agree. Raises
-    NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for a bad path, format or option.
+    `delimiter`, `schema` ...); text files that cannot be read without take those of their indexes, where these agree.
+    Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for a bad path, format or option.
     """
     _check_opening(path, format, storage_options, config)
     check_options(options)
@@ -61,7 +61,7 @@ def open_table(
         config=config,
         **options,
     )
-    return Table(handle.as_indexed(texts=True))
+    return Table(handle.as_indexed(needed=True))
 
 
 def _check_opening(path: object, table_format: object, storage_options: object, config: object) -> None:

@@ -253,6 +253,7 @@ def clustering(
     indexes: Iterable[str] | None,
 ) -> Clustering:
     """Implement `Table.clustering`."""
+    handle = handle.as_indexed()
     bounds = _bounds(handle, handle.snapshot(At.asked(version, timestamp)), indexes)
     return measure(ClusteringQuestion(handle, tuple(columns), sample), bounds)
 

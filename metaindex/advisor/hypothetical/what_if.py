@@ -253,6 +253,7 @@ def weighed(
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> WhatIf:
     """Implement `Table.what_if`."""
+    handle = handle.as_indexed()
     check_workplace(handle)
     if _are_statements(queries):
         queries = workload(queries, time_zone=handle.config.time_zone)

@@ -59,7 +59,7 @@ class ReportQuestion:
 
 def write_report(handle: Handle, path: object, progress: Progress | None, *arguments: Any) -> Reported:
     """Implement `Table.report`, whose other arguments follow in the order of `ReportQuestion`."""
-    question = ReportQuestion(*arguments)
+    handle, question = handle.as_indexed(), ReportQuestion(*arguments)
     place = check_page(path, _forbidden(handle), overwrite=question.overwrite)
     collector = _Collector(handle, question, progress or (lambda what, done, total: None))
     findings = collector.findings()

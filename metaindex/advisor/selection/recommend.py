@@ -75,6 +75,7 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
         raise ArgumentError(
             f"candidates= are of one table; {len(handles)} are asked; leave it out, or ask the tables one by one"
         )
+    handles = [handle.as_indexed() for handle in handles]
     given = tuple(named(question.candidates)) if question.candidates else ()
     for handle in handles:
         check_workplace(handle)

@@ -17,6 +17,8 @@ _Plain: TypeAlias = str | int | float | bool
 _TEXTS: Final = frozenset({"csv", "json"})
 _FOLDERS: Final = frozenset({"recursivefilelookup", "basepath"})
 """Of Parquet files those count that say which columns folders have: a file may hold another value of such a column."""
+_CHOOSING: Final = frozenset({"glob", "pathglobfilter", "modifiedbefore", "modifiedafter"})
+_PLACES: Final = frozenset({"path", "format", "file_format", "storage_options"})
 _OTHER_NAMES: Final = {"delimiter": "sep", "charset": "encoding", "wholefile": "multiline", "preferdate": "prefersdate"}
 _ANY_CASE: Final = frozenset(
     {
@@ -70,7 +72,7 @@ class ReadOptions:
         said: dict[str, _Plain] = {
             name: value
             for name, value in options.items()
-            if isinstance(value, str | int | float | bool) and name not in ("format", "file_format")
+            if isinstance(value, str | int | float | bool) and name not in _PLACES
         }
         if (schema := options.get("schema")) is not None:
             said["schema"] = _schema(schema)
@@ -113,6 +115,11 @@ class ReadOptions:
     def is_text(self) -> bool:
         """Return whether rows are what the options make of texts."""
         return self.file_format in _TEXTS
+
+    @property
+    def reads_texts_whole(self) -> bool:
+        """Return whether they are of text files, and choose none among these."""
+        return self.is_text and not _CHOOSING & self.meant.keys()
 
     @property
     def in_text(self) -> Mapping[str, _Plain]:

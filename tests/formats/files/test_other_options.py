@@ -285,7 +285,52 @@ def test_a_header_that_does_not_go_without_saying_has_to_be_said(tmp_path: Path)
         mi.open_table(root).scan()
 
 
-def test_a_table_opened_without_options_is_read_with_those_of_its_indexes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"nullValue": "1"},
+        {"glob": "0*"},
+        {"comment": "3"},
+        {"header": False},
+        {"schema": "a INT"},
+        {"format": "json", "multiLine": True},
+    ],
+    ids=str,
+)
+def test_an_index_changes_no_rows_that_are_read_without_it(tmp_path: Path, options: dict[str, object]) -> None:
+    """Neither one of other options, nor its end or damage: who says no option reads what there is without an index."""
+    root = tmp_path / "t"
+    ending, texts = ("json", ('{"a":1}\n{"a":2}\n', '{"a":3}\n'))
+    if "format" not in options:
+        ending, texts = "csv", ("a,b\n1,2\n", "a,b\n3,4\n")
+    for number, text in enumerate(texts):
+        put(root, f"{number}.{ending}", text)
+    before = mi.open_table(root).scan().to_arrow()
+    mi.open_table(root, **options).create_index("i", mi.ColumnStats(), builder="local")
+
+    def same() -> bool:
+        off = mi.open_table(root, config=mi.Config(use_indexes=False))
+        return before == mi.open_table(root).scan().to_arrow() == off.scan().to_arrow()
+
+    assert same()
+    for change in ("disable_index", "enable_index", "drop_index", "restore_index"):
+        getattr(mi.open_table(root), change)("i")
+        assert same(), change
+    for entry in (Path(mi.open_table(root).indexes()["i"].location) / "_log").iterdir():
+        entry.write_bytes(b"damage")
+    assert same()
+
+
+def test_an_index_that_chooses_files_lends_no_option(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    for number in range(2):
+        put(root, f"{number}.csv", "1,5\n2,6\n")
+    mi.open_table(root, header=False, glob="0*").create_index("i", mi.ColumnStats(), builder="local")
+    with pytest.raises(UnsupportedFeatureError, match="looks like data"):
+        mi.open_table(root).scan()
+
+
+def test_a_table_that_lacks_an_option_is_read_with_those_of_its_indexes(tmp_path: Path) -> None:
     """Whether the indexes are used or not, and where they have one reading: two that differ leave the default."""
     root = tmp_path / "t"
     put(root, "0.csv", "a;b\n1;5\n2;6\n")
@@ -333,7 +378,7 @@ def test_an_index_of_a_said_header_that_is_older_is_stale_once(
     assert (info.other_options, info.fresh, info.new_files) == ((), False, 0)
     assert table.prune("b = 7").kept_files == 1
     assert same_rows(table, "b = 7", pc.field("b") == 7) == 1
-    assert mi.open_table(root, **more).prune("b = 7").kept_files == (2 if more else 1)  # some option is said, or none
+    assert mi.open_table(root, **more).prune("b = 7").kept_files == 2  # nobody knows that it goes without saying
     assert mi.open_table(root, header=True, **more).refresh_index("i", builder="local").changed
     assert mi.open_table(root, header=True, **more).indexes()["i"].fresh is True
     assert not mi.open_table(root, header=True, **more).refresh_index("i", builder="local").changed

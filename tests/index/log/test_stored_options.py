@@ -1,0 +1,28 @@
+"""Reader options that somebody wrote into an index are believed by no query that names none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from metaindex.index.log.sealed import seal
+from tests.tables import settle
+
+
+@pytest.mark.parametrize("name", ["path", "storage_options", "schema", "trust_index", "config", ""])
+def test_an_option_that_somebody_wrote_into_an_index_keeps_no_table_from_being_read(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "t"
+    root.mkdir()
+    (root / "0.csv").write_text("a,b\n1,2\n")
+    settle(root)
+    mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
+    log = Path(mi.open_table(root).indexes()["i"].location) / "_log"
+    newest = max(log.glob("*.json"))
+    entry = json.loads(newest.read_bytes().split(b"\n")[0])
+    entry["source"]["options"] = {"file_format": "csv", name: "/x("}
+    newest.write_bytes(seal(entry, None))
+    assert mi.open_table(root).scan().to_arrow().num_rows == 1
+    assert mi.open_table(root).drop_index("i").changed
