@@ -1,8 +1,6 @@
 """A real browser, where the machine has one: Debian's chromium (`apt-get install chromium`) or Google Chrome, asked
 over two pipes by its own protocol. Without a driver, a port or a package."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,8 +1,6 @@
 """Disks that are full, read-only, not ours, or that take no more than so many bytes a file; and their clocks, which
 tick coarsely."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

@@ -1,7 +1,5 @@
 """One DuckDB a process: to begin another takes fifteen times as long as to ask it."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import duckdb

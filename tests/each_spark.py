@@ -8,8 +8,6 @@ The table of the docs is drawn from that file, which `tests/docs/test_each_spark
 has no part in the file: it runs every test, and the others the promises (`tests/other_sparks.py`).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """What the reliability tests did, counted by themselves while they run: `python -m tests.soak` prints it, and the
 README quotes it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -14,8 +14,6 @@ and `slow` likewise, whose `but` may also be the first or the last parameter of 
 Whoever calls pytest itself gets every case of what they name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final

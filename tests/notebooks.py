@@ -5,8 +5,6 @@
 A test says that what is stored is what a run gives, but for what no run gives twice: times, sizes, names of files.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

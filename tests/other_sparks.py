@@ -6,8 +6,6 @@ The packages and jars of each (some 450 MB) are fetched within `FETCH_SECONDS`. 
 mirror, that is said in a line and nothing has failed; what does not match its pin has.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

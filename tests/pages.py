@@ -1,7 +1,5 @@
 """Pages as they are parsed: every element and attribute that a browser would see, and the text between."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 

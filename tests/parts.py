@@ -4,8 +4,6 @@ A part that ended well is not repeated for the commit: what it counted is kept i
 run that was stopped is taken up again where it was. Where something is not committed, every part runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

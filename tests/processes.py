@@ -1,7 +1,5 @@
 """What a test asks of a process."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

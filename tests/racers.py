@@ -1,8 +1,6 @@
 """Processes that do the same at once. They wait for each other: what a process needs to start, a thousand times what it
 races for, decides nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Sequence

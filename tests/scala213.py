@@ -2,8 +2,6 @@
 SPARK=3.5 SCALA=2.13`) the jars of Scala 2.12 give way to those of 2.13 from a Maven repository, pinned in
 `tests/scala213_jars.txt`. `python -m tests.scala213` does it to the environment that it runs in."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Answers for one file, from plain Python values: the walk's oracle, which knows of no vector."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ Every figure is counted by the tests while they run (`tests.figures`); a piece t
 and the exit code is 0 only where nothing did. What pytest wrote is kept in `.cache/soak/`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """A storage that counts: what a look-up costs in calls, reads and bytes."""
 
-from __future__ import annotations
-
 import builtins
 import threading
 from collections import Counter

@@ -5,8 +5,6 @@ infinities, the ends of every integer type, emoji and surrogate-adjacent text, d
 decimals.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
 """Small tables of the same rows in every format, written by real writers without a JVM: pyarrow, deltalake,
 pyiceberg."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

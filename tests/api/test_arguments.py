@@ -1,8 +1,6 @@
 """What a verb cannot take is said in one line of ours: the rule and the fact. Nothing is done, and no raw TypeError,
 AttributeError or ValueError of Python's comes out."""
 
-from __future__ import annotations
-
 import datetime as dt
 import shutil
 from collections.abc import Callable

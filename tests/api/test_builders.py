@@ -1,23 +1,18 @@
 """Who builds where nobody says: this process what is small, a session that there is what is not, and no JVM unasked."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import ArgumentError
 from tests.tables import settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The collector of garbage rests while a large predicate is planned, and only then."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

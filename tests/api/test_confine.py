@@ -1,8 +1,6 @@
 """A confined table reads below its root, or below folders that are named, and nowhere else: builds and queries refuse,
 and lose no row."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,17 +1,16 @@
 """Builds of confined tables by Spark: every format is indexed as an unconfined one; files outside are refused, named by
 a log, by a link, or by a link that came between the check and a task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import OutsideTableError
@@ -21,9 +20,6 @@ from tests.api.test_confine import TABLES
 from tests.index.actions.index_bytes import everything
 from tests.spark.optimizer.lakes import location_of
 from tests.tables import settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 KINDS = (mi.ColumnStats(), mi.Values("s"), mi.Bloom("a"), mi.Covering("a", included=["s"], buckets=2))
 FORMATS = ["delta", "iceberg", "parquet", "csv", "json"]

@@ -1,8 +1,6 @@
 """An index of an older version: built from that version's files, recorded for it, and brought up to date by the next
 refresh."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,16 +1,14 @@
 """A table with a file whose columns are in part encrypted: what cannot be read is not covered, everything else is
 indexed and asked as ever."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.index import Kind
@@ -18,9 +16,6 @@ from metaindex.spark import optimizer as rule
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.encrypted import write_encrypted
 from tests.tables import settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 ROWS = 200_000  # more than a megabyte, from where on a scan looks at row groups
 

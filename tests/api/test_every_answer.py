@@ -1,8 +1,6 @@
 """Whatever `mi` and a table give has a line for lists and logs, a text for people, and HTML for notebooks: found by
 what each says that it returns, so that a new one cannot be forgotten."""
 
-from __future__ import annotations
-
 import datetime as dt
 import inspect
 from collections.abc import Callable, Iterator

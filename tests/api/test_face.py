@@ -1,7 +1,5 @@
 """The public face: a class that delegates, above its reading half, and no name on it that is not for users."""
 
-from __future__ import annotations
-
 import builtins
 import inspect
 import re

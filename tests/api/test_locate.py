@@ -1,8 +1,6 @@
 """Where a value is: files, row groups and rows, candidates and exact, at a version and at all of them; and a text in
 all keyed columns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

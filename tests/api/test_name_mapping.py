@@ -1,8 +1,6 @@
 """Iceberg files without field ids, whose columns are found by the table's name mapping: indexed and pruned, with
 pyiceberg's own answers, whatever becomes of names, columns and the mapping afterwards."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

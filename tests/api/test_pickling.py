@@ -1,7 +1,5 @@
 """Tables, scans and answers go to other processes: Dask, Ray and pools pickle what they are given."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle

@@ -1,8 +1,6 @@
 """Plain files through the public face: tables of several roots, `trust_index`, how often a folder is listed, and files
 that were replaced."""
 
-from __future__ import annotations
-
 import datetime as dt
 import gzip
 import json

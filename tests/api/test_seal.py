@@ -1,7 +1,5 @@
 """Entries sealed with a key: who has it uses nothing else, who has none changes nothing, and nobody is shown it."""
 
-from __future__ import annotations
-
 import json
 import logging
 import pickle

@@ -1,7 +1,5 @@
 """What a first user mistypes: options that nobody has, and things that are no Spark session."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

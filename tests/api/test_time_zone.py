@@ -2,17 +2,14 @@
 
 import datetime as dt
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.expressions import col
 from tests.tables import FORMATS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("name", ["parquet", "delta", "iceberg"])

@@ -1,7 +1,5 @@
 """What was parsed is let go after the last test of this folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

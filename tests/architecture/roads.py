@@ -8,8 +8,6 @@
 * a *rise* is where the next file to be entered for the first time stands in a higher room than the one before it: a
   reader who follows the road goes up again. Rooms that are in no order count as the highest."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import threading

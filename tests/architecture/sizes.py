@@ -2,8 +2,6 @@
 
 A statement is one of Python's syntax, a docstring none: joined lines and dropped docstrings gain nothing."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Conditions of all engines come in by one door: `to_predicate`, whose callers are few and named."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 An opening such as "Of one file, by its text.", "Where ...", "The same, with ..." or a question is a fragment.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -1,7 +1,5 @@
 """Without the engines of its extras metaindex works, and whoever asks for one that is not there is told its extra."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

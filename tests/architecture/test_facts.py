@@ -1,19 +1,15 @@
 """What Spark said is kept as text, found again, asked again, and belongs to a test."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from tests.facts import FOLDER, Facts, read
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 KEPT = sorted(path for path in (ROOT / "tests").rglob(f"{FOLDER}/*.txt"))

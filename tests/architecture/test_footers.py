@@ -1,8 +1,6 @@
 """Arrow ends the process where it is asked for a column of a row group that is encrypted: whoever asks has looked
 before (`formats.footer_chunks`), or asks of files that nobody else writes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Nobody outside the formats knows one by its name or class: a new format is one folder and one line."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A test that hangs fails by its name, with the stacks of what it waits for, and the others run on."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """An interrupt is never taken for an error of py4j, nor lost with one: who catches those has a block inside that lets
 interrupts go first. And no job that metaindex starts goes on when its call is left."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

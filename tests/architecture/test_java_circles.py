@@ -1,8 +1,6 @@
 """Classes of the rule's Java that name each other, over others or by themselves, are read together: how much stands in
 such circles may only fall."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

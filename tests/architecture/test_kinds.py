@@ -1,7 +1,5 @@
 """No module outside the kinds knows one by its name: a new kind needs no change anywhere else."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import pkgutil

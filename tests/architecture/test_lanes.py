@@ -1,8 +1,6 @@
 """Every test has a lane, the same in every run: no folder is passed over, each promise is a test, no test of a mutant
 is left to `make test-all`, and what that has done well is not done again."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,8 +1,6 @@
 """Code decides by values: no message of ours is searched, cut or written anew. What a message tells to do is a `Cure`,
 which each face says in its own words."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A name says what was found."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The four roads can be walked and counted, and the rooms measured, as their definitions say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """The wheel works without the repository: installed into an environment of its own, beside a user's own code, typed,
 and with its command."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

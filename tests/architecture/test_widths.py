@@ -1,7 +1,5 @@
 """Lines of the Java sources are as short as those of Python, which the linter sees to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 METAINDEX = Path(__file__).parents[2] / "metaindex"

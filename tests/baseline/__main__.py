@@ -1,7 +1,5 @@
 """`python -m tests.baseline` writes `surface.txt` anew, and says what went and what came."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

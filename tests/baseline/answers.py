@@ -1,8 +1,6 @@
 """Facts of what programs are told: the keys of each command's `--json`, and the columns of each statement's result, of
 one small table that lives through all of them."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

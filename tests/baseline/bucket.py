@@ -1,8 +1,6 @@
 """A bucket in this process: objects in memory behind as much of S3 as metaindex asks of it. What an object was, it is
 wherever its bytes come from: its sign is a digest of them, and each was last changed at one and the same time."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import threading

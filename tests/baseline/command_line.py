@@ -1,7 +1,5 @@
 """Facts of the command line, of statements, settings, environment variables and codes, one a line."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import tomllib

@@ -6,8 +6,6 @@ others are served as a bucket: a copied local file has another inode and another
 file, and Iceberg's metadata holds whole paths; an object is its bytes. Covering indexes are written by the project's
 own tasks without Spark (`ArrowBuilder`)."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@
 the old surface counts as `new`. `removed.txt` has `beginning :: reason`: what begins so (a line, or all of a class or a
 command) may be gone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Facts of the Python face, one a line: names, parameters with defaults, fields, and what is returned. No line names a
 module, so that code may move."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import enum

@@ -1,8 +1,6 @@
 """Indexes that 956c3373 wrote, one of each kind for each format, are read by today's program with the same answers,
 verified, and refreshed after one more commit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

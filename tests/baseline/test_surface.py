@@ -1,8 +1,6 @@
 """The public surface is the one that is written down, and has all that it had at 956c3373, but for what was renamed or
 removed on purpose."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The script that completes, asked by a real shell."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

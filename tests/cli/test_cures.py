@@ -1,7 +1,5 @@
 """Cures are said in the words of whoever asks: on the command line, in its options."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

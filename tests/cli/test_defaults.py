@@ -1,7 +1,5 @@
 """Options that are said once, in a file, and what the command line says goes before them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

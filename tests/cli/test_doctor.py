@@ -1,7 +1,5 @@
 """What is missing or wrong is told with its cure, and looking leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

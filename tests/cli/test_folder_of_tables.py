@@ -1,7 +1,5 @@
 """What is named is no table: a folder of tables, or one where a file stands in the way of its indexes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

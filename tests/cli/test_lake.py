@@ -1,7 +1,5 @@
 """`metaindex lake` as a person and a program call it."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

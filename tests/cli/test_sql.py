@@ -1,7 +1,5 @@
 """`metaindex sql`: several statements, files, names; an error shows the place."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

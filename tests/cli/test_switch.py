@@ -1,7 +1,5 @@
 """Spark's defaults switch metaindex on, or the doctor says what is missing of what they name."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

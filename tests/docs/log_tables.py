@@ -1,8 +1,6 @@
 """The tables of docs/operation-log.md, drawn from the data in `states`. `python -m tests.docs.log_tables
 docs/operation-log.md` puts them into the page."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path

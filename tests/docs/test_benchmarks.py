@@ -1,7 +1,5 @@
 """The benchmarks whose figures the docs show still run: those that need no Spark, small, by turns."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table of what works on which Spark is what the runs have seen, of all the tests that there are."""
 
-from __future__ import annotations
-
 import json
 
 from metaindex.core.jvm.releases import NEWEST

@@ -1,22 +1,17 @@
 """The guides: the Python of a page runs from top to bottom, in an empty folder."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.s3.conftest import bucket, bucket_folder, s3, s3_server  # noqa: F401 - fixtures
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"

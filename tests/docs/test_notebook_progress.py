@@ -1,7 +1,5 @@
 """A build in a notebook shows its progress after two seconds, in a kernel as people have it; elsewhere nothing does."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The notebooks run from top to bottom, and what is stored in them is what a run gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

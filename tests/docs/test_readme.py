@@ -1,7 +1,5 @@
 """The README is finished by a stranger: its Python runs as it stands, its links lead somewhere, and it is short."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The reference has each method of Table with its parameters and an example, and its examples run."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 import re

@@ -1,8 +1,6 @@
 """The documentation as a site, where the tools that build it are installed: no warning, and pages that are opened as
 files can be searched, ask no other host, and cut nothing off at the widths of a laptop and of a phone."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.util import find_spec

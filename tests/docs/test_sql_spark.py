@@ -4,16 +4,13 @@ say."""
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import deltalake
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SQL = (Path(__file__).parents[2] / "docs" / "sql" / "spark.sql").read_text()
 SCHEMA = pa.schema([("id", pa.int64()), ("f", pa.float64()), ("s", pa.string())])

@@ -1,7 +1,5 @@
 """README and docs use the words of the field, so that a search finds them; words of our own may only become fewer."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Parquet files with a plaintext footer and encrypted columns, as pyarrow writes them: the keys are wrapped in
 themselves."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 

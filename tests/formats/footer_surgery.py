@@ -1,8 +1,6 @@
 """Parquet footers changed by hand: read as Thrift's compact protocol with every type kept, changed, and written back
 behind the same data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

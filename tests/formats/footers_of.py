@@ -1,7 +1,5 @@
 """What footers say of files, read as the project reads them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Deletion vectors as writers make them."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

@@ -1,7 +1,5 @@
 """Diffs of snapshots: applying what changed gives the target, in both directions, for identities of both kinds."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """What may be asked of a footer: whatever its bytes are, Arrow's accessors are not asked what ends the process."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import io

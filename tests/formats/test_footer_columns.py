@@ -1,8 +1,6 @@
 """Which column of a file is asked for, what is said of one that it does not hold, and of one that was written as
 another type."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Footer statistics: each thing that is not to be believed, and damage."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Footer statistics against the data itself, over tables of several writers."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from pathlib import Path

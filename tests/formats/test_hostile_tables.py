@@ -1,8 +1,6 @@
 """Every broken or hostile table, and every hostile text, is read right or refused by an error of ours: no other
 exception, no hang, no memory without bound."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -30,8 +30,6 @@ row  of what                                   tested here, or in
 40   partition coarser than the question       iceberg test_partitions; pruning test_no_false_skip
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import uuid

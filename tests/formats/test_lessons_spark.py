@@ -1,14 +1,12 @@
 """The same rows of the list of wrong answers, with what Spark itself writes: times of every age and zone, statistics
 under deletes, columns outside the indexed ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
@@ -18,9 +16,6 @@ from tests.formats.delta import hand
 from tests.formats.footers_of import schema_of
 from tests.formats.test_lessons import check_log
 from tests.formats.writers import lies_within
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

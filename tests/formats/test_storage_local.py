@@ -1,7 +1,5 @@
 """Local storage: the contract, one winner in a race of processes, and errors that say the cure."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Local disks that are full, read-only or not ours: an error that says the cure, and nothing half-written."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Object stores through obstore: the contract on its memory and local stores, and secrets that stay secret."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """A folder of our own: the contract, no link followed by any call, what killed puts leave, and permissions that are the
 table's."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

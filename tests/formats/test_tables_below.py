@@ -1,7 +1,5 @@
 """Tables of a lake are found by names: each once, none inside another, the same on a disk and on a store."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is packed is unpacked within bounds."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 import zlib

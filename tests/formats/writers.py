@@ -1,7 +1,5 @@
 """The writers of Parquet whose footers are read, texts that are cut in their bounds, and whether bounds hold."""
 
-from __future__ import annotations
-
 import functools
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A Delta table to which `deltalake` does random things."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

@@ -5,8 +5,6 @@ A history takes every choice from its `random`. That of a seed repeats a history
 the shortest one that goes wrong. Either way the message of a failure ends with what happened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random

@@ -1,7 +1,5 @@
 """An Iceberg table to which pyiceberg does random things."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random

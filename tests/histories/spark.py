@@ -5,20 +5,17 @@ A history is its seed: the same seed writes the same statements. A statement tha
 cannot be dropped, say) is noted and the history goes on.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from tests.histories.driver import History
 from tests.histories.vocabulary import DELTA_WIDER, ICEBERG_WIDER, LENGTHS, LITERALS, ODD_NAMES, PLAIN_NAMES, VALUES
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass

@@ -1,19 +1,14 @@
 """Random histories with more of Spark's SQL: texts of a length, versions that are vacuumed or expired, clones, tables
 replaced by what they hold, partition fields that others take the place of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 
 from tests.histories.spark import SparkHistory, q
 from tests.histories.vocabulary import LENGTHS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass

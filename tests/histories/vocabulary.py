@@ -1,8 +1,6 @@
 """Of what random histories are made: types, the values of their columns as SQL, what a type may be widened to, literals
 to compare with, names."""
 
-from __future__ import annotations
-
 from typing import Final
 
 # h: a number that depends on the row's id and on the statement.

@@ -4,8 +4,6 @@ tests.hostile.asked NAME FOLDER`, run by `test_hostile_tables` as a child proces
 A table is a real one of which one object of the metadata is changed.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

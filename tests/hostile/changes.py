@@ -3,8 +3,6 @@ large, nested beyond any stack or left out; and what is no file in its place. Al
 random.
 """
 
-from __future__ import annotations
-
 import copy
 import gzip
 import json

@@ -4,8 +4,6 @@ the objects are put back.
 What is asked may take the process with it, or its memory: `told` asks in a child, of which nothing is left.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

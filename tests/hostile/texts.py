@@ -1,8 +1,6 @@
 """CSV and JSON files that are broken or hostile, each with what must come of it: written ones here, and an own reader
 of two columns for those that `hostile` makes by change."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

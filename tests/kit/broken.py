@@ -1,7 +1,5 @@
 """Indexes that are not as they were, and what a reader makes of each."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """One index of the kit: its live files, and what was asked of it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The indexes that are asked: each a table, an index and its questions."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable

@@ -1,8 +1,6 @@
 """The index whose rows are taken: a covering one, by hash and by ranges, of a Delta table whose rows are deleted by
 vectors. Built without a JVM; parts are those that Spark's tasks write."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

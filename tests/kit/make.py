@@ -1,8 +1,6 @@
 """Makes the kit with the program: `python -m tests.kit`. What is written holds random names (of runs) and times; all
 else is the same each time, and a test compares it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

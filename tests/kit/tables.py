@@ -1,7 +1,5 @@
 """The small tables that the kit's indexes are of, and their files' own values, from which its answers come."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

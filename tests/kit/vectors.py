@@ -1,7 +1,5 @@
 """Ids, hashes, keys, bits and bounds as the program has them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ The exit code is 0 only where every mutant was killed. A test run that ends in a
 there, no test found) counts as survived.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

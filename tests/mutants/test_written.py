@@ -1,8 +1,6 @@
 """The written list of mutants fits the sources: each line stands once, what takes its place is Python, and its tests
 exist."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

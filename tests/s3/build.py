@@ -4,8 +4,6 @@
 Without Go nothing is built and the tests that need the server are skipped.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """One S3 server a worker, buckets of their own a test, and the environment that a user would set."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Iterator

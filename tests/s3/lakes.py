@@ -1,8 +1,6 @@
 """Small tables of the same rows in every format on S3, written there by real writers without a JVM: pyarrow, deltalake,
 pyiceberg."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ stores do.
 The client's Host header is passed on as it is, so that signatures stay good.
 """
 
-from __future__ import annotations
-
 import http.client
 import socket
 import threading
@@ -104,7 +102,7 @@ class Proxy:
         self.fault = lambda request: None
 
     @contextmanager
-    def running(self) -> Iterator[Proxy]:
+    def running(self) -> Iterator["Proxy"]:
         thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:

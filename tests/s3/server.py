@@ -1,7 +1,5 @@
 """A real S3 server on loopback, over a temporary folder: versitygw with its POSIX backend."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

@@ -1,7 +1,5 @@
 """What goes wrong for good: one line each, with the cure, below the root error, and never a secret in it."""
 
-from __future__ import annotations
-
 import logging
 import os
 import subprocess

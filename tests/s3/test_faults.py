@@ -1,7 +1,5 @@
 """Networks and stores that fail for a while, for good, or after they acted."""
 
-from __future__ import annotations
-
 import random
 import re
 import time

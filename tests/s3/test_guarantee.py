@@ -1,8 +1,6 @@
 """Stores of which it is not known whether put-if-absent has one winner: read, and written only by who says that he is
 alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

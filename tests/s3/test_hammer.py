@@ -1,7 +1,5 @@
 """Many processes on one index on the S3 server: 6 for seconds, 64 for minutes in a soak (`METAINDEX_SOAK`)."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A bucket as a lake: the same rows as of the same files on a disk, and one that is not there."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

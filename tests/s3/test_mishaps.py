@@ -1,8 +1,6 @@
 """Clocks that are wrong by hours, and readers that hold on to what is cleaned away, with the index on a real S3
 server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """Writers that race for one index on a real S3 server: some serial order explains what is left, and nobody's work is
 lost without a sign."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

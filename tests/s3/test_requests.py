@@ -1,7 +1,5 @@
 """What a question costs in requests to the store: few, small, and independent of the table's size."""
 
-from __future__ import annotations
-
 import re
 import threading
 from pathlib import Path

@@ -1,21 +1,16 @@
 """The Spark builder on S3: its Python tasks read and write through the same storage, so Parquet, Delta and Iceberg need
 no connector in the JVM."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import MetaIndexError
 
 from .server import S3Server
 from .test_tables import MAKERS, ids, rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])

@@ -1,7 +1,5 @@
 """The contract of Storage on a real S3 server, and one winner among processes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

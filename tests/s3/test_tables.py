@@ -1,7 +1,5 @@
 """Tables and indexes on S3: everything that works on a local disk, through the same calls."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

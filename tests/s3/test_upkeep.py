@@ -1,7 +1,5 @@
 """On a real S3 server: hooks and watchers, what a killed put leaves, optimize, clean and erase, and the query log."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """Applications of Spark as their operators start them: processes of Spark's own launcher, configured and not written
 for metaindex."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

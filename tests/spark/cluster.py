@@ -1,7 +1,5 @@
 """A real standalone cluster on loopback: a master and workers in processes of their own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -4,24 +4,22 @@ stdout, both JSON.
 `python -m tests.spark.cluster_job MASTER [s3]`; storage options come from the environment.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 import metaindex as mi
+from metaindex.index import Kind
 from metaindex.index.build.spark import SparkBuilder
 from metaindex.spark import optimizer as rule
 from metaindex.spark.session import spark_session
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 BUCKETS = 16
-KINDS: dict[str, tuple[mi.Kind, ...]] = {
+KINDS: dict[str, tuple[Kind, ...]] = {
     "find": (mi.ColumnStats(), mi.Values("user")),
     "rows": (mi.Covering(["user"], ["amount"], buckets=BUCKETS),),
 }

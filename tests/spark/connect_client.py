@@ -3,8 +3,6 @@
 python -m tests.spark.connect_client ADDRESS TABLE QUERY
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

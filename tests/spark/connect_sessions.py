@@ -6,8 +6,6 @@ python -m tests.spark.connect_sessions ADDRESS QUERY SERVER HELD
 The server waits some seconds for its Python, which does not start as long as the file HELD is there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A driver in a process of its own, told what to do: `cluster_job`."""
 
-from __future__ import annotations
-
 import json
 import os
 import queue

@@ -1,8 +1,6 @@
 """An application of Spark without a word of metaindex, as `spark-submit` runs it, which gives it no standard input: a
 test listens at the port that is its argument, tells it what to do, a command in a line, and reads what came of it."""
 
-from __future__ import annotations
-
 import json
 import socket
 import sys

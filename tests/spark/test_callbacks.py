@@ -1,8 +1,6 @@
 """PySpark's callback server answers whoever can reach its port; what is called there answers its JVM alone. Asked as
 any process of the host may: by a socket."""
 
-from __future__ import annotations
-
 import ast
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Class files are kept in a folder of the user's own, and read where nobody else can have written them."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

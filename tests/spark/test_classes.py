@@ -1,21 +1,17 @@
 """Java is compiled once: a later process loads the class files, where they can be trusted, and else compiles anew."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex.core import JavaClasses, SparkDriver
 from metaindex.core.jvm.classes import _class_path_digest
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 PROBE = "package metaindex;\npublic class Probe { public String toString() { return Other.TEXT; } }\n"

@@ -1,8 +1,6 @@
 """A standalone cluster (master, two workers, executors in JVMs of their own) builds, keeps and uses indexes; a worker
 that is lost in mid-build costs time and nothing else."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterator

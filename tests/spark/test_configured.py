@@ -1,20 +1,15 @@
 """Spark's own configuration says where indexes lie: `spark.metaindex.indexLocation`, `.namespace`, `.confine`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.table import PLACES, configured
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_each_setting_is_a_field() -> None:

@@ -1,8 +1,6 @@
 """A Spark Connect server whose configuration switches metaindex on: its clients' queries use indexes, and their SQL has
 statements about them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

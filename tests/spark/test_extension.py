@@ -1,7 +1,5 @@
 """Spark's configuration alone switches metaindex on: applications of Python and of the JVM that have no word of it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

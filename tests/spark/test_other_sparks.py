@@ -1,7 +1,5 @@
 """Other Sparks in continuous integration: a slow mirror is no failure, and what is not as it was pinned is one."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where the JVM's own words go: a file of ours in the temporary folder, which is everybody's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,20 +1,15 @@
 """The Java of every room, as each Spark has it: it compiles, and what is one Spark's alone stands in its own folder."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex
 from metaindex.core import SparkDriver, SparkRelease, UnsupportedFeatureError
 from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.core.jvm.sources import java_sources
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PACKAGE = Path(metaindex.__file__).parent
 ROOMS = sorted(

@@ -1,7 +1,5 @@
 """A Thrift server whose configuration switches metaindex on: clients of JDBC have plain Beeline."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator

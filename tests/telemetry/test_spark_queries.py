@@ -1,19 +1,14 @@
 """Queries that Spark plans by the rule are told as others are."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 
 from .test_telemetry import Watching
 from .test_telemetry import watching as watching
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark]
 

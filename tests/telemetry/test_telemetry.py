@@ -1,8 +1,6 @@
 """OpenTelemetry is told what happened, by its real SDK; who does not load it pays nothing; and its faults stay its
 own."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -5,13 +5,13 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from metaindex.cli.flights.data import LAST_DAY, SCHEMA, flights
 from metaindex.cli.flights.questions import QUESTIONS
@@ -19,10 +19,6 @@ from metaindex.cli.flights.report import AskedTwice, Report, _cell, canonical, d
 from metaindex.cli.flights.story import conclude, run_demo, what_next
 from metaindex.cli.output import Output
 from metaindex.core import MetaIndexError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 EMPTY = pa.table({})
 

@@ -1,7 +1,5 @@
 """No text becomes markup, whatever it is, wherever it stands."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,27 +1,23 @@
 """Tables written by delta-spark; Spark says which files and rows every version has."""
 
-from __future__ import annotations
-
 import datetime as dt
 from functools import lru_cache, reduce
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex.expressions import to_physical
 from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
 from tests.formats.delta.hand import DELTA, leaf, ref, snapshot
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 DataFrame = pytest.importorskip("pyspark.sql").DataFrame
 

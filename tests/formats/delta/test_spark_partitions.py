@@ -1,24 +1,19 @@
 """Partition texts that no writer writes, and what Spark shows of them."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex.core import FormatError, SparkDriver
 from metaindex.formats.delta.schema import _PRIMITIVES
+from tests.facts import Facts
 from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, remove, snapshot
 from tests.formats.delta.test_casts import CASTS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from tests.facts import Facts
 
 NULL = "NULL"
 _MORE = [

@@ -1,7 +1,5 @@
 """Texts that are read once for several columns say of each what they say when it is asked alone."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Folders of plain files, and the table that each is."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,19 +1,14 @@
 """Plain Parquet files that Spark wrote with a collation: the footer tells of it, and Spark compares by it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROW = b"org.apache.spark.sql.parquet.row.metadata"
 

@@ -1,8 +1,6 @@
 """What the first file, or its first lines, do not say of the columns of CSV and JSON: empty parts, comments, blank
 lines, an unended line. No row and no column is lost in silence."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

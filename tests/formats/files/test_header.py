@@ -1,8 +1,6 @@
 """A CSV file without a header loses no first row in silence: where nobody says whether there is one, what looks like
 data is not taken for names."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess

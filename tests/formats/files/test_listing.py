@@ -1,8 +1,6 @@
 """Listings of random folders: the files are those that a plain walk finds and Spark does not hide, in path order, under
 any change told from before."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

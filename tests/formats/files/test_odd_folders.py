@@ -1,7 +1,5 @@
 """What a folder may hold against the reader: closed folders, links, odd names, files that vanish."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Text files mean what options and headers make of them: an index of other values than those asked for is of no use."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

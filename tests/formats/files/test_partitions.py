@@ -1,7 +1,5 @@
 """Hive partition folders: escapes, types and layouts, by Spark's rules."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Patterns, lists of folders and basePath: what fits, where partitions begin, and what is refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

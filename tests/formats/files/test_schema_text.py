@@ -1,22 +1,17 @@
 """Schemas as texts, nested types too: what is written is what is read, and what is none is refused where it stands."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from metaindex.core import MetaIndexError, UnsupportedFeatureError
 from metaindex.formats.files.schema_text import MOST_DEEP, parse_ddl
 from metaindex.table import open_table
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PLAIN = {
     "BOOLEAN": pa.bool_(),

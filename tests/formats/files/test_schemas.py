@@ -1,7 +1,5 @@
 """The columns of plain files: from footers, from the values of texts, or as they are given."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,15 +1,13 @@
 """Plain files as Spark writes and sees them: partitions, schemas, hidden files, footers (INT96 and old calendars
 included)."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import MetaIndexError
@@ -19,13 +17,9 @@ from metaindex.formats.model import Snapshot
 from metaindex.formats.parquet.footers import read_footers
 from metaindex.formats.parquet.trust import Doubt
 from metaindex.storage import local_path, storage_for
+from tests.facts import Facts
 from tests.formats.files.test_roots import CASES, NAMES, REFUSED
 from tests.formats.files.test_schemas import LARGE_JSON
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from tests.facts import Facts
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 RAW_VALUES = [

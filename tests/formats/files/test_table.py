@@ -1,7 +1,5 @@
 """Plain files as a table: the contract for each kind, what is listed, and how a folder is told from other tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

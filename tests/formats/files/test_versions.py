@@ -1,7 +1,5 @@
 """Listings are versions: any change of a file makes another, and those that are kept are read again."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

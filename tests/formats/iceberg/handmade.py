@@ -1,8 +1,6 @@
 """Iceberg metadata written by hand (fastavro), for tables that no writer at hand makes: old formats, odd inheritance,
 equality deletes, damage."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Mapping, Sequence

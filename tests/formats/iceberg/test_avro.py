@@ -1,7 +1,5 @@
 """Avro containers of any writer: codecs, types named once and used twice, fields that are newer than us."""
 
-from __future__ import annotations
-
 import io
 import json
 import zlib

@@ -1,8 +1,6 @@
 """Tables by their name in a catalog: a SqlCatalog on sqlite, in this process, from the command line, and shared with
 Spark."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

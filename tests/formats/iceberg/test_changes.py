@@ -1,8 +1,6 @@
 """Changes from commits: with the base's files they make the target's, between any two snapshots of real histories; what
 commits cannot say is left to snapshots."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

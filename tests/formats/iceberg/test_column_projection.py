@@ -1,8 +1,6 @@
 """What a file shows of a column that it lacks: its identity partition's value, the schema's default, the name mapping's
 column (specification, "Column Projection")."""
 
-from __future__ import annotations
-
 import datetime as dt
 import struct
 from decimal import Decimal

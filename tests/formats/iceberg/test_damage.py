@@ -1,7 +1,5 @@
 """Damaged tables: one clear error that names table, version and file, and never a part of a snapshot."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Which deletes apply to which files, against the specification's rules written as plain loops; and what they
 delete."""
 
-from __future__ import annotations
-
 import struct
 import tempfile
 import zlib

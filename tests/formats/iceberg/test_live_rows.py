@@ -1,14 +1,13 @@
 """The rows of every version, with deletes of every kind: Arrow, DuckDB and Polars as the model has them, and as Spark
 reads them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -19,9 +18,6 @@ from tests.duck import connected
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 from tests.formats.iceberg.written import Drawn, WrittenHistory, histories
 from tests.formats.iceberg.written_rows import plain
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def read(history: WrittenHistory) -> dict[int, list[str]]:

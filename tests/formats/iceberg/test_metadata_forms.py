@@ -1,8 +1,6 @@
 """Metadata of every form that public tables have: old ones that leave things out, packed ones, copied ones; and those
 that no reader may accept."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

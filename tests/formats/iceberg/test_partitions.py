@@ -1,8 +1,6 @@
 """Partition transforms: every source value lies inside the bounds that its partition value gives, and partitions read
 as text without collision."""
 
-from __future__ import annotations
-
 import datetime as dt
 import tempfile
 from pathlib import Path

@@ -1,8 +1,6 @@
 """What partitions prove: as much as pyiceberg's planner by its inclusive projection, and never of a file whose rows
 match."""
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 import struct

@@ -1,8 +1,6 @@
 """Tables written by pyiceberg in a SqlCatalog on sqlite: random histories, pyiceberg being the second opinion on files,
 rows and statistics."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,25 +1,20 @@
 """Tables written by Spark with Iceberg: files, deleted positions, rows and diffs as Spark itself sees them, at every
 version."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex.expressions import to_physical
 from metaindex.formats.diff import Diff
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
 from tests.formats.iceberg.handmade import FORMAT, open_now, table_ref
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

@@ -1,7 +1,5 @@
 """Bounds of manifests: what is decoded, and above all what is not believed."""
 
-from __future__ import annotations
-
 import datetime as dt
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finding a table, resolving versions, refs and times, inheritance, and moved tables."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Deletion vectors in Puffin files: many in one file, and those that are not what the manifest says."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ loops.
 Spark reads equality deletes and writes none, so its opinion on them is to be had only of tables like these.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import tempfile

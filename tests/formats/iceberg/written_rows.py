@@ -1,7 +1,5 @@
 """Columns, values and partitions of the tables that `written` writes, and how rows are compared."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ along). Those of `expressions/` are run by every `make test` (`tests/expressions
 processes of their own: `make mutants`.
 """
 
-from __future__ import annotations
-
 from . import answers, doors, files, keys, log, rows, statistics
 from .mutant import Mutant
 

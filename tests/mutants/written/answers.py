@@ -1,7 +1,5 @@
 """What is answered without reading, and which files hold the first rows."""
 
-from __future__ import annotations
-
 from .mutant import Mutant
 
 _AGGREGATES = ("tests/query/aggregates/test_aggregates.py",)

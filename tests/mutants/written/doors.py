@@ -1,7 +1,5 @@
 """What is stored is checked, and stays in its folder: digests, seals, links, bounds."""
 
-from __future__ import annotations
-
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (

@@ -1,7 +1,5 @@
 """Which file is which, and which table."""
 
-from __future__ import annotations
-
 from .mutant import Mutant
 
 _IDENTITY = ("tests/index/actions/test_identity.py",)

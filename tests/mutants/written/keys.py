@@ -1,7 +1,5 @@
 """Keys: values, value lists, bloom filters, covering parts."""
 
-from __future__ import annotations
-
 from .mutant import Mutant
 
 _VALUES = ("tests/index/kinds/test_values.py", "tests/index/kinds/test_value_rows.py")

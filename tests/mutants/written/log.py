@@ -1,7 +1,5 @@
 """Storage, the operation log, and what is removed when."""
 
-from __future__ import annotations
-
 from .mutant import Mutant
 
 _LOG = ("tests/index/log", "tests/index/actions/test_lifecycle.py")

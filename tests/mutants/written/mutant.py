@@ -1,7 +1,5 @@
 """One changed line."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

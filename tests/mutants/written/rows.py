@@ -1,7 +1,5 @@
 """Which rows live, and which are read: deletes of Delta and Iceberg, row groups, texts."""
 
-from __future__ import annotations
-
 from .mutant import Mutant
 
 _DELETES = ("tests/query/readers/test_parquet_deletes.py", "tests/query/readers/test_formats_scan.py")

@@ -1,7 +1,5 @@
 """What statistics prove, how they are made, and what footers say."""
 
-from __future__ import annotations
-
 from .mutant import Mutant
 
 _STATISTICS = ("tests/query/pruning/test_no_false_skip.py", "tests/query/pruning/test_many_terms.py")

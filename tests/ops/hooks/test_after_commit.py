@@ -1,8 +1,6 @@
 """Hooks: indexes follow commits, in the background or before the call returns; nothing that goes wrong with them
 reaches the writer."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Hooks keep the tables that they opened: whatever becomes of a table, the next commit finds it as it is."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Random histories of a table with hooks on, in the background, and the operator's verbs in between: every query at
 every version equals a full read, and the index is found right."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the end of a process leaves behind: a refresh that is done, or an index that is stale, and nothing worse."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

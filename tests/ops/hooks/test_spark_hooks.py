@@ -1,15 +1,14 @@
 """Spark's writes are followed: batch, SQL, DML and micro-batches, Delta, Iceberg and plain folders; reads and failures
 are not, and the session is as it was after `disable`."""
 
-from __future__ import annotations
-
 import logging
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.formats import At
@@ -17,9 +16,6 @@ from metaindex.ops import hooks
 from metaindex.ops.hooks import worker
 from metaindex.ops.hooks.spark import _readings
 from metaindex.table import handle_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.uncompiled
 

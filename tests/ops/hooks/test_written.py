@@ -1,8 +1,6 @@
 """What a writer knows of its commit: floats are not read again to count NaN, and nothing is believed that the commit
 does not bear out."""
 
-from __future__ import annotations
-
 import math
 import threading
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The page of a lake as a browser shows it: at two widths, in both schemes, on paper, by keys, to who hears it, and
 with names that strangers chose. With `METAINDEX_PICTURES=folder` it leaves pictures for whoever changed the page."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

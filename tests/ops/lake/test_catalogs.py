@@ -1,8 +1,6 @@
 """Lakes that are catalogs: SQL by its properties, its handle and its name; a REST catalog half of which does not
 answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

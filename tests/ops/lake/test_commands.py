@@ -1,8 +1,6 @@
 """`metaindex lake` for people and for programs: what it says is said once, and a long name leaves the others in
 sight."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of tables in a lake: each is another one, whatever dots, quotes and capital letters are in them."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`mi.open_lake`: a row a table, whatever is wrong with some of them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

@@ -1,8 +1,6 @@
 """The markup of a lake's page: whatever tables, columns and errors are called, it has our elements, one script of ours,
 and the names as they are."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from urllib.parse import unquote

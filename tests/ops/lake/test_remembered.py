@@ -1,7 +1,5 @@
 """Text files that nobody said how to read: what is told of their table reads them as its indexes do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that an index could not read are told in the row of their table, as long as the table has them."""
 
-from __future__ import annotations
-
 import html
 import json
 import shlex

@@ -1,7 +1,5 @@
 """`watch`: follows tables, tells what it does, backs off, and ends cleanly."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`watch --lake`: what is worth most comes first, within a budget; watchers share, and one that dies loses nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,20 +1,17 @@
 """Tables to be changed, of every format, with a covering index; and queries asked with and without it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FILES = 6
 ROWS = 600

@@ -1,20 +1,15 @@
 """The session of the tests with the rule, as most of them want it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.joined_lakes import dims
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 setting of the session brings about: loops without an end and errors, wherever it works. Queries end, with their
 rows."""
 
-from __future__ import annotations
-
 import sys
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -15,9 +14,6 @@ from metaindex.core.jvm.classes import ROOMS
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.reasons import Reason
 from tests.spark.optimizer.restarted import started
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FAULT = "tests.fault"
 AT = {

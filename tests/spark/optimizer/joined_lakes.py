@@ -1,20 +1,16 @@
 """Tables of each format whose keys lie scattered over their files, a small side that is joined to them, and what a
 query of both gives and reads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.executed import leaves
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FILES = 8
 ROWS = 50  # a file

@@ -1,8 +1,6 @@
 """Queries that join the views `t` and `dim` (`tests/spark/optimizer/queries.py`) with few keys, in every way that a
 side of a join may be small: filtered, grouped, given, empty, of NULLs alone, itself a join."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.spark.optimizer.queries import Queries

@@ -1,21 +1,18 @@
 """Small tables in every format and state, each indexed, for `test_corpus`: some hundred rows with NULLs, NaN and an
 unusual order, in eight files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST
 from tests.spark.optimizer.queries import ROWS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FILES = 8
 SCHEMA = "id BIGINT, k INT, name STRING, v DOUBLE, at TIMESTAMP, day DATE, Flag BOOLEAN, p INT"

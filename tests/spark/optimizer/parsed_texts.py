@@ -1,8 +1,6 @@
 """Texts that Spark, Delta and Iceberg parse, and that are none of ours: one of each statement that they know, those
 that begin like ours among them, and some that nobody can parse."""
 
-from __future__ import annotations
-
 from tests.spark.optimizer.queries import Queries
 
 QUERY = "SELECT a, count(*) FROM t WHERE b = 'CREATE INDEX x ON t' GROUP BY a HAVING count(*) > 1 ORDER BY 1 LIMIT 3"

@@ -3,8 +3,6 @@ over views `t` (id bigint, k int, name string, v double, at timestamp, day date,
 NULL at times) and `dim` (k int, label string, id bigint). Names in any case. Sums and doubles are exact whatever the
 order of rows; every LIMIT has a total order."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,20 +1,15 @@
 """`python -m tests.spark.optimizer.restarted FOLDER`: a program that stops its Spark session and starts another one in
 the same JVM; `enable` is for one session."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
 from metaindex.spark.session import spark_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def started() -> SparkSession:

@@ -1,19 +1,15 @@
 """Tables for statements of a session, and their rows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex.spark import optimizer as rule
 from metaindex.statements import parsed, schema_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 (`tests/spark/optimizer/queries.py`): alone, in unions, under joins, windows and subqueries. Every LIMIT has a total
 order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.spark.optimizer.queries import Queries

@@ -1,13 +1,11 @@
 """A covering index along a curve stands for a scan whichever of its columns is asked: the same rows as with the rule
 off, whatever was deleted, appended or changed in the schema since; and parts are left out by each column."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.index.kinds.covering import parts
@@ -22,9 +20,6 @@ from tests.spark.optimizer.changing_lakes import (
     rows_of,
     versions_of,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.uncompiled
 

@@ -1,19 +1,14 @@
 """Tables of Spark's catalog whose partitions the catalog keeps: indexed by their folder, asked by their name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.test_text_scans import answered
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture

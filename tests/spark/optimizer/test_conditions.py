@@ -1,8 +1,6 @@
 """Every operator with every type, form of literal and ESCAPE, as the rule sends it from Spark's optimized plan: read
 with Spark's meaning, and with the rule as without."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math
@@ -10,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -23,9 +22,6 @@ from metaindex.expressions.evaluate import matches
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.enabling import surveyor
 from tests.facts import Facts
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
 _IN_SET = "spark.sql.optimizer.inSetConversionThreshold"

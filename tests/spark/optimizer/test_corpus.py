@@ -1,8 +1,6 @@
 """Several hundred queries at random over every format and state of tables: each gives what it gives without the rule;
 also while a writer commits, on many sessions and threads, and while indexes go."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import defaultdict
@@ -10,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
@@ -22,9 +20,6 @@ from tests.spark.optimizer.joined_lakes import NARROWED
 from tests.spark.optimizer.joiners import Joiners
 from tests.spark.optimizer.queries import ROWS, Queries, batch
 from tests.spark.optimizer.takers import Takers
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -1,15 +1,14 @@
 """A covering index stands for a scan: the same rows as with the rule off, at every version, whatever was deleted or
 appended since; joins and groups by its keys shuffle nothing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -32,9 +31,6 @@ from tests.spark.optimizer.changing_lakes import (
     versions_of,
     without_the_rule,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.uncompiled
 

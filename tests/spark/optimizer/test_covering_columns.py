@@ -1,20 +1,15 @@
 """Which column an index has: after renames and other types, fields of structs, names with dots, texts with a
 collation."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from tests.spark.optimizer.changing_lakes import Lake, asked, covered, make_iceberg, plan_of, without_the_rule
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.uncompiled
 

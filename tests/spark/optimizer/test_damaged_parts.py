@@ -2,17 +2,15 @@
 planned leaves the index out; what Spark's reader finds fails that query, never its rows, and the session reads the
 table from then on."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
@@ -20,10 +18,6 @@ from metaindex.spark.optimizer import seen_parts
 from metaindex.spark.optimizer.enabling import rule_of
 from tests.hostile.changes import turn
 from tests.spark.optimizer.changing_lakes import Lake, covered, make_delta, make_iceberg, plan_of, without_the_rule
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 GROUPS = "SELECT k, count(*) AS c, sum(id) AS s FROM {t} GROUP BY k"
 JOIN = "SELECT a.k, a.id, b.name FROM {t} a JOIN {t} b ON a.k = b.k"

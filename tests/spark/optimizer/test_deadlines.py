@@ -1,7 +1,5 @@
 """The Java that plans queries looks at its deadline in every turn of every loop (`Deadline.java`)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,23 +1,17 @@
 """Rows deleted by position (vectors of Delta and of Iceberg, delete files of Iceberg): a look-up by a covering index
 reads what it reads without them, and they are left out by a mask where one is small enough."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.changing_lakes import Lake, asked, covered
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 ROWS, FILES, BUCKETS, KEYS = 48_000, 8, 24, 600
 KIND = mi.Covering(["k"], ["id", "s"], buckets=BUCKETS)

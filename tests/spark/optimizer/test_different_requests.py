@@ -1,8 +1,6 @@
 """What Spark asks of different values (`count(DISTINCT c)`, `SELECT DISTINCT c`), answered without Spark: of which
 files every value is known, what stands in the plan for them, and what proves nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,26 +1,22 @@
 """Different values in Spark's own queries, `count(DISTINCT c)` and `SELECT DISTINCT c`: counted and shown as without
 the rule, of files that are not read, and what is left to Spark."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_first_rows import opened, same
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark]
 

@@ -1,22 +1,16 @@
 """A covering index beside dynamic partition pruning: a look-up is read of the index, which is asked for no partitions,
 and a join that keeps few partitions of the table goes on to leave the others out; the rows are the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import MAKERS, Lake, asked, covered, rows_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 KIND = mi.Covering(indexed=["k"], included=["id", "v", "p"], buckets=64)
 JOIN = "SELECT f.id, f.v FROM {t} f JOIN dim d ON f.p = d.p WHERE d.label = 'd1'"

@@ -1,16 +1,14 @@
 """An explanation says what each scan leaves out and by which index, and for the others why not, by a code from a closed
 list."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver, SparkRelease
@@ -18,9 +16,6 @@ from metaindex.core.jvm.releases import NEWEST
 from metaindex.spark.optimizer.explaining import QueryExplanation
 from metaindex.spark.optimizer.reasons import Reason
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,10 @@
 """A covering index is not read bucket by bucket where that saves nothing: groups by few keys (what scans that Spark
 reads once for several places cost: `test_ranking`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -15,9 +13,6 @@ from metaindex.spark import optimizer as rule
 from metaindex.table import handle_of
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import asked
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_few_keys_and_many(sorting: SparkSession, tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """What Spark asks of the first rows, of some rows and of aggregates, answered without Spark: what proves it, and what
 proves nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

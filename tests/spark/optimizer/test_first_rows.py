@@ -1,19 +1,18 @@
 """The first rows of an order, some rows, and aggregates in Spark's own queries: how few files are opened, what proves
 nothing, and who switches it off. That answers are those without the rule `test_corpus` says of many queries."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -21,9 +20,6 @@ from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.executed import reads
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.queries import batch
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark]
 

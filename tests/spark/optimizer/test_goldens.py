@@ -5,24 +5,19 @@ METAINDEX_GOLDEN=1 .venv/bin/python -m pytest tests/spark/optimizer/test_goldens
 Those of an older Spark stand in a folder of its own where they differ.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST
 from tests.spark.optimizer import lakes
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -2,16 +2,15 @@
 committed meanwhile. Iceberg for Spark 4.1 pins a scan; for 3.5 and 4.0 it lists the files of what the table's handle
 has at that time, and other queries refresh the handle."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
@@ -19,9 +18,6 @@ from metaindex.spark.optimizer.enabling import rule_of
 from metaindex.spark.optimizer.request import Iceberg
 from tests.figures import count
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.uncompiled
 

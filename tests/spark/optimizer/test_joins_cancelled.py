@@ -1,24 +1,20 @@
 """Who cancels, interrupts or outwaits a query while the keys of its join are read ends it as without the rule: by the
 same error, with no job left that runs, and the next query is right."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from py4j.java_gateway import JavaObject
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from metaindex.core import SparkDriver
 from tests.patience import LONGEST, until
 from tests.spark.optimizer.joined_lakes import FEW, parquet, same
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

@@ -1,22 +1,17 @@
 """Iceberg tables that Spark joins partition by partition, without an exchange, leave files out by a third table's keys:
 their rows and their grouping stay, whatever is left of the partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from tests.spark.optimizer.joined_lakes import ROWS, same
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

@@ -1,14 +1,12 @@
 """Joins leave files out once a query runs, by the keys of their other side: the rows are those without the rule, for
 every type of join, every format, with deletes and versions, with adaptive plans and without."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -27,9 +25,6 @@ from tests.spark.optimizer.joined_lakes import (
     rows_of,
     same,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

@@ -1,12 +1,11 @@
 """Of a plan that is twice as large the rule's Java has twice the work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
@@ -14,9 +13,6 @@ from metaindex.spark.optimizer.enabling import rule_of
 from tests.compiling import uncompiled
 from tests.spark.optimizer import changing_lakes
 from tests.spark.optimizer.changing_lakes import Make, covered, rows_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def ors(size: int) -> str:

@@ -1,12 +1,10 @@
 """Hybrid scans under joins: rows of files that the index lacks are merged into its order, and nothing else is
 sorted."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -14,9 +12,6 @@ from metaindex.index.actions.optimize import MergePolicy
 from metaindex.spark.optimizer.placing import _strategy
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import Lake, asked, plan_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = 3000
 NEW = 300

@@ -1,19 +1,14 @@
 """Iceberg's tables of a table's own facts: the numbers of their columns are those of other columns of the table."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.changing_lakes import make_iceberg
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

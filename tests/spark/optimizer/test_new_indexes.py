@@ -1,20 +1,15 @@
 """What is created, is used by the next query: that a table has no index is remembered for seconds, and no longer than
 this process writes none."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 TIMES = 5
 """More than threads that answer: each of them remembers."""

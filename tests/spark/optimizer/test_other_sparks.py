@@ -1,24 +1,19 @@
 """A Spark with other insides than those that the rule is built upon: refused in one line, or planned without a
 strategy, which the explanation says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver, UnsupportedFeatureError
 from metaindex.core.jvm.classes import ROOMS
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import enabling, placing
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 RULE = "metaindex.spark.optimizer"

@@ -1,15 +1,14 @@
 """Parquet in a Spark plan: where Spark shows other values than stand in the files, no file is left out."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import ScanError, SparkDriver
@@ -17,9 +16,6 @@ from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.alike import read_as_written, types_of
 from metaindex.spark.optimizer.request import Delta, Files, Session, SparkColumns
 from metaindex.spark.readers.spark_parquet import as_written
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 DEFAULT = {"CURRENT_DEFAULT": "5", "EXISTS_DEFAULT": "5"}
 

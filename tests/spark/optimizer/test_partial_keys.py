@@ -1,16 +1,12 @@
 """Joins on more columns than an index is on: where Spark lets rows that are partitioned by some of the keys stay where
 they are, so do an index's; it does not by default."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from metaindex.core import SparkDriver
 from tests.spark.optimizer.changing_lakes import asked, covered, make_delta, rows_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_a_join_with_other_keys_besides_has_no_exchange_where_the_session_says_so(

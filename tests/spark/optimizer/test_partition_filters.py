@@ -1,19 +1,14 @@
 """Conditions over partition columns and others, together and apart, of plain files in folders of partitions: the bytes
 that a query reads without an index are those of the partitions that it asks for."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from tests.spark.optimizer.changing_lakes import asked
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 CONDITIONS = (
     "k = 77 OR v = 5",  # of several columns, none of partitions: planning never came to an end

@@ -1,8 +1,6 @@
 """A session of Spark that ends and another one in the same process; and mistakes in Java, which hold up no query and
 fail none."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

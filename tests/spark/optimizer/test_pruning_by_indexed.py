@@ -2,21 +2,16 @@
 by what it has read of the other side of a join, as long as it finds that side in the plan as it was when it was told
 to. And runtime filters, which read a table a second time by the scan of the join."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from tests.spark.optimizer.changing_lakes import MAKERS, Lake, asked
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 STATS = mi.ColumnStats()
 COPY = mi.Covering(indexed=["n"], included=["p", "label"], buckets=4)

@@ -2,20 +2,14 @@
 structs and on columns whose names are no plain words, which Iceberg's ids are not. Spark decides by the printed name of
 the relation, so a relation that says what metaindex did must not lose it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 from tests.spark.optimizer.lakes import location_of
 
 pytestmark = pytest.mark.uncompiled

@@ -5,15 +5,14 @@ A failing seed is reproduced by `-k` with its name; the statements that led to i
 runs many more seeds.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import MetaIndexError, SparkDriver
@@ -24,9 +23,6 @@ from tests.histories.driver import Index, run
 from tests.histories.spark import SparkHistory, columns_of
 from tests.histories.spark_wider import WiderHistory, without_filling
 from tests.query.readers.test_random_histories import compare
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

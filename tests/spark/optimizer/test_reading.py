@@ -1,7 +1,5 @@
 """The door: what the rule sends becomes values, and whatever else is sent is refused in one line."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

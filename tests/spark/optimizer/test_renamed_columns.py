@@ -1,16 +1,14 @@
 """Names that are used again: Iceberg reads the present snapshot, and branches, by the names of today, and an old one by
 those of its time. Filters are of columns, whatever they are called."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver, UnknownColumnError
@@ -25,9 +23,6 @@ from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_first_requests import taken
 from tests.spark.optimizer.test_requests import asked_of
 from tests.tables import catalog_in
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NAME = "iceberg.renamed.t"
 FIRST = {

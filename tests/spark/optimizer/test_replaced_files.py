@@ -1,23 +1,19 @@
 """Plain files that were replaced by others of the same path, size and time, as `cp -p` and `rsync -t` leave them: of
 what an index knew of the old bytes nothing is left out, and no row is taken."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.test_text_scans import read_files
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 FILES, ROWS = 5, 200

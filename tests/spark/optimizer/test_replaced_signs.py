@@ -1,7 +1,5 @@
 """`replaced` tells of each file what looking at it, and at what was known of it, one by one tells."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What Spark asks, answered without Spark: long filters, asked again, and nobody waiting any more."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Looking at the parts of a covering index before a query is planned with it: every damage that a listing or a footer
 shows is seen, and what was seen costs nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,14 +1,12 @@
 """Whatever a session is told of buckets, shuffles, readers and time: a covering index with files that it lacks, and
 with deleted rows, gives the rows of the table."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
@@ -24,9 +22,6 @@ from tests.spark.optimizer.changing_lakes import (
     without_the_rule,
 )
 from tests.spark.optimizer.queries import batch
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
 IN_SOAK = bool(os.environ.get("METAINDEX_FIGURES"))  # `make soak`, its quick form too

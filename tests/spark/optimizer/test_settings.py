@@ -1,22 +1,17 @@
 """The knobs of the rule: one value in Python, the same in the session's configuration, which wins; a bad one raises in
 Python and is counted in the session."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.settings import KNOBS, RuleConfig
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).parents[3] / "docs" / "spark-reference.md"
 

@@ -1,17 +1,13 @@
 """Minus zero is zero to Spark, and is not to the dictionaries by which its reader of Parquet leaves row groups out."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from tests.spark.optimizer.changing_lakes import asked
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SCHEMA = "id INT, v DOUBLE, f FLOAT"
 ROWS = "".join(f"{i},{'-0.0' if i < 40 else i % 5 + 1},{'-0.0' if i < 40 else i % 5 + 1}\n" for i in range(400))

@@ -1,23 +1,19 @@
 """Queries of an enabled session read fewer files and give the same rows; what must not be rewritten is not; nothing
 that goes wrong is felt."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.query import Queries
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
 
 pytestmark = pytest.mark.uncompiled
 

@@ -1,22 +1,17 @@
 """Groups of a covering index's keys: counted from rows in their order where groups are small, or where a join wants
 them sorted; hashed elsewhere."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark.optimizer.placing import SORTED_BUCKETS, _strategy
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import asked
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 KEYS = {
     "int": "CAST(n * 17 - 4000 AS int)",

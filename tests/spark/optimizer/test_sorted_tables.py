@@ -1,20 +1,15 @@
 """What `enable` tells Spark so that buckets of an index are not sorted again holds for indexes alone: of a user's table
 Spark believes no more than without metaindex."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark.optimizer.placing import SORTED_BUCKETS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 JOIN = "SELECT a.k, a.id, b.id FROM claimed a JOIN claimed b ON a.k = b.k"
 

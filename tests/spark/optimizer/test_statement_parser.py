@@ -1,22 +1,18 @@
 """The session's parser with statements about indexes: all else is parsed as before, and errors stand at their place."""
 
-from __future__ import annotations
-
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.parsed_texts import TEXTS
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None:

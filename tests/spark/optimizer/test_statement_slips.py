@@ -1,19 +1,14 @@
 """What a newcomer writes in statements of a session: what is told can be pasted there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from tests.spark.optimizer.stated import rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_an_option_that_nobody_knows_is_refused_by_statements_and_passed_by_queries(

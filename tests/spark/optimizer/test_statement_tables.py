@@ -1,23 +1,18 @@
 """Which tables statements of a session name: views, catalogs, frames, and text files by how they are read."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_names_of_a_session(sql: SparkSession, tmp_path: Path) -> None:

@@ -1,22 +1,16 @@
 """Statements about indexes in the session's own SQL: every kind on every format, and what is told of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.statements import parsed, schema_of
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 FORMATS = ("delta", "iceberg", "parquet", "csv", "json")
 

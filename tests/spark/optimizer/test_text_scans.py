@@ -1,14 +1,13 @@
 """CSV and JSON in a Spark plan: files are left out where Spark reads of them what the index was built from, and nowhere
 else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
 
 import metaindex as mi
 from metaindex.core import ScanError, UnsupportedFeatureError
@@ -17,10 +16,6 @@ from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.request import Session
 from metaindex.spark.optimizer.text_scans import usual_session
 from tests.query.readers import test_text_limits as only_spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
-
 
 FILES, ROWS = 8, 10
 SCHEMA = "id BIGINT, k INT, name STRING, at TIMESTAMP, day DATE"

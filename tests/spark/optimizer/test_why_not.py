@@ -1,7 +1,5 @@
 """Why an index does not stand for a scan is told of every kind whose rows are read in the table's place."""
 
-from __future__ import annotations
-
 import pytest
 
 import metaindex as mi

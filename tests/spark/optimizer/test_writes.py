@@ -1,20 +1,15 @@
 """Plain inserts read their sources by the indexes; whatever writes by what its scans give, or to what it reads, is left
 alone. Numbers that are drawn for what is shown are no hindrance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_skipping import FILES, MAKERS, ROWS, indexed, make_delta, make_iceberg, make_parquet
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.uncompiled
 

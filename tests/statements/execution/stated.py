@@ -1,7 +1,5 @@
 """Tables for statements without Spark, and their rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CREATE INDEX without Spark: what is there already, of which version, and kinds of other packages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cures of statements are said as statements are."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """EXPLAIN INDEXES, EXPLAIN WHATIF and RECOMMEND INDEXES without Spark: queries, and what is none."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """SHOW INDEXES and DESCRIBE INDEX without Spark: what a person sees of indexes and of how their files are read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

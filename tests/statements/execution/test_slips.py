@@ -1,7 +1,5 @@
 """What a newcomer writes in queries of statements: a name or a value that the table has no place for is told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

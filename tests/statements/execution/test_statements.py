@@ -1,7 +1,5 @@
 """Statements without Spark: every kind, on every format, through every verb; what cannot be done is said."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

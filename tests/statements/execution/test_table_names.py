@@ -1,7 +1,5 @@
 """How statements without Spark name a table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

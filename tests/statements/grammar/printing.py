@@ -1,7 +1,5 @@
 """A statement becomes text that `parsing` reads as the same statement: every name between backticks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 

@@ -1,7 +1,5 @@
 """A statement is printed and read back as the same; a text that is none is an error that points at the place."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,8 +1,6 @@
 """Statements about indexes in scripts are found wherever one may begin, and held up by the jar's gate; parameters are
 refused where they stand."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What a newcomer mistypes in a statement: the error says what to write."""
 
-from __future__ import annotations
-
 import pytest
 
 from metaindex.core import StatementError
