@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.sources import parsed
+from tests.architecture.sources import nodes, package, parsed
 
 
 @pytest.fixture(scope="package", autouse=True)
 def _let_go() -> Iterator[None]:
     yield
-    parsed.cache_clear()
+    for kept in (parsed, nodes, package):
+        kept.cache_clear()

@@ -1,11 +1,10 @@
 """Sources as syntax trees, parsed and walked once for all that is asked of them here."""
 
 import ast
+import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-from metaindex.query.pruning.collector import gc_paused
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "metaindex"
@@ -13,15 +12,30 @@ PACKAGE = ROOT / "metaindex"
 
 @cache
 def parsed(text: str) -> ast.Module:
-    with gc_paused():  # it would look at each of the million nodes that are kept, again and again
-        return ast.parse(text)
+    return _tree(text)
 
 
 @cache
 def nodes(text: str) -> tuple[ast.AST, ...]:
     """All that `ast.walk` comes to."""
-    with gc_paused():
-        return tuple(ast.walk(parsed(text)))
+    return tuple(ast.walk(parsed(text)))
+
+
+def statements(text: str) -> Iterator[ast.stmt]:
+    """Those of a source that is asked once: nothing is kept, and no expression is entered."""
+    todo: list[ast.AST] = [_tree(text)]
+    while todo:
+        inner = [node for node in ast.iter_child_nodes(todo.pop()) if not isinstance(node, ast.expr)]
+        yield from (node for node in inner if isinstance(node, ast.stmt))
+        todo += inner
+
+
+def _tree(text: str) -> ast.Module:
+    gc.disable()  # it would look at each of the million nodes that are kept, again and again
+    try:
+        return ast.parse(text)
+    finally:
+        gc.enable()
 
 
 @cache

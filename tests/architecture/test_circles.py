@@ -14,9 +14,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.architecture.sources import parsed
-
-ROOT = Path(__file__).parents[2]
+from tests.architecture.sources import ROOT, nodes
 
 
 def test_no_modules_import_each_other() -> None:
@@ -38,8 +36,8 @@ def imports_of_modules(root: Path, package: str) -> dict[str, set[str]]:
 
 def shown_by(file: Path, room: str) -> dict[str, str]:
     """The names that a room's root shows, and the module that each is of."""
-    nodes = [node for node in ast.walk(parsed(file.read_text())) if isinstance(node, ast.ImportFrom) and node.level]
-    return {alias.asname or alias.name: f"{room}.{node.module}" for node in nodes for alias in node.names}
+    shown = [node for node in nodes(file.read_text()) if isinstance(node, ast.ImportFrom) and node.level]
+    return {alias.asname or alias.name: f"{room}.{node.module}" for node in shown for alias in node.names}
 
 
 def module_name(file: Path) -> str:
@@ -51,7 +49,7 @@ def named_modules(
     file: Path, name: str, known: Mapping[str, Path], roots: Mapping[str, Mapping[str, str]]
 ) -> Iterator[str]:
     folder = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(parsed(file.read_text())):
+    for node in nodes(file.read_text()):
         match node:
             case ast.Import():
                 yield from (alias.name for alias in node.names if alias.name in known)

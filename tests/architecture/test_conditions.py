@@ -1,11 +1,9 @@
 """Conditions of all engines come in by one door: `to_predicate`, whose callers are few and named."""
 
 import ast
-from pathlib import Path
 
-from tests.architecture.sources import parsed
+from tests.architecture.sources import nodes, package
 
-ROOT = Path(__file__).parents[2]
 ENGINES = "metaindex/expressions/engines/"
 READERS = {
     "parse",
@@ -29,11 +27,10 @@ CALLERS = {
 
 def test_conditions_are_read_in_one_place() -> None:
     callers, others = set(), []
-    for file in sorted((ROOT / "metaindex").rglob("*.py")):
-        place = file.relative_to(ROOT).as_posix()
+    for place, text in package().items():
         if place.startswith(ENGINES):
             continue
-        for node in ast.walk(parsed(file.read_text())):
+        for node in nodes(text):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metaindex.expressions"):
                 names = {alias.name for alias in node.names}
                 others += [f"{place} reads conditions by {name}" for name in names & READERS]

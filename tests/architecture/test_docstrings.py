@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from tests.architecture.sources import parsed
-from tests.architecture.test_rooms import PACKAGE, ROOMS, ROOT
+from tests.architecture.sources import PACKAGE, ROOT, nodes
+from tests.architecture.test_rooms import ROOMS
 
 OPENING = re.compile(
     r"`?(of|as|by|that|in|from|with|where|which|whoever|those|likewise|so|at|to|under|beside|below|without|for"
@@ -23,7 +23,7 @@ def fragments(room: str) -> list[str]:
     """Return the places of a room's fragments."""
     found = []
     for file in sorted((PACKAGE / room).rglob("*.py")):
-        for node in ast.walk(parsed(file.read_text())):
+        for node in nodes(file.read_text()):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 docstring = ast.get_docstring(node)
                 if docstring and (OPENING.match(docstring) or QUESTION.match(docstring)):

@@ -2,13 +2,11 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from metaindex.formats import Format
 from metaindex.formats.names import FILES, FORMATS
-from tests.architecture.sources import parsed
+from tests.architecture.sources import nodes, package
 
-ROOT = Path(__file__).parents[2]
 CLASSES = {of.rpartition(".")[2] for of in FORMATS.values()}
 CLASSES |= {name.replace("Format", "Details") for name in CLASSES} | {"Delta", "Iceberg", "Files"}
 FREE = ("metaindex/formats/", "metaindex/spark/optimizer/", "metaindex/spark/readers/", "metaindex/cli/flights/")
@@ -24,11 +22,11 @@ SAID = {"format", "format_", "table_format", "found"}
 """Names of what holds the name of a format. `files` is a word of every day: it counts only beside one of these."""
 
 
-def named(file: Path) -> Iterator[int]:
+def named(text: str) -> Iterator[int]:
     """Yield the lines that name a format: its own words, its class in a test, or `files` compared with a format."""
-    for node in ast.walk(parsed(file.read_text())):
+    for node in nodes(text):
         match node:
-            case ast.Constant(value=str(text)) if text in FORMATS and text != FILES:
+            case ast.Constant(value=str(word)) if word in FORMATS and word != FILES:
                 yield node.lineno
             case ast.Compare():
                 sides = [node.left, *node.comparators]
@@ -41,9 +39,9 @@ def named(file: Path) -> Iterator[int]:
                 pass
 
 
-def guessed(file: Path) -> Iterator[int]:
+def guessed(text: str) -> Iterator[int]:
     """Yield the lines at which a `match` distinguishes formats, by class or by name."""
-    for node in ast.walk(parsed(file.read_text())):
+    for node in nodes(text):
         match node:
             case ast.MatchClass(cls=ast.Name(id=name)) if name in CLASSES:
                 yield node.lineno
@@ -64,20 +62,17 @@ def _holds_a_format(node: ast.AST) -> bool:
     )
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    for file in sorted((ROOT / "metaindex").rglob("*.py")):
-        place = file.relative_to(ROOT).as_posix()
-        if not place.startswith(FREE):
-            yield place, file
+def modules() -> Iterator[tuple[str, str]]:
+    return ((place, text) for place, text in package().items() if not place.startswith(FREE))
 
 
 def test_nobody_else_names_a_format() -> None:
-    found = {place: len(lines) for place, file in modules() if (lines := list(named(file)))}
+    found = {place: len(lines) for place, text in modules() if (lines := list(named(text)))}
     assert found == NAMED
 
 
 def test_no_match_guesses_a_format() -> None:
-    assert [f"{place}:{line}" for place, file in modules() for line in guessed(file)] == []
+    assert [f"{place}:{line}" for place, text in modules() for line in guessed(text)] == []
 
 
 def test_every_format_is_an_object_that_says_its_name() -> None:
@@ -88,8 +83,8 @@ def test_every_format_is_an_object_that_says_its_name() -> None:
     assert list(FORMATS)[-1] == FILES, "a table with a log holds plain files too"
 
 
-def test_the_checks_see_a_name(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(
+def test_the_checks_see_a_name() -> None:
+    text = (
         "x = snapshot.format == 'delta'\n"
         "y = handle.format != 'files'\n"
         "z = name in ('files', 'bytes')\n"
@@ -99,5 +94,5 @@ def test_the_checks_see_a_name(tmp_path: Path) -> None:
         "match source:\n    case Delta():\n        pass\n    case _:\n        pass\n"
         "match text:\n    case 'csv':\n        pass\n    case _:\n        pass\n"
     )
-    assert sorted(named(tmp_path / "a.py")) == [1, 2, 4, 5]
-    assert sorted(guessed(tmp_path / "a.py")) == [6, 12]
+    assert sorted(named(text)) == [1, 2, 4, 5]
+    assert sorted(guessed(text)) == [6, 12]

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.sources import parsed
+from tests.architecture.sources import ROOT, package, parsed, statements
 
-ROOT = Path(__file__).parents[2]
 ENGINES = frozenset(
     {
         "pyspark",
@@ -77,9 +76,8 @@ def _type_checking(node: ast.AST) -> bool:
 
 def test_engines_are_imported_at_the_top_of_their_named_places_only() -> None:
     found = []
-    for file in sources("metaindex"):
-        place = file.relative_to(ROOT).as_posix()
-        for name in imported(parsed(file.read_text()), top_only=True):
+    for place, text in package().items():
+        for name in imported(parsed(text), top_only=True):
             engine = name.split(".")[0]
             if engine in ENGINES and not place.startswith(NAMED_PLACES[engine] or ("nowhere",)):
                 found.append(f"{place} imports {engine}: do it inside the function that needs it")
@@ -152,7 +150,7 @@ def test_every_name_that_is_imported_anywhere_is_there() -> None:
         (node.module, alias.name): f"{file.relative_to(ROOT)}:{node.lineno}"
         for room in ("tests", "benchmarks", "metaindex")
         for file in sources(room)
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in statements(file.read_text())
         if isinstance(node, ast.ImportFrom) and not node.level and node.module
         for alias in node.names
         if node.module.split(".")[0] in ("metaindex", "tests", "benchmarks")

@@ -2,11 +2,9 @@
 interrupts go first. And no job that metaindex starts goes on when its call is left."""
 
 import ast
-from pathlib import Path
 
-from tests.architecture.sources import parsed
+from tests.architecture.sources import nodes, package
 
-ROOT = Path(__file__).parents[2]
 _SURELY = "metaindex/core/jvm/interrupts.py"  # tries again, and raises the last
 
 
@@ -24,9 +22,8 @@ def _lets_interrupts_go(node: ast.Try) -> bool:
 
 def test_who_catches_errors_of_py4j_lets_interrupts_go_first() -> None:
     catching, wrong = 0, []
-    for file in sorted((ROOT / "metaindex").rglob("*.py")):
-        text, place = file.read_text(), file.relative_to(ROOT).as_posix()
-        for node in ast.walk(parsed(text)) if "Py4J" in text and place != _SURELY else ():
+    for place, text in package().items():
+        for node in nodes(text) if "Py4J" in text and place != _SURELY else ():
             if isinstance(node, ast.Try) and any(
                 name.startswith("Py4J") for handler in node.handlers for name in _names(handler.type)
             ):
@@ -59,19 +56,17 @@ _TAGGED_ELSEWHERE = {
 def test_jobs_end_with_the_call_that_starts_them() -> None:
     """They are started in a block of `tagged`; where another function has that block, it is said here."""
     untagged: set[str] = set()
-    for file in sorted((ROOT / "metaindex").rglob("*.py")):
-        text, place = file.read_text(), file.relative_to(ROOT / "metaindex").as_posix()
+    for place, text in package().items():
         if "spark" not in text:
             continue
-        tree = parsed(text)
         inside = {
             id(call)
-            for block in ast.walk(tree)
+            for block in nodes(text)
             if isinstance(block, ast.With) and any("tagged" in _names(item) for item in block.items)
             for call in ast.walk(block)
         }
-        if any(isinstance(node, ast.Call) and _runs_a_job(node) and id(node) not in inside for node in ast.walk(tree)):
-            untagged.add(place)
+        if any(isinstance(node, ast.Call) and _runs_a_job(node) and id(node) not in inside for node in nodes(text)):
+            untagged.add(place.removeprefix("metaindex/"))
     assert untagged == set(_TAGGED_ELSEWHERE)
 
 

@@ -4,7 +4,6 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import pyarrow as pa
@@ -14,9 +13,8 @@ from metaindex.index.kinds.keyed import UNKEYED
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.kinds.served import LINEAGE
 from metaindex.index.store import rows as of_no_kind
-from tests.architecture.sources import parsed
+from tests.architecture.sources import nodes, package
 
-ROOT = Path(__file__).parents[2]
 DONE = KINDS
 ROWS = [rows for kind in DONE for rows in kind.stored()]
 CLASSES = {kind.__name__ for kind in DONE} | {rows.__name__ for rows in (*ROWS, FACT_ROWS)}
@@ -30,14 +28,14 @@ TEXT = "metaindex/formats/text/"  # its `Values` are those of a line
 SAID = {("metaindex/spark/optimizer/explaining.py", "covering")}  # a name of the public JSON
 
 
-def named(file: Path) -> Iterator[str]:
+def named(text: str) -> Iterator[str]:
     """The kinds that a module names, by class, partition or room."""
-    for node in ast.walk(parsed(file.read_text())):
+    for node in nodes(text):
         match node:
             case ast.Name(id=name) if name in CLASSES | SCHEMAS:
                 yield name
-            case ast.Constant(value=str(text)) if text in PARTITIONS:
-                yield text
+            case ast.Constant(value=str(word)) if word in PARTITIONS:
+                yield word
             case ast.Compare(left=ast.Attribute(attr="kind"), comparators=[ast.Constant(value="values")]):
                 yield "values"
             case ast.ImportFrom(module=str(module), names=names):
@@ -54,25 +52,24 @@ def test_nothing_outside_the_kinds_names_one() -> None:
     assert {"Covering", "CoveringRange", "CoveringCurve", "CoveredRows"} <= CLASSES
     assert {"column_stats", "partition_stats", "bloom_filters", "covering"} <= PARTITIONS
     found = []
-    for file in sorted((ROOT / "metaindex").rglob("*.py")):
-        place = file.relative_to(ROOT).as_posix()
+    for place, text in package().items():
         if not place.startswith(("metaindex/index/kinds/", TEXT)) and place not in FACES:
-            found += [f"{place} names {name}" for name in named(file) if (place, name) not in SAID]
+            found += [f"{place} names {name}" for name in named(text) if (place, name) not in SAID]
     assert found == []
 
 
 def test_a_kind_stands_in_its_own_room_or_in_the_registry() -> None:
     found = []
-    for file in sorted((ROOT / "metaindex/index/kinds").rglob("*.py")):
-        inside = file.relative_to(ROOT / "metaindex/index/kinds")
-        if inside.parts[0] not in ROOMS and inside.name != "registry.py":
-            found += [f"{inside} names {name}" for name in named(file) if name in CLASSES | PARTITIONS]
+    for place, text in package().items():
+        _, inside, file = place.partition("metaindex/index/kinds/")
+        if inside and file.partition("/")[0] not in ROOMS and not file.endswith("registry.py"):
+            found += [f"{file} names {name}" for name in named(text) if name in CLASSES | PARTITIONS]
     assert found == []
 
 
-def guessed(file: Path) -> Iterator[int]:
+def guessed(text: str) -> Iterator[int]:
     """The lines at which a `match` tells kinds apart and takes any other for one of them."""
-    for node in ast.walk(parsed(file.read_text())):
+    for node in nodes(text):
         if isinstance(node, ast.Match):
             patterns = [pattern for case in node.cases for pattern in ast.walk(case.pattern)]
             if any(_of_a_kind(pattern) for pattern in patterns):
@@ -95,20 +92,19 @@ def _any(pattern: ast.pattern) -> bool:
 
 def test_no_match_guesses_a_kind() -> None:
     found = []
-    for file in sorted((ROOT / "metaindex").rglob("*.py")):
-        place = file.relative_to(ROOT).as_posix()
-        found += [f"{place}:{line}" for line in guessed(file) if not place.startswith(TEXT)]
+    for place, text in package().items():
+        found += [f"{place}:{line}" for line in guessed(text) if not place.startswith(TEXT)]
     assert found == []
 
 
-def test_a_guess_is_seen(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(
+def test_a_guess_is_seen() -> None:
+    text = (
         "match kind:\n    case Values():\n        pass\n    case _:\n        pass\n"
         "match key.kind:\n    case 'covering':\n        pass\n    case other:\n        pass\n"
         "match kind:\n    case Bloom():\n        pass\n    case Values():\n        pass\n"
         "match text:\n    case 'csv':\n        pass\n    case _:\n        pass\n"
     )
-    assert list(guessed(tmp_path / "a.py")) == [4, 9]
+    assert list(guessed(text)) == [4, 9]
 
 
 def columns_of_kinds() -> set[str]:
@@ -127,14 +123,15 @@ def test_the_store_names_no_column_of_a_kind() -> None:
     columns = columns_of_kinds()
     assert {"column_id", "lower_int", "entry", "key", "key_int", "unit", "bits", "_mi_ordinal"} <= columns
     found = []
-    for file in sorted((ROOT / "metaindex/index/store").rglob("*.py")):
-        constants = [node for node in ast.walk(parsed(file.read_text())) if isinstance(node, ast.Constant)]
-        found += [f"{file.name}:{node.lineno} names {node.value}" for node in constants if node.value in columns]
+    for place, text in package().items():
+        if place.startswith("metaindex/index/store/"):
+            constants = [node for node in nodes(text) if isinstance(node, ast.Constant)]
+            found += [f"{place}:{node.lineno} names {node.value}" for node in constants if node.value in columns]
     assert found == []
 
 
-def test_the_checks_see_a_name(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(
+def test_the_checks_see_a_name() -> None:
+    text = (
         "from metaindex.index.kinds.bloom.reader import BloomReader\n"
         "from .column_stats.schemas import COLUMN_STATS\n"
         "from metaindex.index.kinds import covering\n"
@@ -144,4 +141,4 @@ def test_the_checks_see_a_name(tmp_path: Path) -> None:
     )
     found = ["COLUMN_STATS", "ColumnStats", "Covering", "CoveringRange", "Values"]
     found += ["metaindex.index.kinds", "metaindex.index.kinds.bloom.reader"]
-    assert sorted(named(tmp_path / "a.py")) == [*found, "partition_stats", "value_lists", "values"]
+    assert sorted(named(text)) == [*found, "partition_stats", "value_lists", "values"]

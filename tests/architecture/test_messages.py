@@ -3,11 +3,11 @@ which each face says in its own words."""
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2] / "metaindex"
+from tests.architecture.sources import nodes, package
+
 FOREIGN = ("storage/errors.py", "core/expression_errors.py", "index/build/spark.py", "core/jvm/")
 """They read the errors of other programs: of the client of object stores, of Python, of Spark."""
 CUTS = frozenset(
@@ -31,7 +31,7 @@ def _is_error(node: ast.AST) -> bool:
 def read_back(code: str) -> Iterator[int]:
     """Yield the lines that search or cut the text of an error, or a text that is called a message, note or reason."""
     texts = {"message", "note", "reason", "said_reason"}
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes(code):
         match node:
             case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[right]) if _is_error(right):
                 yield node.lineno
@@ -50,10 +50,10 @@ def read_back(code: str) -> Iterator[int]:
 
 def test_no_message_of_ours_is_read_back() -> None:
     found = [
-        f"{name}:{line}"
-        for path in sorted(ROOT.rglob("*.py"))
-        if not (name := path.relative_to(ROOT).as_posix()).startswith(FOREIGN)
-        for line in read_back(path.read_text())
+        f"{place}:{line}"
+        for place, text in package().items()
+        if not place.removeprefix("metaindex/").startswith(FOREIGN)
+        for line in read_back(text)
     ]
     assert not found, f"decide by a value: an error's class, an attribute, a Cure\n{found}"
 

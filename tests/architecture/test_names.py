@@ -2,11 +2,9 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-from tests.architecture.sources import parsed
+from tests.architecture.sources import nodes, package
 
-ROOT = Path(__file__).parents[2]
 EMPTY_NAMES = {"one", "found"}
 MOST = 45
 """Places where one of them may be bound, because nothing better can be said there."""
@@ -14,9 +12,9 @@ MOST = 45
 
 def test_names_say_what_was_found() -> None:
     places = [
-        f"{path.relative_to(ROOT)}:{line} {name}"
-        for path in sorted((ROOT / "metaindex").rglob("*.py"))
-        for name, line in _bound(parsed(path.read_text()))
+        f"{place}:{line} {name}"
+        for place, text in package().items()
+        for name, line in _bound(text)
         if name in EMPTY_NAMES
     ]
     assert len(places) <= MOST, places
@@ -25,8 +23,8 @@ def test_names_say_what_was_found() -> None:
 _BINDING = (ast.Name, ast.arg, ast.MatchAs, ast.MatchStar, ast.ExceptHandler, ast.MatchMapping)
 
 
-def _bound(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+def _bound(text: str) -> Iterator[tuple[str, int]]:
+    for node in nodes(text):
         if not isinstance(node, _BINDING):
             continue
         match node:

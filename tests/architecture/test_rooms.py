@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.architecture.sources import parsed
+from tests.architecture.sources import PACKAGE, ROOT, nodes, parsed, statements
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "metaindex"
 LIMITS = Path(__file__).parent / "rooms.txt"
 ROOMS: tuple[str, ...] = (
     "core",
@@ -66,8 +65,13 @@ def room_of(module: str) -> str:
     return parts[1] if len(parts) > 1 else "__init__"
 
 
-def imports(file: Path) -> Iterator[Import]:
+@cache
+def imports(file: Path) -> tuple[Import, ...]:
     """Those of this package, wherever they stand, as absolute names."""
+    return tuple(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[Import]:
     name = dotted(file)
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     place = file.relative_to(ROOT).as_posix()
@@ -86,14 +90,13 @@ def imports(file: Path) -> Iterator[Import]:
             base = ".".join([*above, *([node.module] if node.module else [])])
             if base.split(".")[0] == "metaindex":
                 yield Import(place, node.lineno, base, tuple(alias.name for alias in node.names), types)
-        todo += [(child, types) for child in ast.iter_child_nodes(node)]
+        todo += [(child, types) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
 
 
 def shown(room: str) -> dict[str, str]:
     """The names that a room's root exports, and the module inside that has each."""
-    tree = parsed((PACKAGE / room / "__init__.py").read_text())
     found = {}
-    for node in ast.walk(tree):
+    for node in nodes((PACKAGE / room / "__init__.py").read_text()):
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
             found |= {alias.asname or alias.name: node.module for alias in node.names}
     return found
@@ -180,7 +183,7 @@ def test_tests_of_other_rooms_use_the_roots() -> None:
     found = []
     for file in (ROOT / "tests").rglob("*.py"):
         mine = file.relative_to(ROOT / "tests").parts[0]
-        for node in ast.walk(parsed(file.read_text())):
+        for node in statements(file.read_text()):
             if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("metaindex."):
                 room, *inside = str(node.module).split(".")[1:]
                 if inside and room in ROOMS and room != mine:

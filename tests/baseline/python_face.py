@@ -8,13 +8,13 @@ import importlib
 import inspect
 import re
 import sys
-import textwrap
 from collections.abc import Iterator
 from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
 
 import metaindex as mi
+from tests.architecture.sources import statements
 
 INNER = frozenset(
     {
@@ -228,7 +228,7 @@ def _imports(module: str) -> dict[str, tuple[str, str]]:
     here = sys.modules[module]
     package = module if hasattr(here, "__path__") else module.rpartition(".")[0]
     found = {}
-    for node in ast.walk(ast.parse(inspect.getsource(here))):
+    for node in _statements(module):
         if isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
             for alias in node.names:
@@ -246,9 +246,11 @@ def _resolved(module: str, name: str) -> object:
 
 def _written(cls: type) -> set[str]:
     """The methods that stand in a class's source: dataclasses write some by themselves."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    except (OSError, TypeError):
-        return set()
-    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-    return {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    classes = (node for node in _statements(cls.__module__) if isinstance(node, ast.ClassDef))
+    bodies = (node.body for node in classes if node.name == cls.__name__)
+    return {node.name for body in bodies for node in body if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def _statements(module: str) -> tuple[ast.stmt, ...]:
+    return tuple(statements(inspect.getsource(sys.modules[module])))
