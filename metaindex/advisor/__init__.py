@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from .hypothetical.estimates import Estimate as Estimate
     from .report.page import workload_section as workload_section
     from .report.written import Reported as Reported
+    from .report.written import check_folder as check_folder
     from .report.written import check_page as check_page
+    from .report.written import draft_of as draft_of
     from .report.written import write_page as write_page
     from .savings import Savings as Savings
     from .savings import Spared as Spared
@@ -41,7 +43,7 @@ else:
             "hypothetical.answer": "WhatIf",
             "hypothetical.estimates": "Estimate",
             "report.page": "workload_section",
-            "report.written": "Reported check_page write_page",
+            "report.written": "Reported check_folder check_page draft_of write_page",
             "savings": "Savings Spared computed_savings",
             "selection.answer": "Recommendation",
             "selection.recommend": "is_named named_below recommend recommend_for",

@@ -113,7 +113,7 @@ class Savings(Shown):
     def shown(self) -> Sequence[str | Tabular]:
         total = self.total
         if not total.queries:
-            hint = f"{Cure('setting', 'Config(query_log=True)')} or METAINDEX_QUERY_LOG=kept notes them"
+            hint = f"{Cure('setting', 'Config(query_log=True)', 'METAINDEX_QUERY_LOG=kept')} notes them"
             return (f"{self.table}: no query is noted; {hint}", *self.notes)
         share = percent(total.helped / total.queries)
         spared = (

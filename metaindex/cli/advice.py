@@ -6,33 +6,15 @@ import argparse
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output
 from metaindex.core import ArgumentError
 from metaindex.statements import VERBS
 
-from . import arguments, kinds
-from .arguments import (
-    AS,
-    AT,
-    BUILDER,
-    DONE,
-    FAILED,
-    QUERIES,
-    SAMPLE,
-    SINCE,
-    TABLE,
-    WHERE,
-    asked_at,
-    flag,
-    many,
-    one_of,
-    option,
-    value_of,
-    word,
-)
-from .command import Command
+from . import arguments as arg
+from . import kinds
 from .defaults import for_table, names
 from .opening import open_from, start_spark, write, write_parts
 from .progress import Progress, busy
@@ -42,19 +24,20 @@ if TYPE_CHECKING:
     from metaindex.table import Table
 
 
-_BUDGET, _DAYS = value_of("recommend", "budget"), value_of("recommend", "days")
+_OF_QUERIES = (".sql", ".log", ".txt")
+_BUDGET, _DAYS = arg.value_of("recommend", "budget"), arg.value_of("recommend", "days")
 
 
 def _clustering(args: argparse.Namespace, out: Output) -> int:
     with busy("measuring"):
-        clustering = open_from(args).clustering(*args.column, sample=args.sample, **asked_at(args))
+        clustering = open_from(args).clustering(*args.column, sample=args.sample, **arg.asked_at(args))
     out.data(clustering.to_json(args.name))
     for part in clustering.described(args.name) if not out.json else ():
         out.write(str(part))
-    return DONE
+    return arg.DONE
 
 
-CLUSTERING = Command(
+CLUSTERING = arg.Command(
     "clustering",
     "how far do the ranges of the files overlap, and would another layout leave out more?",
     """Measures from minima and maxima that are there (indexes, the table's log, footers of Parquet) how well the files
@@ -74,11 +57,11 @@ copy). It is estimated from some files that are read and sorted in memory. Nothi
         "metaindex clustering lake/flights --name lake.db.flights --json",
     ),
     (
-        TABLE,
-        many("--column", "NAME", "only this column, and advice for queries on it; default: all that have an order"),
-        SAMPLE,
-        option("--name", "NAME", "the table's name in its catalog, for the statements of the advice: lake.db.flights"),
-        AT,
+        arg.TABLE,
+        arg.many("--column", "NAME", "only this column, and advice for queries on it; default: all that have an order"),
+        arg.SAMPLE,
+        arg.option("--name", "NAME", "the table's name in its catalog, for statements of the advice: lake.db.flights"),
+        arg.AT,
     ),
     _clustering,
 )
@@ -99,11 +82,11 @@ def _whatif(args: argparse.Namespace, out: Output) -> int:
             queries = workload([*map(Path, args.queries)], time_zone=table.config.time_zone)
     candidates = [named] if args.together and named else named
     with busy("weighing"):
-        answer = table.what_if(queries, *candidates, sample=args.sample, tables=_called(args), **asked_at(args))
+        answer = table.what_if(queries, *candidates, sample=args.sample, tables=_called(args), **arg.asked_at(args))
     return write(answer, out)
 
 
-WHATIF = Command(
+WHATIF = arg.Command(
     "whatif",
     VERBS["whatif"].line,
     """Weighs indexes before they are built. Some files of the table are read, the candidates are built over them in a
@@ -124,13 +107,13 @@ weighed: statistics of all, values and bloom filters of those that are compared 
         "metaindex whatif lake/flights --queries queries.sql --as db.flights",
     ),
     (
-        TABLE,
-        one_of(WHERE, QUERIES, required=True),
-        AS,
+        arg.TABLE,
+        arg.one_of(arg.WHERE, arg.QUERIES, required=True),
+        arg.AS,
         kinds.arguments,
-        flag("--together", "weigh all kinds as one index; without it each kind is a candidate"),
-        SAMPLE,
-        AT,
+        arg.flag("--together", "weigh all kinds as one index; without it each kind is a candidate"),
+        arg.SAMPLE,
+        arg.AT,
     ),
     _whatif,
 )
@@ -141,6 +124,9 @@ def _recommend(args: argparse.Namespace, out: Output) -> int:
 
     if args.builder and not args.create:
         raise ArgumentError("--builder is for --create; without it nothing is built; leave it out, or add --create")
+    for place in args.more:
+        if place.endswith(_OF_QUERIES):
+            raise ArgumentError(f"recommend takes tables; {place} is a file of queries; say --queries {quote(place)}")
     asked = [*args.where, *map(Path, args.queries)]
     with busy("reading the queries"):
         queries = workload(asked) if asked else None
@@ -164,7 +150,7 @@ def _recommend(args: argparse.Namespace, out: Output) -> int:
     out.data({**answer.to_json(), "created": [index.to_json() for index in created]})
     for index in created:
         out.write(str(index))
-    return FAILED if any(index.problem for index in created) else DONE
+    return arg.FAILED if any(index.problem for index in created) else arg.DONE
 
 
 def _opened(
@@ -186,22 +172,22 @@ def _opened(
             yield open_from(args, spark, path)
 
 
-RECOMMEND = Command(
+RECOMMEND = arg.Command(
     "recommend",
     VERBS["recommend"].line,
     """Recommends indexes for a workload: what they leave out, what they cost, and the line that creates each. Nothing
 is written without --create.
 
 Candidates follow from the columns by which the queries filter, join, group and sort. They are built over some files of
-the table in a temporary folder that goes at once, and asked by the same walk that queries take. Chosen is, one after
-another, what leaves out most bytes of the workload per byte of its size, beside the indexes that there are and those
-chosen before, within the budget that all tables share.
+the table in a temporary folder that goes at once, and asked by the same walk that queries take. Indexes are chosen one
+after another, each time the one that skips most bytes of the workload per byte of its size: beside the indexes that
+exist and those chosen before, within the budget that all tables share.
 
 "it leaves out" is what the workload would not read any more, each query as often as it is asked; a range in brackets
 holds the truth with 90%. Of queries that differ in their literals alone up to 24 are asked, and stand for the others
 where there are more. "pays after": so many runs of the workload, or days where its time is known, spare as many bytes
-as the build reads and writes. Told are also indexes without which no query would read more, and a layout for what no
-index helps. A folder of tables is one, too: of the tables below it those that the queries name.""",
+as the build reads and writes. Indexes without which no query would read more are reported, too, and a layout where no
+index helps. TABLE may be a folder of tables: those below it that the queries name are looked at.""",
     (
         "metaindex recommend lake/flights --queries log.sql",
         "metaindex recommend lake/flights --queries log.sql --budget 100MB --create",
@@ -210,21 +196,27 @@ index helps. A folder of tables is one, too: of the tables below it those that t
         "metaindex recommend lake/flights lake/planes --where \"tailnum = 'N14228'\"",
     ),
     (
-        TABLE,
-        word("TABLE", "more tables, or folders: of tables below them those that the queries name", "more", nargs="*"),
-        QUERIES,
-        WHERE,
-        AS,
-        arguments.group(
-            "how much",
-            option("--budget", "SIZE", "all indexes together take no more: 100MB, 2GB", type=_BUDGET),
-            option("--budget-cpu", "TIME", "of processor time to build them: 90s, 10m, 2h", type=arguments.duration),
-            option("--days", "DAYS", "the time that the queries are of; a query log knows its own", type=_DAYS),
-            SAMPLE,
+        arg.TABLE,
+        arg.word(
+            "TABLE",
+            "more tables, or folders: of tables below them those that the queries name",
+            "more",
+            nargs="*",
+            default=[],
         ),
-        flag("--no-copies", "no covering indexes: Spark alone reads them, in the table's place"),
-        flag("--create", "create what is recommended; without it nothing is written"),
-        BUILDER,
+        arg.QUERIES,
+        arg.WHERE,
+        arg.AS,
+        arg.group(
+            "how much",
+            arg.option("--budget", "SIZE", "all indexes together take no more: 100MB, 2GB", type=_BUDGET),
+            arg.option("--budget-cpu", "TIME", "of processor time to build them: 90s, 10m, 2h", type=arg.duration),
+            arg.option("--days", "DAYS", "the time that the queries are of; a query log knows its own", type=_DAYS),
+            arg.SAMPLE,
+        ),
+        arg.flag("--no-copies", "no covering indexes: Spark alone reads them, in the table's place"),
+        arg.flag("--create", "create what is recommended; without it nothing is written"),
+        arg.BUILDER,
     ),
     _recommend,
     also=("advise",),
@@ -243,12 +235,12 @@ def _report(args: argparse.Namespace, out: Output) -> int:
             sample=args.sample,
             overwrite=args.overwrite,
             progress=progress,
-            **asked_at(args),
+            **arg.asked_at(args),
         )
     return write(done, out)
 
 
-REPORT = Command(
+REPORT = arg.Command(
     "report",
     "a page of the table for a browser: files, indexes, layout, savings, advice",
     """Writes one HTML file that loads nothing and runs nothing: the table's files and versions, its indexes (freshness,
@@ -264,15 +256,15 @@ reads minima and maxima of columns, and the conditions that are given.""",
         "metaindex report lake/flights -o report.html --queries queries.sql --as db.flights --since 30d",
     ),
     (
-        TABLE,
-        option("-o --output --html", "FILE", "the page, such as report.html", required=True),
-        flag("--overwrite", "FILE may be another file than a report"),
-        WHERE,
-        QUERIES,
-        AS,
-        SINCE,
-        SAMPLE,
-        AT,
+        arg.TABLE,
+        arg.option("-o --output --html", "FILE", "the page, such as report.html", required=True),
+        arg.flag("--overwrite", "FILE may be another file than a report"),
+        arg.WHERE,
+        arg.QUERIES,
+        arg.AS,
+        arg.SINCE,
+        arg.SAMPLE,
+        arg.AT,
     ),
     _report,
 )

@@ -8,12 +8,17 @@ import difflib
 import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from metaindex.core import ArgumentError
 from metaindex.formats import NAMED
 from metaindex.statements import VERBS
 
+if TYPE_CHECKING:
+    from .output import Output
+
+Run = Callable[["argparse.Namespace", "Output"], int]
 Part = Callable[[Any], object]
 """Adds arguments to a parser, or to a group of one."""
 
@@ -78,6 +83,20 @@ def near(word: str, known: Iterable[str]) -> str:
     """Return "did you mean ...?", or nothing."""
     near_words = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean {near_words[0]!r}?" if near_words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`line` stands in the list of commands, `about` (with the terms explained) and `examples` in the command's own
+    help. `run` returns the exit code; what goes wrong it raises. `also`: names that it had, which are not listed."""
+
+    name: str
+    line: str
+    about: str
+    examples: tuple[str, ...]
+    parts: tuple[Part, ...]
+    run: Run
+    also: tuple[str, ...] = ()
 
 
 # -- how arguments are declared ----------------------------------------------------------------------------------------

@@ -11,22 +11,7 @@ from typing import TYPE_CHECKING
 from metaindex.cli.output import Output
 from metaindex.core import ArgumentError, Config
 
-from .arguments import (
-    CATALOG_OPTION,
-    DONE,
-    LOCATION,
-    NAMESPACE,
-    QUERIES,
-    SINCE,
-    STORAGE,
-    at_least_one,
-    every,
-    flag,
-    group,
-    option,
-    word,
-)
-from .command import Command
+from . import arguments as arg
 from .opening import each_warning_once, write_parts
 from .progress import Progress
 
@@ -42,7 +27,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         raise ArgumentError("--reports and --overwrite are for the page; none is written; name it by --html FILE")
     if not args.watch:
         _look(args, out)
-        return DONE
+        return arg.DONE
     over = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda number, frame: over.set())
     try:
@@ -51,7 +36,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             over.wait(max(args.every, lake.seconds))
     finally:
         signal.signal(signal.SIGTERM, before)
-    return DONE
+    return arg.DONE
 
 
 def _look(args: argparse.Namespace, out: Output) -> Lake:
@@ -78,7 +63,7 @@ def _look(args: argparse.Namespace, out: Output) -> Lake:
     return lake
 
 
-COMMAND = Command(
+COMMAND = arg.Command(
     "lake",
     "every table of a lake or catalog: indexes, how far behind, savings, advice",
     """Finds the tables below a folder or in a bucket (Delta by _delta_log, Iceberg by its metadata, folders of Parquet,
@@ -100,27 +85,29 @@ keeps the indexes of all tables fresh.""",
         "metaindex lake /lake --html /srv/www/lake.html --watch --every 600",
     ),
     (
-        word("ROOT|CATALOG", "a folder or URI with tables below it, or catalog:NAME", "place"),
-        group(
+        arg.word("ROOT|CATALOG", "a folder or URI with tables below it, or catalog:NAME", "place"),
+        arg.group(
             "opening the lake",
-            CATALOG_OPTION,
-            STORAGE,
-            LOCATION,
-            NAMESPACE,
-            every("--timeout", "how long one table, or one namespace, may take to answer", 30.0),
-            option("--most-folders", "N", _FOLDERS, type=at_least_one, default=100_000),
+            arg.CATALOG_OPTION,
+            arg.STORAGE,
+            arg.LOCATION,
+            arg.NAMESPACE,
+            arg.every("--timeout", "how long one table, or one namespace, may take to answer", 30.0),
+            arg.option("--most-folders", "N", _FOLDERS, type=arg.at_least_one, default=100_000),
         ),
-        group(
+        arg.group(
             "a page for a browser",
-            option("--html", "FILE", "write the page, such as lake.html"),
-            option("--reports", "FOLDER", "make a page of each table in this folder, to which the lake's page links"),
-            flag("--overwrite", "FILE may be another file than a page of ours"),
+            arg.option("--html", "FILE", "write the page, such as lake.html"),
+            arg.option(
+                "--reports", "FOLDER", "make a page of each table in this folder; the lake's page links to them"
+            ),
+            arg.flag("--overwrite", "FILE may be another file than a page of ours"),
         ),
-        QUERIES,
-        SINCE,
-        flag("--no-layout", "do not measure how files lie"),
-        flag("--watch", "look again and again, until stopped"),
-        every("--every", "with --watch: from one look to the next, longer where a look takes longer", 60.0),
+        arg.QUERIES,
+        arg.SINCE,
+        arg.flag("--no-layout", "do not measure how files lie"),
+        arg.flag("--watch", "look again and again, until stopped"),
+        arg.every("--every", "with --watch: from one look to the next, longer where a look takes longer", 60.0),
     ),
     _run,
 )

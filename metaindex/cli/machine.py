@@ -6,8 +6,7 @@ import argparse
 
 from metaindex.cli.output import Output
 
-from .arguments import DONE, FAILED, TABLE_IF_ANY, flag, option, word
-from .command import Command
+from .arguments import DONE, FAILED, TABLE_IF_ANY, Command, flag, option, word
 from .opening import open_from, write_parts
 from .progress import busy
 

@@ -14,13 +14,12 @@ from metaindex.core import FormatError, MetaIndexError, one_line
 from metaindex.table import hint
 
 from . import advice, lake, machine, queries, sql, tables, verbs, watch
-from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnderstood, Parser, flag, group, near
-from .command import Command
+from . import arguments as arg
 from .defaults import applied
 from .opening import each_warning_once
 from .words import CommandWords
 
-COMMANDS: tuple[Command, ...] = (
+COMMANDS: tuple[arg.Command, ...] = (
     verbs.CREATE,
     verbs.REFRESH,
     verbs.OPTIMIZE,
@@ -79,10 +78,10 @@ _MEANT = {
     "whatif": "what-if estimate",
 }
 """What other programs call our commands."""
-_OUTPUT = group(
+_OUTPUT = arg.group(
     "output",
-    flag("--json", "one JSON value on stdout, for machines; an error too"),
-    flag("--debug", "show the traceback of an error"),
+    arg.flag("--json", "one JSON value on stdout, for machines; an error too"),
+    arg.flag("--debug", "show the traceback of an error"),
 )
 
 _ABOUT = """One index over Delta, Iceberg and plain Parquet, CSV and JSON tables: read only the files that can match.
@@ -118,36 +117,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if not words or words == ["help"]:
             parser.print_help()
-            return DONE
+            return arg.DONE
         _check_command(parser, words)
-        arguments = parser.parse_args(words)
+        args = parser.parse_args(words)
     except SystemExit as stop:  # argparse has said what it had to say
-        if isinstance(stop, NotUnderstood) and "--json" in words:
+        if isinstance(stop, arg.NotUnderstood) and "--json" in words:
             _told(Output(json=True), "UsageError", stop.message)
-        return stop.code if isinstance(stop.code, int) else FAILED
-    out = Output(json=arguments.json)
+        return stop.code if isinstance(stop.code, int) else arg.FAILED
+    out = Output(json=args.json)
     try:
-        watches = arguments.command is watch.COMMAND or getattr(arguments, "watch", False)
+        watches = args.command is watch.COMMAND or getattr(args, "watch", False)
         words_of_cures = CommandWords(words).spoken()
         with words_of_cures, _log_to_stderr(), nullcontext() if watches else each_warning_once():
-            return _run(parser, words, arguments, out)
+            return _run(parser, words, args, out)
     except BrokenPipeError:
         # The reader of our output has what it wanted. Python would complain once more when it closes stdout.
         _forget_stdout()
-        return DONE
+        return arg.DONE
     except KeyboardInterrupt:
         out.say("metaindex: interrupted; nothing half-done is visible")
-        return INTERRUPTED
+        return arg.INTERRUPTED
 
 
-def _run(parser: Parser, words: Sequence[str], arguments: argparse.Namespace, out: Output) -> int:
-    command: Command = arguments.command
+def _run(parser: arg.Parser, words: Sequence[str], args: argparse.Namespace, out: Output) -> int:
+    command: arg.Command = args.command
     try:
-        return command.run(applied(parser, words, arguments), out)
+        return command.run(applied(parser, words, args), out)
     except BrokenPipeError:
         raise
     except MetaIndexError as error:
-        more = hint(getattr(arguments, "table", None)) if isinstance(error, FormatError) else ""
+        more = hint(getattr(args, "table", None)) if isinstance(error, FormatError) else ""
         message = "; ".join(filter(None, (str(error), more)))
         failure: Exception = error
     except (OSError, ValueError) as error:
@@ -156,13 +155,13 @@ def _run(parser: Parser, words: Sequence[str], arguments: argparse.Namespace, ou
     except Exception as error:  # noqa: BLE001 - the last stop: a bug is told in a line too, and in full with --debug
         message = f"{type(error).__name__}: {error}; this is a bug in metaindex; --debug shows where"
         failure = error
-    if arguments.debug:
+    if args.debug:
         import traceback
 
         out.say("".join(traceback.format_exception(failure)).rstrip())
     out.say(f"metaindex {command.name}: error: {one_line(' '.join(message.split()))}")
     _told(out, type(failure).__name__, message)
-    return FAILED
+    return arg.FAILED
 
 
 def _told(out: Output, kind: str, message: str) -> None:
@@ -185,19 +184,19 @@ def _open_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-def _parser(name: str = "", *, whole: bool = False) -> Parser:
+def _parser(name: str = "", *, whole: bool = False) -> arg.Parser:
     """Return the parser. Only the command of this name has its arguments, or each if it is `whole`: some take time."""
     from metaindex import __version__
 
-    parser = Parser(
+    parser = arg.Parser(
         prog="metaindex",
         description=_ABOUT,
-        epilog=f"{_START}\n\n{EXIT_CODES}\n\nmetaindex COMMAND --help explains each, with examples.",
-        formatter_class=HelpText,
+        epilog=f"{_START}\n\n{arg.EXIT_CODES}\n\nmetaindex COMMAND --help explains each, with examples.",
+        formatter_class=arg.HelpText,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"metaindex {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=arg.Parser)
     for command in COMMANDS:
         examples = "\n".join(f"  {line}" for line in command.examples)
         for called in (command.name, *(also for also in command.also if also == name)):
@@ -205,12 +204,12 @@ def _parser(name: str = "", *, whole: bool = False) -> Parser:
                 called,
                 help=command.line,
                 description=command.about,
-                epilog=f"examples:\n{examples}\n\n{EXIT_CODES}",
+                epilog=f"examples:\n{examples}\n\n{arg.EXIT_CODES}",
                 formatter_class=argparse.RawDescriptionHelpFormatter,
                 allow_abbrev=False,
             )
             if called == name or whole:
-                command.arguments(of_command)
+                arg.all_of(*command.parts)(of_command)
             _OUTPUT(of_command)
             of_command.set_defaults(command=command, whole=parser)
     return parser
@@ -225,7 +224,7 @@ def _known() -> list[str]:
     return [name for command in COMMANDS for name in (command.name, *command.also)]
 
 
-def _check_command(parser: Parser, words: Sequence[str]) -> None:
+def _check_command(parser: arg.Parser, words: Sequence[str]) -> None:
     """Report a wrong or misplaced command in a line. Options of the main parser stand before it."""
     first = words[0]
     if first in ("--json", "--debug") and len(words) > 1:
@@ -237,7 +236,7 @@ def _check_command(parser: Parser, words: Sequence[str]) -> None:
     listed = [command.name for command in COMMANDS]
     asked = first.lower()
     meant = next((command for command, others in _MEANT.items() if asked in others.split()), None)
-    hint = (f"did you mean {meant!r}?" if meant else near(asked, listed)) or f"the commands are {', '.join(listed)}"
+    hint = (f"did you mean {meant!r}?" if meant else arg.near(asked, listed)) or f"the commands are {', '.join(listed)}"
     parser.error(f"there is no command {first!r}; {hint}")
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from metaindex.cli.output import Output
 from metaindex.core import Column, Config, QueryLog, Tabular, TextTable
 
-from .arguments import DONE
+from .arguments import DONE, Run
+from .progress import busy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,6 +111,17 @@ def write(answer: Answer, out: Output) -> int:
     out.data(answer.to_json())
     write_parts(answer.shown if not out.json else (), out)
     return DONE
+
+
+def answers(what: str, ask: Callable[[Table, argparse.Namespace], Answer]) -> Run:
+    """Return the run of a command that writes an answer of its table whole. `what`: it is busy with meanwhile."""
+
+    def run(args: argparse.Namespace, out: Output) -> int:
+        with busy(what):
+            answer = ask(open_from(args), args)
+        return write(answer, out)
+
+    return run
 
 
 def write_parts(parts: Sequence[str | Tabular], out: Output) -> None:

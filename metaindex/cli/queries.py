@@ -10,16 +10,15 @@ from metaindex.cli.output import Output
 from metaindex.core import Column, counted
 
 from . import arguments
-from .arguments import ANY_PREDICATE, AT, DONE, EXACT, PREDICATE, QUERY_LOG, TABLE, asked_at, flag, option
-from .command import Command
-from .opening import columns, open_from, write_parts
+from .arguments import ANY_PREDICATE, AT, DONE, EXACT, PREDICATE, QUERY_LOG, TABLE, Command, asked_at, flag, option
+from .opening import answers, columns, open_from
 from .progress import Progress, busy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from metaindex.formats import FileTable
-    from metaindex.query import Answer, Scan
+    from metaindex.query import Scan
 
 _SHOWN = 20
 
@@ -39,14 +38,16 @@ def _prune(args: argparse.Namespace, out: Output) -> int:
     if out.json:
         return DONE
     out.write(str(result) + "\n")
-    rows = result.files.table.slice(0, _SHOWN).select(["path", "size_bytes", "record_count", "partition"]).to_pylist()
-    out.table(
-        columns("kept file", "size>", "rows>", "partition"),
-        [
-            [path, human_bytes(size), "not known" if count is None else f"{count:,}", partition]
-            for path, size, count, partition in (row.values() for row in rows)
-        ],
-    )
+    kept = result.files.table.slice(0, _SHOWN)
+    rows = kept.select(["path", "size_bytes", "partition", "record_count"]).to_pylist()
+    told = kept.column("record_count").null_count < len(rows)  # by the table's log; no file is opened for it
+    cells = [
+        [row["path"], human_bytes(row["size_bytes"]), row["partition"], "-" if count is None else f"{count:,}"]
+        for row in rows
+        for count in [row["record_count"]]
+    ]
+    titles = columns("kept file", "size>", "partition", *(["rows>"] if told else []))
+    out.table(titles, [row[: len(titles)] for row in cells])
     if result.kept_files > _SHOWN:
         out.write(f"... and {result.kept_files - _SHOWN:,} more; --paths lists all")
     return DONE
@@ -240,28 +241,6 @@ them), with --approx-distinct about how many (by --sketches), with --by for each
 )
 
 
-def _locate(args: argparse.Namespace, out: Output) -> int:
-    with busy("looking"):
-        located = open_from(args).locate(
-            args.predicate, all_versions=args.all_versions, exact=args.exact, **asked_at(args)
-        )
-    out.data(located.to_json())
-    _write_answer(located.answer, out)
-    for note in located.notes if not out.json else ():
-        out.say(note)
-    return DONE
-
-
-def _write_answer(answer: Answer, out: Output) -> None:
-    """Print the results of a look-up for people."""
-    write_parts(answer.sentences, out)
-    if answer.table is not None:
-        out.write()
-        out.table(answer.table.columns, answer.table.rows)
-    for sentence in answer.left_out:
-        out.write(f"{sentence}; --json lists all")
-
-
 LOCATE = Command(
     "locate",
     "which files, row groups and rows hold a value?",
@@ -283,16 +262,13 @@ removes them.""",
         flag("--all-versions", "at every version of the table that can still be read, and not only at one"),
         AT,
     ),
-    _locate,
+    answers(
+        "looking",
+        lambda table, args: table.locate(
+            args.predicate, all_versions=args.all_versions, exact=args.exact, **asked_at(args)
+        ),
+    ),
 )
-
-
-def _search(args: argparse.Namespace, out: Output) -> int:
-    with busy("searching"):
-        hits = open_from(args).search(args.text, exact=args.exact, **asked_at(args))
-    out.data(hits.to_json())
-    _write_answer(hits.answer, out)
-    return DONE
 
 
 SEARCH = Command(
@@ -308,17 +284,8 @@ is no value cannot hold it and are not asked.""",
         "metaindex search lake/events someone@example.org --version 12 --json",
     ),
     (TABLE, arguments.word("TEXT", "the whole value, as one would write it: 42, N14228, 2026-01-31"), EXACT, AT),
-    _search,
+    answers("searching", lambda table, args: table.search(args.text, exact=args.exact, **asked_at(args))),
 )
-
-
-def _explain(args: argparse.Namespace, out: Output) -> int:
-    with busy("planning"):
-        explanation = open_from(args).explain(args.predicate, **asked_at(args))
-    out.data(explanation.to_json())
-    if not out.json:
-        out.write(str(explanation))
-    return DONE
 
 
 EXPLAIN = Command(
@@ -333,7 +300,7 @@ no index can read (a function it does not know, say) keeps every file; it is app
         'metaindex explain lake/flights "dep_delay > 60" --version 3',
     ),
     (TABLE, PREDICATE, AT),
-    _explain,
+    answers("planning", lambda table, args: table.explain(args.predicate, **asked_at(args))),
 )
 
 

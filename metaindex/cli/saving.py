@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
+from metaindex.advisor import check_folder, draft_of
 from metaindex.core import ArrowRows, MetaIndexError, first_line
-from metaindex.storage import check_folder, new_draft
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # which no reading of rows says
 
@@ -56,49 +55,32 @@ def _unwritten(path: Path, error: OSError) -> OutputError:
 def save(name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     """Writes all rows; returns how many. On an error nothing is left."""
     path = Path(name).absolute()
+    write = _jsonl if path.suffix == ".jsonl" else partial(_by_arrow, path.suffix)
     try:
-        handle, temporary = new_draft(path)
-    except OSError as error:
-        raise _unwritten(path, error) from error
-    os.close(handle)
-    try:
-        write = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}[path.suffix]
-        rows = write(temporary, schema, batches)
-        os.replace(temporary, path)
+        with draft_of(path) as draft:
+            return write(draft, schema, batches)
     except pa.ArrowException as error:
-        temporary.unlink(missing_ok=True)
         raise OutputError(
             f"a {path.suffix} file holds what it has a form for; of {', '.join(f'{f.name} ({f.type})' for f in schema)}"
             f" it has not ({' '.join(str(error).split())}); choose columns with --columns, or another ending: .parquet,"
             " .jsonl"
         ) from error
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _FULL and not isinstance(error, MetaIndexError):
+    except OSError as error:
+        if error.errno in _FULL and not isinstance(error, MetaIndexError):
             raise _unwritten(path, error) from error
         raise
-    return rows
 
 
-def _parquet(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+def _by_arrow(suffix: str, path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     import pyarrow.parquet as pq
-
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        return _written(writer, batches)
-
-
-def _csv(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     from pyarrow import csv
 
-    with csv.CSVWriter(path, schema) as writer:
-        return _written(writer, batches)
-
-
-def _written(writer: Any, batches: Iterator[pa.RecordBatch]) -> int:
     rows = 0
-    for batch in batches:
-        writer.write_batch(batch)
-        rows += batch.num_rows
+    parquet = suffix == ".parquet"
+    with pq.ParquetWriter(path, schema, compression="zstd") if parquet else csv.CSVWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += batch.num_rows
     return rows
 
 

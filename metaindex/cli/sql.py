@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from metaindex.cli.output import Output
 from metaindex.core import ArgumentError, StatementError, first_line
 
-from .arguments import BUILDER, DONE, FAILED, OPENING, WRONG, many, pair, word
-from .command import Command
+from .arguments import BUILDER, DONE, FAILED, OPENING, WRONG, Command, many, pair, word
 from .defaults import for_table, names
 from .opening import open_from, start_spark
 from .progress import Progress

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output
-from metaindex.core import ArgumentError
+from metaindex.core import ArgumentError, IndexNotFoundError
 
-from .arguments import DONE, INDEX, SINCE, TABLE, VERSION, at_least_zero, duration, flag, near, option, word
-from .command import Command
-from .opening import open_from, write, write_parts
+from .arguments import DONE, INDEX, SINCE, TABLE, VERSION, Command, at_least_zero, duration, flag, near, option, word
+from .opening import answers, open_from, write, write_parts
 from .progress import busy
 
 if TYPE_CHECKING:
@@ -52,16 +51,11 @@ def _tell_suspected(table: Table, indexes: Sequence[IndexInfo], out: Output) -> 
 
 
 def _named(indexes: Sequence[IndexInfo], name: str) -> IndexInfo:
-    from metaindex.core import IndexNotFoundError
-
-    for info in indexes:
-        if info.name == name:
-            return info
-    there = [info.name for info in indexes]
-    raise IndexNotFoundError(
-        f"an index is named as it was created; there is no {name!r}; "
-        + (near(name, there) or f"there are: {', '.join(there) or 'none'}")
-    )
+    there = {info.name: info for info in indexes}
+    if name not in there:
+        cure = near(name, there) or f"there are: {', '.join(there) or 'none'}"
+        raise IndexNotFoundError(f"an index is named as it was created; there is no {name!r}; {cure}")
+    return there[name]
 
 
 INDEXES = Command(
@@ -89,12 +83,6 @@ index stands to an older version of the table.""",
 )
 
 
-def _history(args: argparse.Namespace, out: Output) -> int:
-    with busy("reading the index's log"):
-        history = open_from(args).history(args.name, last=args.last or None)
-    return write(history, out)
-
-
 HISTORY = Command(
     "history",
     "what happened to an index, by whom, how long it took, how far behind it was",
@@ -118,7 +106,7 @@ refreshes are not counted: the later refresh served them all. `clean` removes ol
             default=_ENTRIES,
         ),
     ),
-    _history,
+    answers("reading the index's log", lambda table, args: table.history(args.name, last=args.last or None)),
 )
 
 
@@ -168,12 +156,6 @@ environment, --query-log kept for one command, spark.metaindex.queryLog=kept in 
 )
 
 
-def _savings(args: argparse.Namespace, out: Output) -> int:
-    with busy("reading the query log"):
-        savings = open_from(args).savings(args.since)
-    return write(savings, out)
-
-
 SAVINGS = Command(
     "savings",
     "what did the indexes leave out of queries, and what do they cost?",
@@ -185,5 +167,5 @@ planned: an engine may read less of a file.
 Queries are noted where that is switched on; metaindex queries --help says how.""",
     ("metaindex savings lake/flights", "metaindex savings lake/flights --since 30d --json"),
     (TABLE, SINCE),
-    _savings,
+    answers("reading the query log", lambda table, args: table.savings(args.since)),
 )

@@ -3,70 +3,54 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 from metaindex.cli.output import Output
 from metaindex.core import one_line
 from metaindex.statements import VERBS
 
-from . import arguments, kinds
-from .arguments import BUILDER, DONE, FAILED, INDEX, MERGING_BUILDER, TABLE, VERSION, WRONG, Part, flag, many, option
-from .command import Command
+from . import arguments as arg
+from . import kinds
 from .opening import open_from, open_to_build, report
 from .progress import Progress
 
-Run = Callable[[argparse.Namespace, Output], int]
-
 
 def _verb(
-    name: str, about: str, examples: tuple[str, ...], *parts: Part, run: Run | None = None, also: tuple[str, ...] = ()
-) -> Command:
+    name: str,
+    about: str,
+    examples: tuple[str, ...],
+    *parts: arg.Part,
+    run: arg.Run | None = None,
+    also: tuple[str, ...] = (),
+) -> arg.Command:
     """Return the command of a verb that takes an index."""
-    return Command(name, VERBS[name].line, about, examples, (TABLE, INDEX, *parts), run or _runs(name), also)
+    return arg.Command(
+        name, VERBS[name].line, about, examples, (arg.TABLE, arg.INDEX, *parts), run or _runs(name), also
+    )
 
 
-def _mode(name: str, text: str) -> Part:
+def _mode(name: str, text: str) -> arg.Part:
     modes = VERBS[name].modes
-    return option("--mode", None, text, choices=modes, default=modes[0])
+    return arg.option("--mode", None, text, choices=modes, default=modes[0])
 
 
-def _runs(name: str, *more: str) -> Run:
+def _runs(name: str, *more: str) -> arg.Run:
     """Return what runs a verb. `more`: arguments of the method that are options of these names."""
     verb = VERBS[name]
 
     def run(args: argparse.Namespace, out: Output) -> int:
-        how: dict[str, Any] = {option: getattr(args, option) for option in more}
+        asked = kinds.kinds_of(args) if name == "create" else ()
+        how: dict[str, Any] = {name: getattr(args, name) for name in more}
         if not verb.options:
             return report(getattr(open_from(args), verb.method)(args.name, **how), out)
-        if name in ("optimize", "erase"):
-            table, how["builder"] = open_to_build(args, out)
-        else:
-            table, how["builder"] = open_to_build(args, out)
+        table, how["builder"] = open_to_build(args, out)
         with Progress() as progress:
-            return report(getattr(table, verb.method)(args.name, progress=progress, **how), out)
+            return report(getattr(table, verb.method)(args.name, *asked, progress=progress, **how), out)
 
     return run
 
 
-def _create(args: argparse.Namespace, out: Output) -> int:
-    asked = kinds.kinds_of(args)
-    table, builder = open_to_build(args, out)
-    with Progress() as progress:
-        outcome = table.create_index(
-            args.name,
-            *asked,
-            builder=builder,
-            progress=progress,
-            version=args.version,
-            timestamp=args.timestamp,
-            history=args.history,
-            if_not_exists=args.if_not_exists,
-        )
-    return report(outcome, out)
-
-
-CREATE = Command(
+CREATE = arg.Command(
     "create",
     VERBS["create"].line,
     """Builds an index: reads every file of the table once and writes, beside the table, what is known of each.
@@ -92,22 +76,22 @@ The table itself is not changed. When the build fails, nothing of it is visible.
         "metaindex create s3://lake/flights stats --storage-option region=eu-west-1",
     ),
     (
-        TABLE,
-        arguments.word("NAME", "the new index's name: letters, digits, _ . - (it becomes a folder)"),
+        arg.TABLE,
+        arg.word("NAME", "the new index's name: letters, digits, _ . - (it becomes a folder)"),
         kinds.arguments,
-        BUILDER,
-        VERSION,
-        flag(
+        arg.BUILDER,
+        arg.VERSION,
+        arg.flag(
             "--history",
             "index the files that only older versions have, too, as far as they can still be read: time travel is then"
             " pruned as well",
         ),
-        flag(
+        arg.flag(
             "--if-not-exists",
             "do nothing where there is an index of this name with the same kinds; one of other kinds is an error",
         ),
     ),
-    _create,
+    _runs("create", "version", "timestamp", "history", "if_not_exists"),
 )
 
 REFRESH = _verb(
@@ -128,10 +112,10 @@ meanwhile: they use what the index held before, and read in full what it does no
         "incremental (default) reads only files that the index does not cover; quick names them and reads none; full"
         " reads all again",
     ),
-    VERSION,
-    option("--where", "CONDITION", "only files of partitions that may match: names partition columns only"),
-    option("--under", "FOLDER", "only files below this folder of the table"),
-    BUILDER,
+    arg.VERSION,
+    arg.option("--where", "CONDITION", "only files of partitions that may match: names partition columns only"),
+    arg.option("--under", "FOLDER", "only files below this folder of the table"),
+    arg.BUILDER,
     run=_runs("refresh", "mode", "version", "timestamp", "where", "under"),
 )
 
@@ -147,7 +131,7 @@ what else an index has is merged here, and no Spark is started for it.""",
         "metaindex optimize lake/flights stats --mode full",
     ),
     _mode("optimize", "quick (default) merges small runs, full merges all into one set of sorted parts"),
-    MERGING_BUILDER,
+    arg.MERGING_BUILDER,
     run=_runs("optimize", "mode"),
 )
 
@@ -171,16 +155,16 @@ at once. Run it after the table's own VACUUM or snapshot expiry.""",
         "metaindex clean lake/flights stats --retention 12h",
         "metaindex clean lake/flights stats --erase",
     ),
-    option(
+    arg.option(
         "--retention",
         "TIME",
         "spare what was in use so recently, for queries that run: such as 12h, 7d (default) or 0s",
-        type=arguments.duration,
+        type=arg.duration,
     ),
-    flag(
+    arg.flag(
         "--erase", "take out, at once, every value that no retained version of the table holds; overrides the retention"
     ),
-    MERGING_BUILDER,
+    arg.MERGING_BUILDER,
     run=_clean,
 )
 
@@ -207,11 +191,11 @@ def _verify(args: argparse.Namespace, out: Output) -> int:
         out.write(f"  what helps: {one_line(helps)}")
     if verification.findings:
         out.say("metaindex: queries read more where the index cannot be read; metaindex repair rebuilds what is wrong")
-        return WRONG
+        return arg.WRONG
     if verification.unproven:
         out.say("metaindex: whether the index is right is not known: no data file could be read to compare it with")
-        return FAILED
-    return DONE
+        return arg.FAILED
+    return arg.DONE
 
 
 VERIFY = _verb(
@@ -238,9 +222,9 @@ read. Where some could, the index is right as far as these show, which is said."
             " does not need"
         ),
     ),
-    arguments.FILES_READ,
-    flag("--all-versions", "compare every recorded version with the table's own files; default: the last three"),
-    many(
+    arg.FILES_READ,
+    arg.flag("--all-versions", "compare every recorded version with the table's own files; default: the last three"),
+    arg.many(
         "--where", "PREDICATE", "read the files that the index proves out for this predicate: no row of them may match"
     ),
     run=_verify,
@@ -255,8 +239,8 @@ left as it is. Where even the newest log entry is damaged, the index goes on fro
         "metaindex repair lake/flights stats",
         "metaindex repair lake/flights stats --files all       compares every data file before",
     ),
-    arguments.FILES_READ,
-    BUILDER,
+    arg.FILES_READ,
+    arg.BUILDER,
     run=_runs("repair", "files"),
 )
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from metaindex.cli.output import Output, json_text, show
 from metaindex.core import ArgumentError, Config, counted, one_line
 
-from .arguments import CATALOG_OPTION, DONE, FAILED, OPENING, duration, every, flag, group, many, option, value_of, word
-from .command import Command
+from . import arguments as arg
 from .defaults import for_table
 from .opening import open_from
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from metaindex.table import Table
 
 _GRACE_SECONDS = 30.0
-_SIZE = value_of("recommend", "budget")
+_SIZE = arg.value_of("recommend", "budget")
 _BUILDER = "who reads the files that came: local (this process; default) or spark, for tables that grow by very much"
 
 
@@ -53,11 +52,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     )
     with _until_signal(watcher, out), _told_by_events():
         if args.once:
-            return DONE if watcher.once() else FAILED
+            return arg.DONE if watcher.once() else arg.FAILED
         what = counted(len(tables), "table") if isinstance(tables, list) else f"the tables of {tables.said}"
         out.say(f"metaindex: watching {what}; Ctrl-C ends it")
         watcher.run()
-    return DONE  # it was asked to end, and whoever supervises it is to see that it did
+    return arg.DONE  # it was asked to end, and whoever supervises it is to see that it did
 
 
 def _named(args: argparse.Namespace) -> list[Table | Unopened]:
@@ -168,7 +167,7 @@ class _Teller:
         self._out.write(one_line("  ".join(filter(None, (now, event.table, what)))))
 
 
-COMMAND = Command(
+COMMAND = arg.Command(
     "watch",
     "keep the indexes of some tables fresh, until stopped",
     """Follows the logs of tables and refreshes their indexes when a commit comes. A table that has not changed costs
@@ -196,28 +195,30 @@ namespace, version, seconds, message, at_ms.""",
         "metaindex watch --lake s3://lake/gold --bytes-per-hour 2GB --cpu-per-hour 10m",
     ),
     (
-        word("TABLE", "paths or URIs of tables that have indexes", "tables", nargs="*"),
-        group(
+        arg.word("TABLE", "paths or URIs of tables that have indexes", "tables", nargs="*"),
+        arg.group(
             "a whole lake",
-            option("--lake", "ROOT|CATALOG", "all tables below a folder or URI, or of catalog:NAME; later ones, too"),
-            option("--bytes-per-hour", "SIZE", "of files read and indexes written, such as 500MB", type=_SIZE),
-            option("--cpu-per-hour", "TIME", "processor time of this watcher, such as 10m", type=duration),
-            every(
+            arg.option(
+                "--lake", "ROOT|CATALOG", "all tables below a folder or URI, or of catalog:NAME; later ones too"
+            ),
+            arg.option("--bytes-per-hour", "SIZE", "of files read and indexes written, such as 500MB", type=_SIZE),
+            arg.option("--cpu-per-hour", "TIME", "processor time of this watcher, such as 10m", type=arg.duration),
+            arg.every(
                 "--patience", "since its last sign of life, until an index that another process is at is taken", 180.0
             ),
-            every("--find-every", "how often tables are looked for", 300.0),
-            every("--timeout", "how long one table, or one namespace, may take to answer; default: 30"),
-            CATALOG_OPTION,
+            arg.every("--find-every", "how often tables are looked for", 300.0),
+            arg.every("--timeout", "how long one table, or one namespace, may take to answer; default: 30"),
+            arg.CATALOG_OPTION,
         ),
-        group(
+        arg.group(
             "watching",
-            many("--index", "NAME", "only indexes of this name", default=None),
-            flag("--once", "ask each table once, refresh what is behind, and end"),
-            every("--every", "how often a table that changes is asked; default: 2, of a lake 10"),
-            every("--idle", "how often, at least, a quiet table is asked; default: 30, of a lake 300"),
-            option("--builder", None, _BUILDER, choices=["spark", "local"], default="local"),
+            arg.many("--index", "NAME", "only indexes of this name", default=None),
+            arg.flag("--once", "ask each table once, refresh what is behind, and end"),
+            arg.every("--every", "how often a table that changes is asked; default: 2, of a lake 10"),
+            arg.every("--idle", "how often, at least, a quiet table is asked; default: 30, of a lake 300"),
+            arg.option("--builder", None, _BUILDER, choices=["spark", "local"], default="local"),
         ),
-        OPENING,
+        arg.OPENING,
     ),
     _run,
 )

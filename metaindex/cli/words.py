@@ -11,6 +11,7 @@ from metaindex.core import Words
 
 _OTHERWISE = {
     "copies": "--no-copies",
+    "if_not_exists": "--if-not-exists",
     "overwrite": "--overwrite",
     "budget_bytes": "--budget",
     "retention": "--retention 0s",
@@ -20,7 +21,7 @@ _OTHERWISE = {
 _SETTINGS = {
     "Config(index_location=...)": "--index-location",
     "Config(confine_to=(...,))": "--confine-to",
-    "Config(query_log=True)": "--query-log kept",
+    "Config(query_log=True)": "METAINDEX_QUERY_LOG=kept",
     "Config(single_writer=True)": "--storage-option single_writer=true",
 }
 

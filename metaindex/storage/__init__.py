@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from .beside import name_of as name_of
     from .confinement import Confines as Confines
     from .confinement import confined as confined
-    from .drafts import check_folder as check_folder
-    from .drafts import new_draft as new_draft
     from .errors import clean as clean
     from .errors import without_user as without_user
     from .local import LocalStorage as LocalStorage
@@ -37,7 +35,6 @@ else:
             "backing_off": "back_off",
             "beside": "above name_of",
             "confinement": "Confines confined",
-            "drafts": "check_folder new_draft",
             "errors": "clean without_user",
             "local": "LocalStorage",
             "local_paths": "local_path",

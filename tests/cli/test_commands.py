@@ -32,6 +32,13 @@ def test_prune_for_people_tells_files_and_who_dropped_them(call: Call, indexed: 
     assert "read 1 of 6 files" in answer.out
     assert "month=1/part-1.parquet" in answer.out
     assert "\x1b" not in answer.out
+    assert "rows" not in answer.out, "the table's log tells of no rows"
+
+
+def test_recommend_without_queries_names_what_notes_them(call: Call, indexed: Path) -> None:
+    answer = call("recommend", indexed)
+    assert "name queries (--queries, --where), or have them noted by METAINDEX_QUERY_LOG=kept" in answer.out
+    assert "how the table grows is unknown" in answer.out
 
 
 def test_no_indexes_keeps_what_only_the_index_can_prove(call: Call, indexed: Path) -> None:

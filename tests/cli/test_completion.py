@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from metaindex.cli.arguments import all_of
 from metaindex.cli.machine import SHELLS
 from metaindex.cli.main import COMMANDS
 from tests.cli.conftest import Call
@@ -75,7 +76,7 @@ def test_the_script_of_fish_has_every_command_and_option_between_sound_quotes(ca
     assert {line[6] for line in lines if line[4:6] == ["__metaindex_bare", "-a"]} == {c.name for c in COMMANDS}
     for command in COMMANDS:
         parser = argparse.ArgumentParser()
-        command.arguments(parser)
+        all_of(*command.parts)(parser)
         wanted = {word[2:] for action in parser._actions for word in action.option_strings if word.startswith("--")}
         of_command = [line for line in lines if line[4:5] == [f"__metaindex_in {command.name}"]]
         assert wanted <= {line[at + 1] for line in of_command for at, word in enumerate(line) if word == "-l"}

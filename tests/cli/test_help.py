@@ -36,6 +36,7 @@ def test_without_words_the_commands_are_listed(call: Call) -> None:
         (["lake/t", "prune"], "the command comes first: metaindex prune lake/t"),
         (["--debug", "prune", "t", "a = 1"], "--debug stands behind the command: metaindex prune --debug ..."),
         (["prune", "t"], "required: PREDICATE"),
+        (["recommend"], "required: TABLE; read metaindex recommend --help"),
         (["prune", "t", "a = 1", "--version", "1", "--timestamp", "2026-01-01"], "not allowed with"),
         (["create", "t", "n", "--option", "header"], "an option is KEY=VALUE; got 'header'"),
         (["scan", "t", "--limit", "-1"], "a limit is a number of rows from 1 on, or all; got '-1'"),

@@ -119,7 +119,7 @@ class Rate(Plain):
     def said(self) -> str:
         """Describe the rate in a line."""
         if self.reason:
-            return f"upkeep is not told: {self.reason}"
+            return f"how the table grows is unknown, and so what upkeep costs: {self.reason}"
         added = human_bytes(int(self.bytes_a_day))
         return (
             f"the table: {self.commits / self.days:,.1f} commits and {added} a day over the last {self.days:,.1f} days"

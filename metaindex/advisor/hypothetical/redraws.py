@@ -152,7 +152,6 @@ class Redrawn:
     before: Mask
     stands: Mask
     kept: Mask
-    strange: Mask | None = None
 
     @property
     def by_chance(self) -> DrawResult | None:

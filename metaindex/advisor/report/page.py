@@ -177,7 +177,7 @@ def _savings(savings: Savings | None) -> Section:
     if savings is not None and savings.total.queries:
         return _section("savings", "Savings", savings.pictured, "What each index spared, and what it costs; by day")
     words = "No query is noted." if savings is not None else "The query log cannot be read."
-    words += f" {Cure('setting', 'Config(query_log=True)')}, or METAINDEX_QUERY_LOG=kept, notes what is asked; the page"
+    words += f" {Cure('setting', 'Config(query_log=True)', 'METAINDEX_QUERY_LOG=kept')} notes what is asked; the page"
     return _section("savings", "Savings", [words + " then tells what each index spared, day by day."], "")
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from metaindex.advisor.figures.page import GENERATOR
 from metaindex.core import ArgumentError, Cure, Plain, Shown, StorageError, dataclass
-from metaindex.storage import check_folder, is_path, new_draft
+from metaindex.storage import is_path
 
 _HEAD = 4096
 
@@ -80,18 +82,35 @@ def _is_ours(path: Path) -> bool:
 def write_page(path: Path, text: str) -> int:
     """Writes the file; returns its size. On an error nothing is left. Raises StorageError if it cannot be written."""
     data = text.encode()
-    temporary = None
     try:
-        handle, temporary = new_draft(path)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
+        with draft_of(path) as draft:
+            return draft.write_bytes(data)
     except OSError as error:
         raise _unwritten(path, error) from error
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """Make a hidden file beside `path` that takes its place at the end; an error leaves nothing. It has the rights that
+    any new file has there: the system applies the umask, which a process can only ask by changing it for all its
+    threads."""
+    draft = _new_draft(path)
+    try:
+        yield draft
+        os.replace(draft, path)
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-    return len(data)
+        draft.unlink(missing_ok=True)
+
+
+def check_folder(path: Path) -> None:
+    """Check that the folder of `path` takes new files, before there is anything to write. Raises OSError."""
+    _new_draft(path).unlink()
+
+
+def _new_draft(path: Path) -> Path:
+    draft = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    return draft
 
 
 def _unwritten(path: Path, error: OSError) -> StorageError:

@@ -81,9 +81,6 @@ def difference(left: pa.Table, right: pa.Table) -> str:
     return f"{left.num_rows:,} rows, other values in {', '.join(names)}"
 
 
-_RESULTS = ("rows>", "files: all>", "log>", "index>", "bytes: all>", "index>", "time: all>", "index>", "equal")
-
-
 @dataclass(frozen=True, slots=True)
 class Check:
     """A comparison: which answers, and how they differ (empty: they are equal)."""

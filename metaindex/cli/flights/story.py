@@ -3,8 +3,10 @@ every comparison held."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -93,12 +95,18 @@ def _check_installed() -> None:
 def what_next(kept: Path | None, report: Report) -> None:
     """Say where the tables are, or how to keep them, and suggest a first command."""
     if kept is None:
-        report.step("the tables are removed; metaindex demo --folder flights-lake keeps them, to go on with:")
+        report.step(f"the tables are removed; {_program()} demo --folder flights-lake keeps them, to go on with:")
     else:
         report.step(f"the tables and their indexes stay in {kept}; to go on:")
     table = shlex.quote(str((kept or Path("flights-lake")) / "parquet" / "flights"))
-    report.step(f'  metaindex prune {table} "dep_delay > 1000"')
-    report.step(f"  metaindex indexes {table}")
+    report.step(f'  {_program()} prune {table} "dep_delay > 1000"')
+    report.step(f"  {_program()} indexes {table}")
+
+
+def _program() -> str:
+    """Return how this program is called: by its name alone where the shell finds it."""
+    beside = Path(sys.executable).with_name("metaindex")
+    return shlex.quote(os.path.relpath(beside)) if beside.exists() and not shutil.which("metaindex") else "metaindex"
 
 
 def conclude(report: Report) -> bool:

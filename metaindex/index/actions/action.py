@@ -361,11 +361,9 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: 
     if needs is None or stable is needs:
         return
     if operation is Operation.CREATE:
-        cure = (
-            "refresh it, or choose another name"
-            if stable is State.ACTIVE
-            else "restore it, vacuum it, or choose another name"
-        )
+        cure = "restore it, vacuum it, or choose another name"
+        if stable is State.ACTIVE:
+            cure = f"refresh it, choose another name, or keep it with {Cure('argument', 'if_not_exists', True)}"
         raise IndexExistsError(f"an index name is used once a table; {name!r} is {stable.value}; {cure}")
     if stable is State.DOESNOTEXIST:
         raise missing(verb, name)

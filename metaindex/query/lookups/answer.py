@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metaindex.core import Column, Shown, Tabular, TextTable
+from metaindex.core import Column, Cure, Shown, Tabular, TextTable
 
 SHOWN = 50
 """Row groups that a look-up shows to a person; machines get all."""
@@ -28,7 +28,7 @@ class Answer(Shown):
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        return (f"... and {self.more:,} more",) if self.more else ()
+        return (f"... and {self.more:,} more; {Cure('all')}",) if self.more else ()
 
 
 def place(row: dict[str, object]) -> tuple[str, str, str]:

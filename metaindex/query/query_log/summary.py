@@ -58,7 +58,7 @@ class QuerySummary(Shown, Plain):
         head = f"{self.table}: {counted(self.queries, 'query')} noted"
         if not self.templates:
             return (
-                f"{head}; {Cure('setting', 'Config(query_log=True)')} or METAINDEX_QUERY_LOG=kept notes them",
+                f"{head}; {Cure('setting', 'Config(query_log=True)', 'METAINDEX_QUERY_LOG=kept')} notes them",
                 *self.notes,
             )
         titles = ("queries", "helped", "files read", "left out", "bytes left out", "planning ms")

@@ -24,12 +24,7 @@ from metaindex.statements.grammar.tree import (
     Statement,
     VerifyIndex,
 )
-from metaindex.table import (
-    History,
-    IndexInfo,
-    IndexList,
-    sayable,
-)
+from metaindex.table import History, IndexInfo, IndexList, sayable
 
 if TYPE_CHECKING:
     from metaindex.advisor import Estimate, Recommendation, WhatIf

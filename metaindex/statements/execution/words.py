@@ -76,6 +76,8 @@ class StatementWords(Words):
                 return str(value).upper() if said else "the mode"
             case "version" | "timestamp" | "where":
                 return f"{_CLAUSES[name]} {value if name == 'where' else said}" if said else _CLAUSES[name]
+            case "if_not_exists":
+                return "IF NOT EXISTS"
             case "budget_bytes":
                 return "OPTIONS (budget = '100MB')"
             case "retention":

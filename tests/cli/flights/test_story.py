@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -83,6 +84,17 @@ def test_the_end_says_where_the_tables_are_and_what_to_try(
     assert ("--folder flights-lake keeps them" in said.out + said.err) == (folder is None)
     place = "flights-lake/parquet/flights" if folder is None else "'/some where/lake/parquet/flights'"
     assert f'metaindex prune {place} "dep_delay > 1000"' in said.out + said.err
+
+
+def test_the_end_names_the_program_as_the_shell_finds_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "metaindex").touch(0o755)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    for path, program in ((tmp_path, "metaindex"), (tmp_path / "none", os.path.relpath(tmp_path / "metaindex"))):
+        monkeypatch.setenv("PATH", str(path))
+        what_next(tmp_path, Report(Output()))
+        assert f"  {program} indexes " in capsys.readouterr().out
 
 
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
