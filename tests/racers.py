@@ -29,10 +29,8 @@ def raced(code: str, arguments: Sequence[Sequence[str]], meanwhile: Callable[[],
             for each in arguments
         ]
         for racer in racers:
-            assert racer.stdout is not None
             assert racer.stdout.readline() == "ready\n"
         for racer in racers:
-            assert racer.stdin is not None
             racer.stdin.write("go\n")
             racer.stdin.flush()
         meanwhile()

@@ -233,7 +233,7 @@ def _nested(schema: Schema, row: tuple[object, ...]) -> Row:
 def value_of(row: Row, column: ColumnRef) -> object:
     found: object = row
     for part in column.parts:
-        found = None if found is None else found[part]  # type: ignore[index]
+        found = None if found is None else found[part]
     return found
 
 
@@ -273,8 +273,8 @@ def true_facts(column: Sequence[object], has_nan: bool) -> FileFacts:
     numbers = [v for v in column if v is not None and not (isinstance(v, float) and v != v)]
     order = functools.cmp_to_key(compare_values)
     return FileFacts(
-        lower=min(numbers, key=order) if numbers else None,  # type: ignore[arg-type]
-        upper=max(numbers, key=order) if numbers else None,  # type: ignore[arg-type]
+        lower=min(numbers, key=order) if numbers else None,
+        upper=max(numbers, key=order) if numbers else None,
         null_count=sum(v is None for v in column),
         nan_count=len(nans),
         row_count=len(column),
@@ -290,7 +290,7 @@ def _loosened(draw: st.DrawFn, t: pa.DataType, facts: FileFacts) -> FileFacts:
         number = values(t).filter(lambda v: v == v)
         wider = [lower, upper, draw(number)]
         order = functools.cmp_to_key(compare_values)
-        lower, upper = min(wider, key=order), max(wider, key=order)  # type: ignore[type-var, arg-type, assignment]
+        lower, upper = min(wider, key=order), max(wider, key=order)
     known = [draw(st.integers(0, 5)) > 0 for _ in range(5)]
     nan_count = facts.nan_count if known[3] else None
     return FileFacts(

@@ -54,8 +54,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "an expression for a mode": lambda t: t.refresh_index("k", mode=pc.field("a"), builder="local"),
     "an expression for how to optimize": lambda t: t.optimize_index("k", mode=pc.field("a")),
     "an expression for how values are kept": lambda t: mi.Values("a", by=ANY_EXPRESSION),
-    "a text for a mark": lambda t: mi.ColumnStats(scan_floats="x"),  # type: ignore[arg-type]
-    "a number for a mark": lambda t: mi.ColumnStats(trust_log=1),  # type: ignore[arg-type]
+    "a text for a mark": lambda t: mi.ColumnStats(scan_floats="x"),
+    "a number for a mark": lambda t: mi.ColumnStats(trust_log=1),
     "no predicate for places": lambda t: t.locate(None),
     "no predicate for exact places": lambda t: t.locate(None, exact=True),
     "half a character in a key": lambda t: mi.Config(seal_key="0123456789abcdef\ud800"),
@@ -87,9 +87,9 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "in a number": lambda t: t.prune(ANY.col("a").isin(5)),
     "in a text": lambda t: t.prune(ANY.col("s").isin("xy")),
     "an option of no format": lambda t: mi.open_table(t.path, foo=1),
-    "a number for a format": lambda t: mi.open_table(t.path, format=5),  # type: ignore[arg-type]
-    "a number for a configuration": lambda t: mi.open_table(t.path, config=5),  # type: ignore[arg-type]
-    "a text for storage options": lambda t: mi.open_table(t.path, storage_options="x"),  # type: ignore[arg-type]
+    "a number for a format": lambda t: mi.open_table(t.path, format=5),
+    "a number for a configuration": lambda t: mi.open_table(t.path, config=5),
+    "a text for storage options": lambda t: mi.open_table(t.path, storage_options="x"),
     "a text for a connection": lambda t: t.scan("a = 1").to_duckdb("x"),
     "a text for a DeltaTable": lambda t: t.scan("a = 1").to_deltalake("x"),
     "a text for a pyiceberg table": lambda t: t.scan("a = 1").to_pyiceberg("x"),

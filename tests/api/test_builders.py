@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def built_by(outcome: object) -> list[str]:
-    return [run.builder for run in outcome.entry.content.runs]  # type: ignore[attr-defined]
+    return [run.builder for run in outcome.entry.content.runs]
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ def test_the_command_line_builds_here(folder: Path, capsys: pytest.CaptureFixtur
 def test_a_word_that_names_no_builder_is_refused(folder: Path) -> None:
     table = mi.open_table(folder)
     with pytest.raises(ArgumentError, match="not 'cluster'"):
-        table.create_index("i", mi.ColumnStats(), builder="cluster")  # type: ignore[arg-type]
+        table.create_index("i", mi.ColumnStats(), builder="cluster")
     with pytest.raises(ArgumentError, match="local_bytes"):
         mi.Config(local_bytes=-1)
 

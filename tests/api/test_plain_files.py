@@ -42,7 +42,7 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     real = files_table.list_files
 
     def counting(*given: object, **named: object) -> Listing:
-        found = real(*given, **named)  # type: ignore[arg-type]
+        found = real(*given, **named)
         counted.append(len(found))
         return found
 
@@ -225,18 +225,18 @@ def test_spark_refuses_a_file_that_was_replaced_too(spark: object, lake: Path) -
     table = mi.open_table(f"{lake}/data", config=LOCAL)
     table.create_index("stats", mi.ColumnStats())
     (version,) = table.versions()
-    assert table.scan("n = 15", version=version.id).to_spark(spark).count() == 1  # type: ignore[arg-type]
+    assert table.scan("n = 15", version=version.id).to_spark(spark).count() == 1
     file = lake / "data" / "2024-02" / "part-0.parquet"
     stat = file.stat()
     put(file, 10)
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert file.stat().st_size == stat.st_size
     with pytest.raises(ScanError, match=r"part-0\.parquet.*replaced"):
-        table.scan("n = 15", version=version.id).to_spark(spark)  # type: ignore[arg-type]
-    assert table.scan("n = 5", version=version.id).to_spark(spark).count() == 1  # type: ignore[arg-type]
+        table.scan("n = 15", version=version.id).to_spark(spark)
+    assert table.scan("n = 5", version=version.id).to_spark(spark).count() == 1
     file.unlink()
     with pytest.raises(FileNotFoundError, match=r"part-0\.parquet"):
-        table.scan("n = 15", version=version.id).to_spark(spark)  # type: ignore[arg-type]
+        table.scan("n = 15", version=version.id).to_spark(spark)
 
 
 @pytest.mark.spark
@@ -250,6 +250,6 @@ def test_spark_reads_several_roots_with_their_partitions(spark: object, tmp_path
         (f"{tmp_path}/t/y=*/m=2/*", {}, ["n"]),
     ):
         scan = mi.open_table(path, **options).scan("n >= 120")
-        rows = scan.to_spark(spark)  # type: ignore[arg-type]
+        rows = scan.to_spark(spark)
         assert rows.columns == columns == scan.to_arrow().column_names
         assert sorted(map(tuple, rows.collect())) == sorted(tuple(row.values()) for row in scan.to_arrow().to_pylist())

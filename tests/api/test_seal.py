@@ -157,7 +157,7 @@ def test_nobody_is_shown_the_key(lake: Lake, caplog: pytest.LogCaptureFixture) -
     said += [reason(lake, OTHER), caplog.text]
     for bad in ("short key", b"short key", 5, ["short key"]):
         with pytest.raises(ArgumentError) as error:
-            mi.Config(seal_key=bad)  # type: ignore[arg-type]
+            mi.Config(seal_key=bad)
         assert "short key" not in str(error.value)
     for path in Path(lake.path).parent.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes()

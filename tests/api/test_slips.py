@@ -44,7 +44,7 @@ def test_an_option_that_nobody_knows_is_refused(
         (tmp_path / "a.parquet").unlink()
         (tmp_path / "a.csv").write_text("1,2\n3,4\n")  # asked by itself for a header
     with pytest.raises(mi.ArgumentError) as told:
-        mi.open_table(tmp_path, **{name: value})  # type: ignore[arg-type]
+        mi.open_table(tmp_path, **{name: value})
     assert str(told.value).startswith(f"readers know options by name; {name!r} is none; {cure}")
 
 
@@ -89,12 +89,12 @@ def test_what_is_no_session_is_named(tmp_path: Path, given: object) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
     table = mi.open_table(tmp_path)
     with pytest.raises(mi.ArgumentError, match="Spark is given as a SparkSession; got"):
-        table.scan("a = 1").to_spark(given)  # type: ignore[arg-type]
+        table.scan("a = 1").to_spark(given)
 
 
 def test_an_index_is_created_on_a_frame(tmp_path: Path) -> None:
     with pytest.raises(mi.ArgumentError, match="begins with a DataFrame of Spark; got str"):
-        mi.create_index("stats", mi.ColumnStats())  # type: ignore[arg-type, call-arg]
+        mi.create_index("stats", mi.ColumnStats())
 
 
 @pytest.mark.parametrize("predicate", [None, "user_id = 1"])
@@ -104,4 +104,4 @@ def test_a_scan_says_at_once_that_a_column_is_not_there(
 ) -> None:
     pq.write_table(pa.table({"user_id": [1]}), tmp_path / "a.parquet")
     with pytest.raises(mi.UnknownColumnError, match=r"there is no 'usr_id'; did you mean 'user_id'\?"):
-        mi.open_table(tmp_path).scan(predicate, columns=["usr_id"], **first)  # type: ignore[arg-type]
+        mi.open_table(tmp_path).scan(predicate, columns=["usr_id"], **first)

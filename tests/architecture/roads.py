@@ -93,7 +93,7 @@ def walked() -> Iterator[Walk]:
         yield walk
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 def predicate(folder: Path) -> Walk:

@@ -117,4 +117,4 @@ def test_spark_needs_no_other_extra(tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", [mi.disable, mi.enable, mi.explain, mi.spark.counts, mi.spark.is_enabled])
 def test_what_is_no_session_is_refused(verb: object) -> None:
     with pytest.raises(mi.MetaIndexError):
-        verb(None)  # type: ignore[operator]
+        verb(None)

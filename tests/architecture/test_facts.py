@@ -33,7 +33,7 @@ def written(folder: Path, answers: dict[str, list[str]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("METAINDEX_GOLDEN", "1")
         for question, answer in answers.items():
-            facts(folder, SESSION).said(question, lambda _, answer=answer: answer)  # type: ignore[misc]
+            facts(folder, SESSION).said(question, lambda _, answer=answer: answer)
 
 
 def test_what_was_said_is_kept_beside_the_test(folder: Path) -> None:
@@ -77,7 +77,6 @@ def test_another_answer_than_the_kept_one_is_told(folder: Path) -> None:
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
 def test_every_kept_answer_is_that_of_a_test(kept: Path) -> None:
     said = re.match(r"# What Spark says, asked by (\S+)::(\w+)\. ", kept.read_text())
-    assert said is not None
     test = ROOT / said[1]
     assert test.parent == kept.parent.parent
     assert kept.stem == said[2].removeprefix("test_")

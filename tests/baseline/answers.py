@@ -107,7 +107,7 @@ def answer_lines(folder: Path) -> Iterator[str]:
             places["version"] = str(version)
             yield from _told(words[0], [word.format_map(places) for word in words])
         for text in STATEMENTS:
-            verb = re.match(r"\w+ \w+( HISTORY)?", text)[0]  # type: ignore[index]
+            verb = re.match(r"\w+ \w+( HISTORY)?", text)[0]
             result = mi.sql(text.format_map(places), builder="local")
             yield from (f"sql {verb} gives {field.name} as {field.type}" for field in result.to_arrow().schema)
         next(Path(mi.open_table(str(table)).indexes("keys")[0].location).rglob("part-*")).unlink()

@@ -63,7 +63,7 @@ def needless(
 
 def _as_now(line: str, renamed: Sequence[tuple[str, str]]) -> str:
     for old, new in renamed:
-        line = re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", lambda _, new=new: new, line)  # type: ignore[misc]
+        line = re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", lambda _, new=new: new, line)
     return line
 
 

@@ -41,7 +41,7 @@ def test_a_table_of_several_folders_is_not(tmp_path: Path, call: Call) -> None:
 @pytest.mark.parametrize("made", [parquet_lake, delta_lake])
 @pytest.mark.parametrize("of_index", [False, True])
 def test_a_file_in_the_way_of_an_index_is_told(tmp_path: Path, call: Call, made: object, of_index: bool) -> None:
-    lake: Lake = made(tmp_path)  # type: ignore[operator]
+    lake: Lake = made(tmp_path)
     lake.append(rows(0))
     folder = Path(lake.path) / "_metaindex" if made is delta_lake else tmp_path / "_metaindex" / "lake"
     in_the_way = folder / "s" if of_index else folder.parent if folder.name == "lake" else folder

@@ -93,7 +93,6 @@ def test_a_page_is_not_written_among_the_files_of_a_table(lake: Path, call: Call
 def test_watching_looks_again_until_it_is_stopped(lake: Path) -> None:
     words = [sys.executable, "-m", "metaindex", "lake", str(lake), "--watch", "--every", "0.1", "--json"]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as watching:
-        assert watching.stdout is not None
         seen = ""
         while seen.count('"lake":') < 2:
             seen += watching.stdout.readline()

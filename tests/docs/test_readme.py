@@ -77,6 +77,6 @@ def test_every_decision_is_in_the_index_by_its_title() -> None:
     pages = sorted(folder.glob("[0-9]*.md"))
     assert pages
     for page in pages:
-        number, title = re.fullmatch(r"# (\d+)\. (.+)", page.read_text().splitlines()[0], re.ASCII).groups()  # type: ignore[union-attr]
+        number, title = re.fullmatch(r"# (\d+)\. (.+)", page.read_text().splitlines()[0], re.ASCII).groups()
         assert int(number) == int(page.name[:4])
         assert f"| {number} | [{title}]({page.name}) |" in index

@@ -38,7 +38,6 @@ def said(column: FooterColumn, row: int = 0) -> tuple[object, object, int | None
         None if b is None else from_physical(b[row].as_py(), column.leaf.type)
         for b in (column.bounds.lower, column.bounds.upper)
     )
-    assert column.bounds.null_count is not None
     return low, high, column.bounds.null_count[row].as_py()
 
 

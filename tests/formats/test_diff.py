@@ -25,7 +25,7 @@ def snapshot(rows: list[dict[str, object]], format_: str, version: str = "1", na
     full = [{"record_count": None, "partition": "", "deleted_count": None, **row} for row in rows]
     table = pa.Table.from_pylist(full, FILE_SCHEMA)
     schema = Schema(tuple(Field(n, pa.int64()) for n in names))
-    return Snapshot("/t", format_, Version("u", version, version), 0, schema, FileTable(table), None)  # type: ignore[arg-type]
+    return Snapshot("/t", format_, Version("u", version, version), 0, schema, FileTable(table), None)
 
 
 def rows(files: FileTable) -> dict[str, dict[str, object]]:

@@ -135,7 +135,7 @@ def _with_a_bound_that_is_a_number(footer: Struct) -> None:
 def test_a_footer_that_contradicts_itself_is_a_failure(damage: object, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(TABLE, path)
-    change(path, damage)  # type: ignore[arg-type]
+    change(path, damage)
     found = footers([path], TABLE.schema)
     (why,) = found.failures.to_pylist()
     assert "damaged" in why

@@ -126,8 +126,8 @@ def test_bounds_in_the_wrong_order_are_unknown(tmp_path: Path) -> None:
 def test_bounds_of_text_are_never_exact(tmp_path: Path) -> None:
     pq.write_table(pa.table({"s": ["a"], "n": [1]}), tmp_path / "a.parquet")
     statistics = footers([tmp_path / "a.parquet"], pa.schema([("s", pa.string()), ("n", pa.int64())]))
-    assert one(statistics, "s").bounds.lower_exact.to_pylist() == [False]  # type: ignore[union-attr]
-    assert one(statistics, "n").bounds.lower_exact.to_pylist() == [True]  # type: ignore[union-attr]
+    assert one(statistics, "s").bounds.lower_exact.to_pylist() == [False]
+    assert one(statistics, "n").bounds.lower_exact.to_pylist() == [True]
 
 
 def test_a_file_that_cannot_be_read_is_told_and_touches_no_other(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_many_files_over_threads_keep_their_order(tmp_path: Path) -> None:
         pq.write_table(pa.table(column), paths[-1])
     schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
     many, single = footers(paths, schema, threads=4), footers(paths, schema, threads=1)
-    assert one(many, "a").bounds.lower.to_pylist() == list(range(300))  # type: ignore[union-attr]
+    assert one(many, "a").bounds.lower.to_pylist() == list(range(300))
     for left, right in zip(many.columns, single.columns, strict=True):
         assert left.doubt.to_pylist() == right.doubt.to_pylist()
         assert left.bounds.null_count == right.bounds.null_count

@@ -93,7 +93,7 @@ def check_against_data(statistics: FooterStatistics, row: int, table: pa.Table) 
     for column in statistics.columns:
         values = _values(table, column.leaf)
         t = values.type
-        nulls = column.bounds.null_count[row].as_py()  # type: ignore[index]
+        nulls = column.bounds.null_count[row].as_py()
         assert nulls is None or nulls == values.null_count
         assert column.value_count[row].as_py() == table.num_rows
         if physical_type(t) is None or column.bounds.lower is None or column.bounds.upper is None:
@@ -107,9 +107,9 @@ def check_against_data(statistics: FooterStatistics, row: int, table: pa.Table) 
         if low is not None and lows:
             assert low <= min(lows)
             assert high >= max(highs)
-            if column.bounds.lower_exact[row].as_py():  # type: ignore[index]
+            if column.bounds.lower_exact[row].as_py():
                 assert low == min(lows)
-            if column.bounds.upper_exact[row].as_py():  # type: ignore[index]
+            if column.bounds.upper_exact[row].as_py():
                 assert high == max(highs)
         if column.bounds.nan_count is not None and column.bounds.nan_count[row].as_py() == 0:
             assert not any(isinstance(v, float) and math.isnan(v) for v in present.to_pylist())

@@ -83,11 +83,10 @@ def test_16_17_29_nan_infinities_and_zeros_of_every_writer(writer: str, t: pa.Da
         column = one(footers([tmp_path / "a.parquet"], table.schema), "c")
         lies_within(numbers, column.bounds)
         if any(v is not None and math.isnan(v) for v in values):
-            assert column.bounds.nan_count is not None
             assert column.bounds.nan_count[0].as_py() != 0
         # Whatever is said of zero, it says it of both.
         if column.bounds.lower is not None and values[0] == 0 and (low := column.bounds.lower[0].as_py()) is not None:
-            assert low <= 0.0 <= column.bounds.upper[0].as_py()  # type: ignore[index]
+            assert low <= 0.0 <= column.bounds.upper[0].as_py()
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -337,7 +336,6 @@ def test_26_a_column_added_again_under_an_old_name_has_not_the_old_ones_statisti
     hand.commit(tmp_path, 0, *start, hand.add("old", stats=old), hand.add("new", stats=new))
     found = hand.snapshot(tmp_path)
     bounds = found.details.log_bounds(hand.leaf(found, "c"))
-    assert bounds is not None
     assert dict(zip(found.files.paths.to_pylist(), bounds.lower.to_pylist(), strict=True)) == {"old": None, "new": 50}
     assert dict(zip(found.files.paths.to_pylist(), bounds.null_count.to_pylist(), strict=True)) == {
         "old": None,

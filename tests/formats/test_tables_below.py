@@ -129,7 +129,7 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
 class Closed(LocalStorage):
     """A folder of it lets nobody in."""
 
-    def glances(self, prefix: str):  # type: ignore[no-untyped-def]
+    def glances(self, prefix: str):
         if prefix == "closed":
             raise StorageError("cannot list 'closed': permission denied")
         return super().glances(prefix)

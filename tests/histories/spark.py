@@ -375,5 +375,4 @@ def columns_of(frame: DataFrame) -> dict[str, str]:
 
 
 def q(name: str | None) -> str:
-    assert name is not None
     return "`" + name.replace("`", "``") + "`"

@@ -158,7 +158,7 @@ def ask(name: str, folder: Path) -> dict[str, Any]:
             found = answer(lambda: read(table), _SECONDS)
             seen[how := judged(name, table, change, found, before, earlier)] += 1
             if how in ("raised", "other rows"):
-                wrong.append(f"{change.name}: {repr(found) if how == 'raised' else len(found)!s:.200}")  # type: ignore[arg-type]
+                wrong.append(f"{change.name}: {repr(found) if how == 'raised' else len(found)!s:.200}")
     return {"seen": seen, "wrong": wrong}
 
 

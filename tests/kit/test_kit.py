@@ -37,8 +37,6 @@ def loaded(name: str, sources: dict[str, str]) -> ModuleType:
 
 def check() -> ModuleType:
     spec = importlib.util.spec_from_file_location("kit_check", KIT.parent / "check.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

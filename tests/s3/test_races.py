@@ -36,7 +36,6 @@ def _whole(log: OperationLog) -> str:
     numbers = log.numbers()
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
     entry = log.latest()
-    assert entry is not None
     assert entry.under_way == ()
     return entry.state.value
 

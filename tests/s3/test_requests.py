@@ -134,7 +134,7 @@ def test_filters_that_lie_apart_are_asked_for_at_once(s3: S3Server, proxy: Proxy
 
     from tests.index.kinds.bloom.filters import integers, write
 
-    run = write(f"s3://{bucket}/filters", {at: integers(60_000 << at % 3, at) for at in range(6)})  # type: ignore[arg-type]
+    run = write(f"s3://{bucket}/filters", {at: integers(60_000 << at % 3, at) for at in range(6)})
     one = np.array([1 << 63], np.uint64)
     run.holding(one)
     together = threading.Barrier(3, timeout=30)

@@ -43,7 +43,7 @@ def lake(request: pytest.FixtureRequest, s3: S3Server, bucket: str, tmp_path: Pa
 
 
 def ids(table: mi.Table, predicate: str | None, **at: object) -> list[int]:
-    return sorted(table.scan(predicate, columns=["id"], **at).to_arrow().column("id").to_pylist())  # type: ignore[arg-type]
+    return sorted(table.scan(predicate, columns=["id"], **at).to_arrow().column("id").to_pylist())
 
 
 def uses(table: mi.Table) -> bool:

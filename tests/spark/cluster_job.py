@@ -68,8 +68,6 @@ class Driver:
             explained = str(mi.explain(frame)).splitlines()[1]
         finally:
             rule.disable(spark)
-        assert plain is not None
-        assert indexed is not None
         assert counts.failed == 0, counts.last_error
         return {"plain": plain.asDict(), "indexed": indexed.asDict(), "plan": plan, "explained": explained}
 

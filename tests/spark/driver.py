@@ -27,7 +27,6 @@ class DriverProcess:
 
     def start(self, *command: object) -> None:
         """Begins with it, and does not wait."""
-        assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
 
@@ -57,7 +56,6 @@ class DriverProcess:
         return found
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
         for line in self._process.stdout:
             self._answers.put(line)
         self._answers.put("")  # it ended
@@ -88,12 +86,10 @@ def driver(folder: Path, master: str, *, s3: bool, environment: Mapping[str, str
     try:
         yield DriverProcess(process, log)
     finally:
-        assert process.stdin is not None
         process.stdin.close()
         try:
             process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        assert process.stdout is not None
         process.stdout.close()

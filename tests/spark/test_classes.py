@@ -120,7 +120,7 @@ def test_the_key_has_the_jars_that_a_loader_finds_classes_in(spark: SparkSession
     jvm, jar = SparkDriver(spark).jvm, tmp_path / "format.jar"
 
     def digest(path: Path) -> str | None:
-        urls = spark.sparkContext._gateway.new_array(jvm.java.net.URL, 1)  # type: ignore[union-attr]
+        urls = spark.sparkContext._gateway.new_array(jvm.java.net.URL, 1)
         urls[0] = jvm.java.io.File(str(path)).toURI().toURL()
         above = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         return _class_path_digest(jvm, jvm.java.net.URLClassLoader(urls, above))

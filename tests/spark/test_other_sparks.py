@@ -29,7 +29,6 @@ def test_a_mirror_that_does_not_answer_is_given_up_with_all_that_waits_for_it(tm
     why, mirror = fetched([sys.executable, "-c", code], 1.0)
     assert time.monotonic() - since < 15
     assert mirror
-    assert why is not None
     assert why.startswith("not fetched within")
     assert not (tmp_path / "late").exists()
 

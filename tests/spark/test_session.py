@@ -31,14 +31,13 @@ def test_iceberg_is_written_changed_and_read_by_name_and_by_path(spark: "SparkSe
     spark.sql("DELETE FROM iceberg.session.numbers WHERE id = 3")
     assert spark.table("iceberg.session.numbers").count() == 6
     location = spark.sql("DESCRIBE EXTENDED iceberg.session.numbers").where("col_name = 'Location'").first()
-    assert location is not None
     assert spark.read.format("iceberg").load(location["data_type"]).count() == 6
     snapshots = spark.table("iceberg.session.numbers.snapshots").count()
     assert snapshots == 2
 
 
 def test_python_workers_run_this_python(spark: "SparkSession") -> None:
-    def which(batches):  # type: ignore[no-untyped-def]
+    def which(batches):
         import sys
 
         for _ in batches:

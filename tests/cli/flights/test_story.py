@@ -101,7 +101,6 @@ def test_the_end_names_the_program_as_the_shell_finds_it(
 def test_the_summary_never_says_that_nothing_takes_no_time(without: float, with_index: float) -> None:
     asked = AskedTwice(QUESTIONS[0], 1, 364, 1, without, 10, 1, 1, with_index, 0.0, EMPTY, EMPTY)
     found = re.fullmatch(r"1 of 364 +([\d.e-]+)x", _cell(asked))
-    assert found is not None
     assert float(found[1]) == pytest.approx(without / with_index, rel=0.51)
     assert (float(found[1]) < 1) == (without / with_index < 0.95)
 

@@ -156,7 +156,7 @@ def test_a_file_may_change_its_deletion_vector_in_one_commit(tmp_path: Path) -> 
     found = snapshot(tmp_path)
     assert paths(found) == ["a", "b"]
     row = found.files.paths.to_pylist().index("a")
-    assert found.files.entry(row).deletes == "u" + DV["pathOrInlineDv"] + "@90"  # type: ignore[operator]
+    assert found.files.entry(row).deletes == "u" + DV["pathOrInlineDv"] + "@90"
 
 
 def test_two_live_deletion_vectors_of_one_file_are_refused(tmp_path: Path) -> None:

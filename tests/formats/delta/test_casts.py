@@ -156,7 +156,7 @@ def test_nan_is_no_null(text: str) -> None:
 
 
 def test_minus_zero_keeps_its_sign() -> None:
-    assert math.copysign(1, cast("-0.0", pa.float64())) == -1  # type: ignore[arg-type]
+    assert math.copysign(1, cast("-0.0", pa.float64())) == -1
 
 
 @pytest.mark.parametrize(

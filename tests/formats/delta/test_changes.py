@@ -30,7 +30,6 @@ def changes(table: Path, *versions: int, to: int | None = None) -> Changes | Non
 
 
 def names(found: Changes | None) -> tuple[list[str], list[str]]:
-    assert found is not None
     return sorted(found.touched.files.paths.to_pylist()), sorted(found.gone.paths.to_pylist())
 
 
@@ -46,7 +45,6 @@ def test_neighbours(tmp_path: Path) -> None:
     )
     found = changes(tmp_path, 0)
     assert names(found) == (["b", "d"], ["a"])
-    assert found is not None
     assert found.touched.version == snapshot(tmp_path).version
     assert found.touched.schema == snapshot(tmp_path).schema
     rows = {r["path"]: r for r in found.touched.files.table.to_pylist()}
@@ -58,7 +56,6 @@ def test_the_nearest_base_below_is_taken(tmp_path: Path) -> None:
     for version in range(1, 5):
         commit(tmp_path, version, add(f"f{version}"))
     found = changes(tmp_path, 0, 2, 4, to=3)
-    assert found is not None
     assert found.base == snapshot(tmp_path, 2).version
     assert names(found) == (["f3"], [])
     assert changes(tmp_path, 4, to=3) is None
@@ -90,7 +87,6 @@ def test_a_schema_that_changes_is_the_targets(tmp_path: Path) -> None:
     commit(tmp_path, 2, add("p=2/c", partitionValues={"p": "2"}))
     for first in (0, 1):
         found = changes(tmp_path, first)
-        assert found is not None
         assert found.touched.schema == snapshot(tmp_path).schema
         assert found.touched.partition_columns == ("p",)
         texts = dict(
@@ -137,7 +133,6 @@ def test_the_files_of_the_base_and_the_changes_make_those_of_the_target(
             commit(table, version, *data.draw(st.permutations(said)))
         first = data.draw(st.integers(0, len(commits) - 1))
         found = changes(table, first)
-        assert found is not None
 
         def shown(rows: list[dict[str, object]]) -> dict[object, object]:
             return {(r["path"], r["size_bytes"]): r["deletes"] for r in rows}
@@ -181,7 +176,6 @@ def test_any_two_versions_of_a_table_that_deltalake_wrote(tmp_path: Path, partit
             found = DELTA.changes(
                 ref(root), [Base(before.version, before.schema, before.partition_columns)], At(version=last)
             )
-            assert found is not None
             assert found.touched.version == after.version
             assert found.touched.schema == after.schema
             assert found.touched.partition_columns == after.partition_columns

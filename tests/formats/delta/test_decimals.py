@@ -118,7 +118,6 @@ def bounds_of(path: Path, type_: str, low: str, high: str) -> tuple[object, obje
     found = snapshot(path)
     one = leaf(found, "c")
     bounds = found.details.log_bounds(one)
-    assert bounds is not None
     assert bounds.lower_exact is None
     assert bounds.upper_exact is None
     return from_physical(bounds.lower[0].as_py(), one.type), from_physical(bounds.upper[0].as_py(), one.type)

@@ -185,7 +185,6 @@ def check(path: Path) -> None:
                 DELTA.diff(ref(path), snapshots[base], At(version=target)),
                 Diff.between(snapshots[base], snapshots[target]),
             )
-            assert diff is not None
             for name in ("appended", "deleted", "deletes_changed"):
                 assert set(getattr(diff, name).paths.to_pylist()) == set(getattr(compared, name).paths.to_pylist())
             assert diff.schema_changed == compared.schema_changed

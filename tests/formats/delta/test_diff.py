@@ -22,7 +22,6 @@ def dv(offset: int) -> dict[str, Any]:
 
 
 def shown(diff: Diff | None) -> tuple[set[tuple[object, ...]], ...]:
-    assert diff is not None
     out = []
     for files in (diff.appended, diff.deleted, diff.deletes_changed):
         rows = files.table.select(["path", "size_bytes", "deletes", "partition", "record_count"]).to_pylist()
@@ -31,7 +30,6 @@ def shown(diff: Diff | None) -> tuple[set[tuple[object, ...]], ...]:
 
 
 def names(diff: Diff | None) -> tuple[list[str], ...]:
-    assert diff is not None
     return tuple(sorted(f.paths.to_pylist()) for f in (diff.appended, diff.deleted, diff.deletes_changed))
 
 
@@ -47,7 +45,6 @@ def test_neighbours(tmp_path: Path) -> None:
     )
     found = DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())
     assert names(found) == (["d"], ["a"], ["b"])
-    assert found is not None
     assert found.source == "log"
     assert not found.schema_changed
     assert found.target == snapshot(tmp_path).version
@@ -106,8 +103,6 @@ def test_a_changed_schema_and_partitioning_are_said(tmp_path: Path) -> None:
         DELTA.diff(ref(tmp_path), base, At(version=1)),
         DELTA.diff(ref(tmp_path), base, At(version=2)),
     )
-    assert same is not None
-    assert other is not None
     assert (same.schema_changed, other.schema_changed) == (False, True)
     assert other.appended.entry(0).partition == "p=x"
 

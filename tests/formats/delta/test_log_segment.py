@@ -44,7 +44,7 @@ def test_the_newest_version_is_the_default(table: Path) -> None:
 
 def test_resolve_and_snapshot_give_the_same_version_value(table: Path) -> None:
     for version in (None, 0, 1, "2"):
-        assert DELTA.resolve(ref(table), At(version=version)) == snapshot(table, version).version  # type: ignore[arg-type]
+        assert DELTA.resolve(ref(table), At(version=version)) == snapshot(table, version).version
 
 
 def test_versions_are_listed_oldest_first_and_equal_their_snapshots(table: Path) -> None:
@@ -66,9 +66,9 @@ def test_a_table_made_anew_at_the_same_path_is_another_version(table: Path) -> N
 @pytest.mark.parametrize("version", [3, -1, "abc", "main", 10**30])
 def test_a_version_that_is_not_there_is_said(table: Path, version: object) -> None:
     with pytest.raises(VersionNotFoundError):
-        DELTA.snapshot(ref(table), At(version=version))  # type: ignore[arg-type]
+        DELTA.snapshot(ref(table), At(version=version))
     with pytest.raises(VersionNotFoundError):
-        DELTA.resolve(ref(table), At(version=version))  # type: ignore[arg-type]
+        DELTA.resolve(ref(table), At(version=version))
 
 
 def test_a_folder_without_a_log_is_no_table(tmp_path: Path) -> None:
@@ -250,7 +250,6 @@ def test_a_checkpoint_of_many_row_groups_is_read_in_batches(tmp_path: Path, monk
     found = snapshot(tmp_path)
     assert found.files.table.equals(whole.files.table)
     bounds = found.details.log_bounds(leaf(found, "id"))
-    assert bounds is not None
     assert (
         bounds.lower.to_pylist()
         == found.files.table.column("record_count").to_pylist()

@@ -11,7 +11,7 @@ from tests.formats.delta.hand import column, commit, leaf, metadata, protocol, s
 
 
 def schema(path: Path, *fields: dict[str, object], **more: object) -> Schema:
-    commit(path, 0, protocol(2), metadata(*fields, **more))  # type: ignore[arg-type]
+    commit(path, 0, protocol(2), metadata(*fields, **more))
     return snapshot(path).schema
 
 

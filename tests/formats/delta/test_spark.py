@@ -89,7 +89,6 @@ def check_all(spark: SparkSession, path: Path) -> list[Snapshot]:
             Diff.between(base, target),
             Diff.between(target, base),
         )
-        assert own is not None
         for name in ("appended", "deleted", "deletes_changed"):
             assert set(getattr(own, name).paths.to_pylist()) == set(getattr(compared, name).paths.to_pylist())
         assert own.schema_changed == compared.schema_changed
@@ -186,7 +185,6 @@ def test_column_mapping_renames_drops_and_adds_again(spark: SparkSession, path: 
     assert before.stable != after.stable
     assert leaf(found[1], "s", "x").stable == leaf(found[-1], "s", "z").stable
     bounds = found[-1].details.log_bounds(after)
-    assert bounds is not None
     assert sorted(v for v in bounds.lower.to_pylist() if v is not None) == [7] * bounds.lower.drop_null().__len__()
 
 
@@ -227,7 +225,6 @@ def test_type_widening(spark: SparkSession, path: Path) -> None:
     assert leaf(found[-1], "f").type == pa.float64()
     for name in ("id", "f", "d", "n", "b"):
         bounds = found[-1].details.log_bounds(leaf(found[-1], name))
-        assert bounds is not None
         assert bounds.lower.null_count == 0
 
 
@@ -254,10 +251,9 @@ def test_checkpoints(spark: SparkSession, path: Path, stats: str, policy: str) -
     sql(spark, f"DELETE FROM {t} WHERE id % 10 = 5")
     found = check_all(spark, path)
     newest = found[-1]
-    assert newest.details.statistics.parts  # type: ignore[attr-defined]
+    assert newest.details.statistics.parts
     for name in ("id", "ts", "s", "n"):
         bounds = newest.details.log_bounds(leaf(newest, name))
-        assert bounds is not None
         assert bounds.upper.null_count == len(newest.files.table.column("deletes").drop_null())
 
 

@@ -55,8 +55,7 @@ def test_partition_texts_are_shown_as_spark_shows_them(facts: Facts, table: Path
 
     said = dict(line.split(": ", 1) for line in facts.said(f"in {zone}", ask))
     for name in found.partition_columns:
-        shown = found.details.known_partition_values(leaf(found, name), zone)  # type: ignore[attr-defined]
-        assert shown is not None
+        shown = found.details.known_partition_values(leaf(found, name), zone)
         values, known = shown[0].take(order), pa.array(shown[1]).take(order).to_pylist()
         ours = {f"{name}[{n}]": text for n, text in enumerate(texts(values)) if known[n]}
         assert ours == {place: said.get(place, NULL) for place in ours}

@@ -106,7 +106,7 @@ def test_every_change_of_a_file_is_told(tree: dict[str, int], random: object) ->
         before = listed(root)
         if len(before) < 2:
             return
-        one, other = (root / path for path in random.sample(before.paths, 2))  # type: ignore[attr-defined]
+        one, other = (root / path for path in random.sample(before.paths, 2))
         # Two files of the same size and time change places.
         other.write_bytes(one.read_bytes())
         for file in (one, other):

@@ -52,10 +52,10 @@ def test_a_refresh_with_other_options_is_refused(tmp_path: Path, mode: str) -> N
     put(root, "1.csv", "z,700\nq,7\n")
     for options in ({"header": True, "schema": TEXT}, {"header": False, "schema": TEXT, "sep": ";"}):
         with pytest.raises(UnsupportedFeatureError, match="built with other reader options"):
-            mi.open_table(root, **options).refresh_index("i", mode=mode)  # type: ignore[arg-type]
+            mi.open_table(root, **options).refresh_index("i", mode=mode)
     table = mi.open_table(root, header=False, schema=TEXT)
     assert same_rows(table, "b = 700", pc.field("b") == 700) == 1
-    mi.open_table(root, header=False, schema=TEXT).refresh_index("i", mode=mode)  # type: ignore[arg-type]
+    mi.open_table(root, header=False, schema=TEXT).refresh_index("i", mode=mode)
     assert same_rows(table.reopened(), "b = 700", pc.field("b") == 700) == 1
 
 

@@ -36,7 +36,7 @@ def opened(lake: Path, *paths: str, **options: object) -> Snapshot:
     named = [f"{lake}/{path}" for path in paths]
     if "basePath" in options:
         options["basePath"] = f"{lake}/{options['basePath']}"
-    table_format, ref = open_ref(named[0] if len(named) == 1 else named, **options)  # type: ignore[arg-type]
+    table_format, ref = open_ref(named[0] if len(named) == 1 else named, **options)
     return table_format.snapshot(ref, At())
 
 

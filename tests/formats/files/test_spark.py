@@ -80,7 +80,7 @@ def test_partition_types_and_values_are_sparks(facts: Facts, tmp_path: Path, raw
     field = snapshot.schema.fields[1]
     assert spark_type(field.type) == ("string" if spark_says == "void" else spark_says)
     leaf = snapshot.schema.leaves()[1]
-    ours = snapshot.details.partition_values(leaf)  # type: ignore[attr-defined]
+    ours = snapshot.details.partition_values(leaf)
     if pa.types.is_timestamp(field.type) or pa.types.is_floating(field.type):
         return  # text forms differ; the values are compared by the bounds' users
     for path, value in zip(snapshot.files.paths.to_pylist(), ours.cast(pa.string()).to_pylist(), strict=True):
@@ -111,7 +111,7 @@ def test_what_spark_writes_with_partitions_comes_back(spark: SparkSession, tmp_p
     made.repartition(1).write.partitionBy("p").parquet(str(tmp_path / "t"))
     snapshot = now(tmp_path / "t")
     leaf = snapshot.schema.leaves()[1]
-    ours = snapshot.details.partition_values(leaf)  # type: ignore[attr-defined]
+    ours = snapshot.details.partition_values(leaf)
     seen: dict[int, object] = {}
     for path, value in zip(snapshot.files.paths.to_pylist(), ours.to_pylist(), strict=True):
         for number in pq.read_table(tmp_path / "t" / path, partitioning=None).column("n").to_pylist():
@@ -232,9 +232,6 @@ def footers_of(path: Path) -> dict[str, tuple[object, ...]]:
     out: dict[str, tuple[object, ...]] = {}
     for column in found.columns:
         bounds = column.bounds
-        assert bounds.lower is not None
-        assert bounds.upper is not None
-        assert bounds.null_count is not None
         said = (bounds.lower[0].as_py(), bounds.upper[0].as_py(), bounds.null_count[0].as_py(), column.doubt[0].as_py())
         out[".".join(column.leaf.parts)] = said
     return out

@@ -87,14 +87,12 @@ def test_partition_values_types_and_bounds(tmp_path: Path) -> None:
     assert [f.partition for f in snapshot.schema] == [False, False, True, True]
     _, _, day, city = snapshot.schema.leaves()
     bounds = snapshot.details.partition_bounds(day)
-    assert bounds is not None
     assert bounds.type == pa.date32()
     assert bounds.lower == bounds.upper == pa.array([19723, 19724, None], pa.int64())
-    assert bounds.null_count.to_pylist() == [0, 0, None]  # type: ignore[union-attr]
-    assert bounds.lower_exact.to_pylist() == [True, True, False]  # type: ignore[union-attr]
+    assert bounds.null_count.to_pylist() == [0, 0, None]
+    assert bounds.lower_exact.to_pylist() == [True, True, False]
     cities = snapshot.details.partition_bounds(city)
-    assert cities is not None
-    assert set(cities.lower.to_pylist()) == {b"New York/US"}  # type: ignore[union-attr]
+    assert set(cities.lower.to_pylist()) == {b"New York/US"}
     assert snapshot.files.table.column("partition")[0].as_py() == "day=2024-01-01/city=New%20York%2FUS"
     assert snapshot.details.partition_bounds(snapshot.schema.leaves()[0]) is None
 
@@ -103,9 +101,8 @@ def test_a_timestamp_partition_is_a_day_wide_as_its_zone_is_not_said(tmp_path: P
     put(tmp_path / "t=2024-01-01 00%3A00%3A00" / "0.parquet", ONE)
     snapshot = now(tmp_path)
     bounds = snapshot.details.partition_bounds(snapshot.schema.leaves()[2])
-    assert bounds is not None
-    assert bounds.lower_exact.to_pylist() == [False]  # type: ignore[union-attr]
-    assert bounds.upper[0].as_py() - bounds.lower[0].as_py() == 2 * 86_400_000_000  # type: ignore[index]
+    assert bounds.lower_exact.to_pylist() == [False]
+    assert bounds.upper[0].as_py() - bounds.lower[0].as_py() == 2 * 86_400_000_000
 
 
 def test_a_partition_column_that_the_data_holds_too_is_the_partitions(tmp_path: Path) -> None:
@@ -115,8 +112,7 @@ def test_a_partition_column_that_the_data_holds_too_is_the_partitions(tmp_path: 
     assert (snapshot.schema.fields[0].partition, snapshot.schema.fields[0].type) == (True, pa.int32())
     assert snapshot.partition_columns == ("a",)
     bounds = snapshot.details.partition_bounds(snapshot.schema.leaves()[0])
-    assert bounds is not None
-    assert bounds.lower.to_pylist() == [7]  # type: ignore[union-attr]
+    assert bounds.lower.to_pylist() == [7]
 
 
 def test_a_single_file_is_a_table(tmp_path: Path) -> None:
@@ -254,4 +250,4 @@ def test_partitions_are_parsed_once_a_folder(tmp_path: Path) -> None:
             (where / f"{file}.csv").write_bytes(b"a\n1\n")
     snapshot = now(tmp_path)
     assert len(snapshot.files) == 1000
-    assert len(snapshot.details.parts.raw) == 20  # type: ignore[attr-defined]
+    assert len(snapshot.details.parts.raw) == 20

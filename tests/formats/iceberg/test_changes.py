@@ -19,7 +19,7 @@ ICEBERG = IcebergFormat()
 
 
 def base(ref: TableRef, version: object) -> Base:
-    found = ICEBERG.snapshot(ref, At(version=version))  # type: ignore[arg-type]
+    found = ICEBERG.snapshot(ref, At(version=version))
     return Base(found.version, found.schema, found.partition_columns)
 
 
@@ -28,8 +28,7 @@ def files(rows: pa.Table) -> set[tuple[str, int]]:
 
 
 def proved(ref: TableRef, found: Changes | None, first: object, second: object) -> None:
-    assert found is not None
-    before, after = (ICEBERG.snapshot(ref, At(version=v)) for v in (first, second))  # type: ignore[arg-type]
+    before, after = (ICEBERG.snapshot(ref, At(version=v)) for v in (first, second))
     assert found.base == before.version
     assert found.touched.version == after.version
     assert found.touched.schema == after.schema
@@ -46,7 +45,6 @@ def proved(ref: TableRef, found: Changes | None, first: object, second: object) 
             at = {path: row for row, path in enumerate(after.files.paths.to_pylist())}
             rows = pa.array([at[path] for path in found.touched.files.paths.to_pylist()])
             mine = found.touched.details.log_bounds(leaf)
-            assert mine is not None
             assert (stated.lower is None) == (mine.lower is None)
             assert stated.lower is None or mine.lower.equals(stated.lower.take(rows))
 
@@ -87,7 +85,6 @@ def test_any_two_snapshots_of_a_history(tmp_path: Path, partitioned: bool) -> No
             if i < j:
                 assert ICEBERG.changes(ref, [bases[j]], At(version=ids[i])) is None
     nearest = ICEBERG.changes(ref, bases, At(version=ids[-2]))
-    assert nearest is not None
     assert (nearest.base, len(nearest.touched.files), len(nearest.gone)) == (bases[-2].version, 0, 0)
 
 
@@ -135,10 +132,8 @@ def test_a_deletion_under_the_id_of_the_commit_that_added_the_file(hand: HandTab
 
     found = ICEBERG.changes(ref, [base(ref, first)], At(version=second))
     proved(ref, found, first, second)
-    assert found is not None
     assert found.gone.paths.to_pylist() == ["data/a"]
     diff = ICEBERG.diff(ref, ICEBERG.snapshot(ref, At(version=first)), At(version=second))
-    assert diff is not None
     assert [diff.deleted.paths.to_pylist(), diff.appended.paths.to_pylist()] == [["data/a"], ["data/c"]]
 
 

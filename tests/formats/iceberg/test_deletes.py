@@ -127,9 +127,9 @@ def test_deletes_attach_as_the_specification_says(data: list[Any], deletes: list
             wanted = frozenset(
                 f"d{k}.parquet" for k, d in enumerate(deletes) if applies(one, _within_one(d, len(data)), n, len(data))
             )
-            pairs = snapshot.details.pairs  # type: ignore[attr-defined]
+            pairs = snapshot.details.pairs
             rows = pairs.filter(pairs["file"] == row)["delete"].to_list()
-            got = frozenset(snapshot.details.delete_entries["location"][k] for k in rows)  # type: ignore[attr-defined]
+            got = frozenset(snapshot.details.delete_entries["location"][k] for k in rows)
             assert got == wanted
             identity = snapshot.files.entry(row).deletes
             assert (identity is None) == (not wanted)

@@ -114,9 +114,6 @@ def test_source_values_lie_inside_the_bounds_of_their_partition(data: st.DataObj
     if transform == "void":
         assert bounds is None
         return
-    assert bounds is not None
-    assert bounds.lower is not None
-    assert bounds.upper is not None
     assert bounds.null_count is not None
     low = to_physical(pa.array(values, arrow), arrow, upper=False).to_pylist()
     high = to_physical(pa.array(values, arrow), arrow, upper=True).to_pylist()
@@ -137,10 +134,6 @@ def test_source_values_lie_inside_the_bounds_of_their_partition(data: st.DataObj
 def test_a_nan_partition_holds_only_nan(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, "double", "identity", [float("nan"), 1.0, None])
     bounds = snapshot.details.partition_bounds(snapshot.schema.leaves()[0])
-    assert bounds is not None
-    assert bounds.lower is not None
-    assert bounds.nan_count is not None
-    assert bounds.null_count is not None
     assert bounds.lower.to_pylist() == [None, 1.0, None]
     assert bounds.nan_count.to_pylist() == [10, 0, 0]
     assert bounds.null_count.to_pylist() == [0, 0, 10]
@@ -149,9 +142,6 @@ def test_a_nan_partition_holds_only_nan(tmp_path: Path) -> None:
 def test_a_period_before_1970_reaches_one_back_for_old_writers(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, "timestamp", "hour", [0, 1])
     bounds = snapshot.details.partition_bounds(snapshot.schema.leaves()[0])
-    assert bounds is not None
-    assert bounds.lower is not None
-    assert bounds.upper is not None
     assert bounds.lower.to_pylist() == [-3_600_000_000, 3_600_000_000]
     assert bounds.upper.to_pylist() == [3_599_999_999, 7_199_999_999]
 
@@ -159,8 +149,6 @@ def test_a_period_before_1970_reaches_one_back_for_old_writers(tmp_path: Path) -
 def test_truncated_text_is_exact_only_when_shorter_than_the_cut(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, "string", "truncate[2]", ["ab", "a", "😀é"])
     bounds = snapshot.details.partition_bounds(snapshot.schema.leaves()[0])
-    assert bounds is not None
-    assert bounds.upper is not None
     assert bounds.upper.to_pylist() == [b"ab\xff", b"a", "😀é".encode() + b"\xff"]
 
 
@@ -213,11 +201,6 @@ def evolved(root: Path) -> Snapshot:
 def test_each_file_is_bounded_by_its_own_spec(tmp_path: Path) -> None:
     snapshot = evolved(tmp_path)
     c, t = (snapshot.details.partition_bounds(leaf) for leaf in snapshot.schema.leaves())
-    assert c is not None
-    assert t is not None
-    assert c.lower is not None
-    assert t.lower is not None
-    assert c.null_count is not None
     assert c.lower.to_pylist() == [None, b"x", None]
     assert c.null_count.to_pylist() == [None, 0, None]
     assert t.lower.to_pylist() == [None, None, 86_400_000_000]
@@ -265,7 +248,4 @@ def test_of_several_cuts_of_a_column_the_finest_bounds_it(
     )
     snapshot = table.snapshot()
     found = snapshot.details.partition_bounds(snapshot.schema.leaves()[0])
-    assert found is not None
-    assert found.lower is not None
-    assert found.upper is not None
     assert (found.lower[0].as_py(), found.upper[0].as_py()) == bounds

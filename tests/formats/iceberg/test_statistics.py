@@ -34,9 +34,6 @@ def between(lower: bytes, upper: bytes, **more: Any) -> dict[str, Any]:
 
 
 def both(bounds: ColumnBounds | None) -> list[Any]:
-    assert bounds is not None
-    assert bounds.lower is not None
-    assert bounds.upper is not None
     return list(zip(bounds.lower.to_pylist(), bounds.upper.to_pylist(), strict=True))
 
 
@@ -80,8 +77,6 @@ def test_a_nan_or_crossed_bound_makes_both_unknown(tmp_path: Path, low: float, h
 
 def test_a_single_nan_bound_is_unknown(tmp_path: Path) -> None:
     bounds = bounds_of(tmp_path, "float", {"upper_bounds": {1: struct.pack("<f", float("nan"))}})
-    assert bounds is not None
-    assert bounds.upper is not None
     assert bounds.upper.to_pylist() == [None]
 
 
@@ -103,14 +98,12 @@ def test_strings_that_are_no_utf8_are_kept_as_bytes(tmp_path: Path) -> None:
 
 def test_no_bound_of_a_string_is_exact(tmp_path: Path) -> None:
     bounds = bounds_of(tmp_path, "string", between(b"a", b"b"))
-    assert bounds is not None
     assert bounds.lower_exact is None
     assert bounds.upper_exact is None
 
 
 def test_uuid_bounds_are_unknown(tmp_path: Path) -> None:
     bounds = bounds_of(tmp_path, "uuid", between(b"\x00" * 16, b"\xff" * 16, null_value_counts={1: 0}))
-    assert bounds is not None
     assert bounds.lower is None
     assert bounds.upper is None
 
@@ -132,9 +125,7 @@ def test_timestamps_of_a_table_with_imported_files_are_not_believed(tmp_path: Pa
         value_counts={1: 10},
     )
     bounds = bounds_of(tmp_path, "timestamptz", millis, properties=imported)
-    assert bounds is not None
     assert (bounds.lower, bounds.upper) == (None, None)
-    assert bounds.null_count is not None
     assert bounds.null_count.to_pylist() == [0]
 
 
@@ -167,7 +158,6 @@ def test_four_bytes_of_a_time_are_milliseconds_and_not_believed(tmp_path: Path) 
 )
 def test_null_counts_must_agree_with_the_rest(tmp_path: Path, file: dict[str, Any], expected: int | None) -> None:
     bounds = bounds_of(tmp_path, "long", file, between(struct.pack("<q", 1), struct.pack("<q", 2)))
-    assert bounds is not None
     got = None if bounds.null_count is None else bounds.null_count[0].as_py()
     assert got == expected
 
@@ -175,7 +165,6 @@ def test_null_counts_must_agree_with_the_rest(tmp_path: Path, file: dict[str, An
 def test_columns_without_metrics_say_nothing(tmp_path: Path) -> None:
     assert bounds_of(tmp_path, "long", {}, {"lower_bounds": {2: b"12345678"}}) is None
     counts_only = bounds_of(tmp_path / "b", "long", {"value_counts": {1: 10}, "null_value_counts": {1: 0}})
-    assert counts_only is not None
     assert (counts_only.lower, counts_only.upper) == (None, None)
 
 
@@ -189,8 +178,6 @@ def test_files_without_statistics_stay_unknown_beside_those_with(tmp_path: Path)
 
 def test_nan_counts_are_of_float_columns_only(tmp_path: Path) -> None:
     floats = bounds_of(tmp_path, "float", {"nan_value_counts": {1: 2}})
-    assert floats is not None
-    assert floats.nan_count is not None
     assert floats.nan_count.to_pylist() == [2]
     assert bounds_of(tmp_path / "b", "long", {"nan_value_counts": {1: 2}}) is None
 

@@ -139,7 +139,7 @@ def test_a_wrong_call_is_told(what: object) -> None:
     with pytest.raises(TypeError, match="a table is named by its path"):
         hooks.after_commit(what)
     with pytest.raises(ValueError, match="not 'later'"):
-        hooks.after_commit("/x", mode="later")  # type: ignore[arg-type]
+        hooks.after_commit("/x", mode="later")
 
 
 def test_of_one_table_one_refresh_runs_and_at_most_one_waits() -> None:
@@ -156,7 +156,7 @@ def test_of_one_table_one_refresh_runs_and_at_most_one_waits() -> None:
     worker.submit("t", lambda: job(0))
     assert started.wait(10)
     for number in range(1, 6):
-        worker.submit("t", lambda number=number: job(number))  # type: ignore[misc]
+        worker.submit("t", lambda number=number: job(number))
     worker.submit("u", lambda: job(100))
     assert not worker.flush(0.05)
     go_on.set()

@@ -64,7 +64,6 @@ def test_a_process_that_ends_at_once_has_its_refresh_done(tmp_path: Path) -> Non
 def test_a_process_killed_in_mid_refresh_leaves_a_stale_index_that_the_next_hook_brings_up(tmp_path: Path) -> None:
     path, table = lake(tmp_path)
     with subprocess.Popen([sys.executable, "-c", STUCK, path], cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
         assert writer.stdout.readline() == "committed\n"  # the writer does not wait for the refresh
         while not os.path.exists(path + ".building"):
             assert writer.poll() is None

@@ -90,7 +90,6 @@ def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:
     spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
     spark.range(5).writeTo(name).append()
     described = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").first()
-    assert described is not None
     assert hooks.flush(600, spark=spark)
     table = index(described["data_type"])
     writes: list[Callable[[], object]] = [
@@ -114,7 +113,6 @@ def test_procedures_and_other_sessions_that_commit_to_iceberg_tables_are_followe
     for first in (0, 5, 10):
         spark.range(first, first + 5).coalesce(1).writeTo(name).append()
     described = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").first()
-    assert described is not None
     assert hooks.flush(600, spark=spark)
     table = index(described["data_type"])
     plain = str(tmp_path / "plain")
@@ -222,9 +220,9 @@ def test_after_disable_nothing_is_followed(spark: SparkSession, tmp_path: Path) 
     assert hooks.flush(600, spark=spark)
     assert not table.indexes()[0].fresh
     with pytest.raises(ValueError, match="not 'soon'"):
-        hooks.enable(spark, mode="soon")  # type: ignore[arg-type]
+        hooks.enable(spark, mode="soon")
     with pytest.raises(TypeError, match="Spark Connect"):
-        hooks.enable(object())  # type: ignore[arg-type]
+        hooks.enable(object())
 
 
 def test_no_other_process_of_the_host_can_tell_of_a_commit(hooked: SparkSession) -> None:
@@ -270,7 +268,7 @@ def test_what_java_says_is_told_in_one_line_and_whole_at_debug_level(
 
     caplog.set_level(logging.DEBUG, "metaindex.hooks")
     with pytest.raises(Py4JJavaError) as raised:
-        hooked._jvm.java.lang.Class.forName("no.such.Name")  # type: ignore[union-attr]
+        hooked._jvm.java.lang.Class.forName("no.such.Name")
     assert "\n\tat " in str(raised.value), "this is what a log would have held"
     worker.WORKER.failed(raised.value)
     said = "java.lang.ClassNotFoundException: no.such.Name"
@@ -278,5 +276,4 @@ def test_what_java_says_is_told_in_one_line_and_whole_at_debug_level(
     assert warned.getMessage() == f"a commit was not followed, indexes of its table may be stale: {said}"
     assert hooks.counts().last_error == said
     (whole,) = [record for record in caplog.records if record.levelno == logging.DEBUG and record.exc_info]
-    assert whole.exc_info is not None
     assert "\n\tat " in str(whole.exc_info[1])

@@ -225,7 +225,6 @@ def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> Non
     table = indexed(lake)
     words = [sys.executable, "-m", "metaindex", "watch", lake.path, "--json", "--every", "0.05", "--idle", "0.1"]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         assert process.stderr is not None
         assert json.loads(process.stdout.readline())["kind"] == "fresh"
         lake.append(rows(10))

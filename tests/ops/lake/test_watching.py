@@ -78,7 +78,7 @@ def tables(root: Path, count: int, behind: bool = True) -> list[Lake]:
 def watched(root: Path, **options: object) -> tuple[bool, list[Event]]:
     """One round, and its events."""
     events: list[Event] = []
-    done = Watcher(LakeAsked(str(root)), events.append, **options).once()  # type: ignore[arg-type]
+    done = Watcher(LakeAsked(str(root)), events.append, **options).once()
     return done, events
 
 
@@ -309,7 +309,6 @@ def test_one_that_is_stopped_while_a_table_fails_has_told_of_it_once(tmp_path: P
     pace = ["--every", "0.05", "--idle", "0.1", "--find-every", "0.1"]
     words = [sys.executable, "-c", WATCHED, str(asked), "watch", "--lake", str(tmp_path / "lake"), *pace]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
-        assert watching.stdout is not None
         lines = [watching.stdout.readline() for _ in range(3)]
         assert [word in line for word, line in zip(("looked", "stats", "summary"), lines, strict=True)] == [True] * 3
         while asked.read_text().splitlines().count("t0/lake") < 4:
@@ -377,7 +376,6 @@ def test_it_follows_commits_and_tables_that_come_later_until_it_is_stopped(tmp_p
         assert watching.stdout is not None
 
         def until(kind: str, table: str) -> None:
-            assert watching.stdout is not None
             for line in watching.stdout:
                 event = json.loads(line)
                 if (event["kind"], event["table"]) == (kind, table):

@@ -61,7 +61,7 @@ def dims(spark: SparkSession, folder: Path) -> None:
 
 def indexed(spark: SparkSession, path: str, **options: object) -> None:
     kinds = [mi.Values(name) for name in ("k", "name", "at", "day", "amount")]
-    mi.open_table(path, **options).create_index("find", mi.ColumnStats("id"), *kinds, builder="local")  # type: ignore[arg-type]
+    mi.open_table(path, **options).create_index("find", mi.ColumnStats("id"), *kinds, builder="local")
 
 
 def parquet(spark: SparkSession, folder: Path) -> Fact:

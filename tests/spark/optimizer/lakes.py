@@ -34,7 +34,6 @@ INDEXES: Indexes = (
 def location_of(spark: SparkSession, name: str) -> str:
     """Where a table of the catalog is."""
     found = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").head()
-    assert found is not None
     return str(found["data_type"]).removeprefix("file:")
 
 

@@ -99,5 +99,4 @@ def test_parts_are_left_out_by_every_column(
         text = f"SELECT id, a, b, c FROM delta.`{path}` WHERE {where}"
         asked(spark, text, by="along: covering")
         told = mi.explain(spark.sql(text), run=True)
-        assert told.read is not None
         assert sum(scan.files or 0 for scan in told.read) <= count * 3 // 4, where

@@ -41,7 +41,7 @@ def test_partitions_that_the_catalog_keeps(session: SparkSession, tmp_path: Path
         ("p = 1 AND id = 46", 0, 0),
         ("p = 3", 20, 1),
     ]:
-        found, read = answered(session, lambda c=condition: session.sql(f"SELECT id FROM catalogued WHERE {c}"))  # type: ignore[misc]
+        found, read = answered(session, lambda c=condition: session.sql(f"SELECT id FROM catalogued WHERE {c}"))
         assert (len(found), read) == (rows, files), condition
     # Another partition in the same folder: the catalog says what its column holds.
     session.sql(f"ALTER TABLE catalogued ADD PARTITION (p = 9) LOCATION '{path}/p=1'")

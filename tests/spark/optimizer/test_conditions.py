@@ -148,7 +148,7 @@ def test_a_condition_of_a_plan_is_read_as_spark_means_it(facts: Facts, lake: Pat
 
     understood = 0
     for condition in CONDITIONS:
-        passed, *filters = facts.said(condition, lambda spark, asked=condition: _with_sets(spark, ask, asked))  # type: ignore[misc]
+        passed, *filters = facts.said(condition, lambda spark, asked=condition: _with_sets(spark, ask, asked))
         theirs = {int(id_) for id_ in passed.split()}
         every = [bind(to_predicate(CatalystNodes(_long(json.loads(text)))), SCHEMA) for text in filters]
         told = [p for p in every if not any(isinstance(leaf, Opaque) for leaf in p.leaves())]

@@ -164,9 +164,9 @@ def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make
             lake.append(rows_of(spark, 10_000, 60, 1))
         frame = spark.table(lake.name) if lake.format == "iceberg" else spark.sql(f"SELECT * FROM {lake.name}")
         for ask in [
-            lambda f=frame: f.where("k = 3").select("id").union(f.where("k = 5").select("id")),  # type: ignore[misc]
-            lambda f=frame: f.select("k").union(f.where("k = 5").select("k")),  # type: ignore[misc]
-            lambda f=frame: f.where("k = 3").select("k", "id").join(f.select("k", "name"), "k"),  # type: ignore[misc]
+            lambda f=frame: f.where("k = 3").select("id").union(f.where("k = 5").select("id")),
+            lambda f=frame: f.select("k").union(f.where("k = 5").select("k")),
+            lambda f=frame: f.where("k = 3").select("k", "id").join(f.select("k", "name"), "k"),
         ]:
             found = sorted(map(repr, ask().collect()))
             with uncompiled(spark), SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
@@ -206,7 +206,6 @@ def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_
     asked(spark, GROUPS[0].format(t=lake.name), by="")
     rows = spark.sql(f"SELECT count(*) FROM {lake.name}").head()
     gone = sum(1 for i in range(ROWS) if i % 31 and i * 17 % 50 in (9, 11))
-    assert rows is not None
     assert rows[0] == ROWS - gone
     # Its rows are not compared: Iceberg plans the files of a query in no certain order, and a repeatable sample is
     # one of that order.
@@ -238,10 +237,8 @@ def _delete_by_value(lake: Lake, ids: list[int]) -> None:
     file = f"{lake.path}/data/equal-{ids[0]}.parquet"
     id_ = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
     pq.write_table(pa.table([pa.array(ids, pa.int64())], schema=pa.schema([id_])), file)
-    assert java is not None
     iceberg = java.org.apache.iceberg
     gateway = spark.sparkContext._gateway
-    assert gateway is not None
     fields = gateway.new_array(java.int, 1)
     fields[0] = 1
     table = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, lake.name)
@@ -335,7 +332,6 @@ def test_explain_tells_which_index_stands_for_a_scan(sorting: SparkSession, tmp_
     lake = covered(make_delta(spark, tmp_path))
     told = mi.explain(spark.sql(f"SELECT id FROM {lake.name} WHERE k = 7"))
     (scan,) = told.scans
-    assert scan.cover is not None
     assert scan.cover.read_bytes < scan.cover.source_bytes
     assert "index 'cov' stands for it" in str(told)
     assert str(told).count(" of the needed columns in place of ") == 2

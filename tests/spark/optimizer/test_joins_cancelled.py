@@ -37,7 +37,7 @@ class Asked(threading.Thread):
 
     def run(self) -> None:
         self.spark.sparkContext.setJobGroup(self.group, self.group)
-        self.thread = self.spark._jvm.java.lang.Thread.currentThread()  # type: ignore[union-attr]
+        self.thread = self.spark._jvm.java.lang.Thread.currentThread()
         try:
             self.spark.sql(self.text).collect()
         except Exception as error:  # noqa: BLE001  of whatever kind, the test looks at it
@@ -102,7 +102,6 @@ def cancel(asked: Asked) -> None:
 
 
 def interrupt(asked: Asked) -> None:
-    assert asked.thread is not None
     asked.thread.interrupt()
 
 

@@ -107,7 +107,6 @@ def test_a_file_replaced_under_the_same_size_and_time_is_read(session: SparkSess
     rows, query = asked(10_050)
     assert (len(rows), read_files(query)) == (1, 2)
     (scan,) = mi.explain(query).scans
-    assert scan.result is not None
     assert (scan.result.kept_files, scan.result.changed_files) == (2, 1)
     assert "1 more were changed since" in str(mi.explain(query))
     table.refresh_index("ix", builder="local")

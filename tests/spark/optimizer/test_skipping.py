@@ -109,7 +109,7 @@ def test_a_query_reads_only_files_that_can_match(
         ("name LIKE 'x%'", 0),
     ]:
         before = rule.counts(spark)
-        found, query = answers(spark, lambda c=condition: spark.sql(f"SELECT id, name FROM {name} WHERE {c}"))  # type: ignore[misc]
+        found, query = answers(spark, lambda c=condition: spark.sql(f"SELECT id, name FROM {name} WHERE {c}"))
         assert before.failed == 0, before.last_error
         assert read_files(query) <= most, (condition, len(found), query._jdf.queryExecution().toString())
 
@@ -130,7 +130,7 @@ def test_joins_subqueries_views_and_unions_give_the_same(
         f"SELECT id FROM {name} WHERE id IN (SELECT id FROM {name} WHERE id BETWEEN 400 AND 405)",
         f"SELECT * FROM (SELECT id FROM {name} WHERE id < 400 ORDER BY id LIMIT 5) WHERE id > 2",
     ]:
-        answers(spark, lambda t=text: spark.sql(t))  # type: ignore[misc]
+        answers(spark, lambda t=text: spark.sql(t))
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
@@ -161,7 +161,6 @@ def test_old_versions_are_asked_at_their_version(enabled: SparkSession, tmp_path
     assert read_files(query) <= 1
     iceberg = make_iceberg(spark, tmp_path)
     first = spark.sql(f"SELECT snapshot_id FROM {iceberg}.snapshots ORDER BY committed_at").head()
-    assert first is not None
     found, query = answers(
         spark, lambda: spark.sql(f"SELECT id FROM {iceberg} VERSION AS OF {first[0]} WHERE id = 205")
     )
@@ -227,7 +226,7 @@ def test_what_depends_on_more_than_a_row_is_not_rewritten(enabled: SparkSession,
         f"SELECT id FROM {name}",
         f"SELECT id FROM {name} WHERE id % 2 = 0",
     ]:
-        answers(spark, lambda t=text: spark.sql(t))  # type: ignore[misc]
+        answers(spark, lambda t=text: spark.sql(t))
     counts = rule.counts(spark)
     assert (counts.rewritten, counts.failed) == (0, 0), (before, counts)
 
@@ -256,7 +255,7 @@ def test_a_schema_of_the_session_is_not_that_of_the_files(enabled: SparkSession,
     indexed(path)
     widened = () if spark.version.startswith("3.") else ("id bigint",)  # from Spark 4 on it reads int so
     for schema in ("id int", *widened, "id int, other string"):
-        answers(spark, lambda s=schema: spark.read.schema(s).parquet(path).where("id = 300"))  # type: ignore[misc]
+        answers(spark, lambda s=schema: spark.read.schema(s).parquet(path).where("id = 300"))
     assert (
         len(
             answers(

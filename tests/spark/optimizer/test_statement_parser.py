@@ -66,7 +66,7 @@ def test_pyspark_logs_no_error_but_the_users_own(sql: SparkSession) -> None:
 
     kept: list[logging.LogRecord] = []
     handler = logging.Handler()
-    handler.emit = kept.append  # type: ignore[method-assign]
+    handler.emit = kept.append
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     logger.addHandler(handler)
     try:

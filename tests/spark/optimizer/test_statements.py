@@ -35,7 +35,7 @@ def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str,
     create = f"CREATE INDEX IF NOT EXISTS `a.b` ON {name} {kinds}"
     (created,) = rows(sql, create)
     assert (created["changed"], created["state"], created["files"]) == (True, "ACTIVE", 3)
-    assert created["kinds"] == [kind.name for kind in parsed(create).kinds]  # type: ignore[union-attr]
+    assert created["kinds"] == [kind.name for kind in parsed(create).kinds]
     assert rows(sql, create)[0]["changed"] is False
     assert [row["name"] for row in rows(sql, f"SHOW INDEXES FROM {name}")] == ["a.b"]
     assert sql.sql(query).collect()[0]["name"] == "n7"
@@ -50,7 +50,7 @@ def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str,
         (0, False) if text else (3, True)
     ), verified
     said = {row["name"]: row["value"] for row in rows(sql, f"DESCRIBE INDEX `a.b` ON {name}")}
-    assert parsed(said["statement"]).kinds == parsed(create).kinds  # type: ignore[union-attr]
+    assert parsed(said["statement"]).kinds == parsed(create).kinds
     assert rows(sql, f"DROP INDEX `a.b` ON {name}")[0]["state"] == "DELETED"
     assert rows(sql, f"RESTORE INDEX `a.b` ON {name}")[0]["state"] == "ACTIVE"
     rows(sql, f"DROP INDEX `a.b` ON {name}")

@@ -156,7 +156,7 @@ def test_only_files_that_can_match_are_read(session: SparkSession, tmp_path: Pat
         found, files = answered(
             session,
             lambda c=condition: (
-                session.read.schema(SCHEMA)  # type: ignore[misc]
+                session.read.schema(SCHEMA)
                 .options(**options)
                 .format(file_format)
                 .load(path)
@@ -188,7 +188,7 @@ def test_what_is_read_otherwise_is_left_alone(session: SparkSession, tmp_path: P
     ]:
         frame = session.read.schema(schema).options(**options).csv(path).where("id = 21")
         assert why_not(frame) == {reason}, (schema, options)
-        assert answered(session, lambda f=frame: f.select("id"))[1] == FILES  # type: ignore[misc]
+        assert answered(session, lambda f=frame: f.select("id"))[1] == FILES
         if reason is Reason.OTHER_TYPES:
             (scan,) = mi.explain(frame).scans
             for verdict in scan.indexes:
@@ -267,7 +267,7 @@ def test_fields_of_json_are_in_any_order(session: SparkSession, tmp_path: Path) 
         (path / f"f{number}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     mi.open_table(path).create_index("find", mi.Values("user.id"), mi.ColumnStats(), builder="local")
     view = session.read.json(str(path))
-    assert [field.name for field in view.schema["user"].dataType] == ["addr", "id"]  # type: ignore[attr-defined]
+    assert [field.name for field in view.schema["user"].dataType] == ["addr", "id"]
     assert answered(session, lambda: view.where("user.id = 21"))[1] == 1
     assert answered(session, lambda: view.where("at = 47").select("tags", "user"))[1] == 1
     said = "user STRUCT<id: BIGINT, addr: STRUCT<zip: STRING, city: STRING>>, at BIGINT"
@@ -291,7 +291,7 @@ def test_an_index_of_a_view_is_used_that_comes_after_another_reading(session: Sp
         view.createOrReplaceTempView("later")
         session.sql(f"CREATE INDEX {name} ON later USING values (name)").collect()
     for view in (texts, typed, texts):
-        assert answered(session, lambda read=view: read.where("name = 'n47'"))[1] == 1  # type: ignore[misc]
+        assert answered(session, lambda read=view: read.where("name = 'n47'"))[1] == 1
     session.conf.unset("spark.metaindex.cache.expiryDurationInSeconds")
     assert rule.counts(session).failed == 0, rule.counts(session).last_error
 
@@ -310,7 +310,7 @@ def test_of_indexes_that_differ_by_reader_options_each_says_so(
         ("sep", {"header": True, "schema": SCHEMA, "nullValue": "n21"}),
         ("gone", {"header": True}),
     ):
-        mi.open_table(path, format="csv", **options).create_index(name, mi.ColumnStats(), builder="local")  # type: ignore[arg-type]
+        mi.open_table(path, format="csv", **options).create_index(name, mi.ColumnStats(), builder="local")
     mi.open_table(path, format="csv", header=True).drop_index("gone")
     Reason = rule.Reason  # noqa: N806
     read = session.read.options(header=True)

@@ -103,7 +103,7 @@ def test_a_table_that_is_written_to_is_not_read_by_an_index(enabled: SparkSessio
         f"DELETE FROM {name} WHERE id BETWEEN 100 AND 101",
         f"MERGE INTO {name} t USING (SELECT 410 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.name = 'merged'",
     ]:
-        assert rewritten_by(spark, lambda t=text: spark.sql(t)) == 0, text  # type: ignore[misc]
+        assert rewritten_by(spark, lambda t=text: spark.sql(t)) == 0, text
     frame = spark.read.parquet(path).where("id = 7").drop("p")
     assert rewritten_by(spark, lambda: frame.write.parquet(f"{path}/p=9")) == 0
     rule.disable(spark)
@@ -122,7 +122,7 @@ def test_numbers_that_are_drawn_for_what_is_shown(enabled: SparkSession, tmp_pat
         f"SELECT id, rand() AS r FROM {name} WHERE id = 210",
         f"SELECT id, CAST(floor(rand() * 10) AS int) AS r, k FROM (SELECT *, randn() AS n FROM {name}) WHERE id = 210",
     ]:
-        assert rewritten_by(spark, lambda t=text: spark.sql(t).collect()) == 1, text  # type: ignore[misc]
+        assert rewritten_by(spark, lambda t=text: spark.sql(t).collect()) == 1, text
         assert ids(spark, text) == [210]
     new = str(tmp_path / "drawn")
     assert rewritten_by(
@@ -146,4 +146,4 @@ def test_numbers_that_choose_rows_or_were_given_a_seed(enabled: SparkSession, tm
         f"SELECT id, input_file_name() AS r, rand() AS s FROM {name} WHERE id < 50",
         f"SELECT id, rand() AS r FROM {name} WHERE id < 50 UNION ALL SELECT id, 0.5 FROM {name} WHERE id > 750",
     ]:
-        assert rewritten_by(spark, lambda t=text: spark.sql(t).collect()) == 0, text  # type: ignore[misc]
+        assert rewritten_by(spark, lambda t=text: spark.sql(t).collect()) == 0, text

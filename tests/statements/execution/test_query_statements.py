@@ -35,7 +35,7 @@ def test_a_query_is_explained_weighed_and_advised(format_: str, tmp_path: Path) 
     for row in advised:
         assert row["recommended"] or row["reason"]
         if row["recommended"]:
-            assert [kind.title for kind in parsed(row["statement"]).kinds] == [row["kinds"]]  # type: ignore[union-attr]
+            assert [kind.title for kind in parsed(row["statement"]).kinds] == [row["kinds"]]
             assert re.fullmatch(r"[\d.]+ [KM]?B \(\d+%\)", row["leaves_out"]), row
             assert re.fullmatch(r"[\d.]+ [KM]?B", row["size"]), row
             for what in ("leaves_out_bytes", "share", "helps_queries", "index_bytes"):

@@ -45,7 +45,7 @@ def test_a_verification_says_of_how_many_files_it_compared_what(
 
 
 def test_every_kind_that_needs_no_spark_is_here() -> None:
-    here = {kind.name for text in USING.values() for kind in parsed(f"CREATE INDEX a ON t {text}").kinds}  # type: ignore[union-attr]
+    here = {kind.name for text in USING.values() for kind in parsed(f"CREATE INDEX a ON t {text}").kinds}
     assert here == {kind.name for kind in registry.KINDS if not kind.needs_spark}
 
 
@@ -59,7 +59,7 @@ def test_an_index_lives_through_every_statement(name: str, format_: str, tmp_pat
     create = f"CREATE INDEX IF NOT EXISTS `a.b` ON {table} {USING[name]}"
     (made,) = told(create)
     assert (made["operation"], made["changed"], made["state"], made["files"]) == ("create", True, "ACTIVE", 3)
-    assert made["kinds"] == [kind.name for kind in parsed(create).kinds]  # type: ignore[union-attr]
+    assert made["kinds"] == [kind.name for kind in parsed(create).kinds]
     assert told(create)[0]["changed"] is False
 
     lake.add([rows(120)])
@@ -76,7 +76,7 @@ def test_an_index_lives_through_every_statement(name: str, format_: str, tmp_pat
     said = {row["name"]: row["value"] for row in told(f"DESCRIBE INDEX `a.b` ON {table}")}
     assert said["runs"] == "1"
     again = parsed(said["statement"])
-    assert (again.name, again.kinds) == ("a.b", parsed(create).kinds)  # type: ignore[union-attr]
+    assert (again.name, again.kinds) == ("a.b", parsed(create).kinds)
     assert told(f"DESCRIBE INDEX HISTORY `a.b` ON {table}")[-1]["verb"] == "commit optimize"
 
     for verb in ("DISABLE", "ENABLE", "CLEAN", "ERASE", "REPAIR"):

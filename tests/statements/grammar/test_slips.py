@@ -51,7 +51,7 @@ def test_a_slip_is_told_with_what_to_write(text: str, cure: str) -> None:
 
 def test_a_query_with_a_table_that_is_called_index_is_one() -> None:
     query = "WITH index AS (SELECT 1 AS id) SELECT * FROM index"
-    assert parsed(f"EXPLAIN WHATIF {query}").query == query  # type: ignore[union-attr]
+    assert parsed(f"EXPLAIN WHATIF {query}").query == query
 
 
 def test_an_index_may_be_called_on() -> None:
