@@ -2,12 +2,14 @@
 
 import os
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,3 +47,11 @@ def serving(handler: type[BaseHTTPRequestHandler], **attributes: object) -> Iter
         finally:
             server.shutdown()
             thread.join()
+
+
+def python(*words: object, **how: Any) -> str:
+    """What another Python says, run with these words; it ends well."""
+    command = [sys.executable, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout

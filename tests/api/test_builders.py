@@ -1,8 +1,6 @@
 """Who builds where nobody says: this process what is small, a session that there is what is not, and no JVM unasked."""
 
 import logging
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import ArgumentError
+from tests.processes import python
 from tests.tables import settle
 
 
@@ -39,8 +38,8 @@ table = mi.open_table(sys.argv[1], config=mi.Config(local_bytes=0))  # every tab
 outcome = table.create_index("i", mi.ColumnStats(), mi.Values("a"))
 print([run.builder for run in outcome.entry.content.runs], "pyspark" in sys.modules)
 """
-    said = subprocess.run([sys.executable, "-c", text, folder], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "['local'] False"
+    said = python("-c", text, folder)
+    assert said.strip() == "['local'] False"
 
 
 def test_the_command_line_builds_here(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

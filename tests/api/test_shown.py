@@ -1,6 +1,5 @@
 """What a notebook shows of an answer: what is printed, not too much of it, and nothing in it is markup."""
 
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +15,7 @@ from metaindex.core import MissingDependencyError, Shown, one_line
 from metaindex.core.shown import BRIEF, LINES, bounded, html_table
 from metaindex.query import Scan
 from tests.pages import ELEMENTS
+from tests.processes import python
 from tests.tables import settle
 
 HOSTILE = "<script>alert('x')</script> & \x1b[31m"
@@ -165,7 +165,7 @@ def test_showing_loads_no_pandas(table: mi.Table) -> None:
     asked = f"import metaindex as mi, sys; t = mi.open_table({table.path!r}); " + "".join(
         f"repr({one}); {one}._repr_html_(); " for one in ("t.prune('t is null')", "t.scan('t is null')")
     )
-    subprocess.run([sys.executable, "-c", asked + "assert 'pandas' not in sys.modules"], check=True)
+    python("-c", asked + "assert 'pandas' not in sys.modules")
 
 
 class Long(Shown):

@@ -1,8 +1,6 @@
 """Without the engines of its extras metaindex works, and whoever asks for one that is not there is told its extra."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +8,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
+from tests.processes import python
 
 EXTRAS = (
     "pyspark",
@@ -70,15 +69,8 @@ print(json.dumps([table.prune("a = 2").kept_files, said]))
 def test_the_core_works_alone_and_says_which_extra_is_missing(tmp_path: Path) -> None:
     for number in range(3):
         write_deltalake(str(tmp_path), pa.table({"a": [number]}), mode="append")
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
-    assert done.returncode == 0, done.stderr
-    kept, said = json.loads(done.stdout.splitlines()[-1])
+    done = python("-c", WITHOUT, str(tmp_path), cwd=Path(__file__).parents[2])
+    kept, said = json.loads(done.splitlines()[-1])
     assert kept == 1
     assert said.pop("arrow").startswith("pyarrow.Table")
     assert "Dataset" in said.pop("deltalake")  # Arrow reads it; where a store is asked for, deltalake's own
@@ -104,14 +96,7 @@ def test_spark_needs_no_other_extra(tmp_path: Path) -> None:
     imports = "; ".join(f"import metaindex.{module}" for module in modules)
     start = WITHOUT.split("import json\n")[0].replace("'pyspark', 'py4j', ", "")
     assert "pyspark" not in start
-    done = subprocess.run(
-        [sys.executable, "-c", f"{start}\n{imports}"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
-    assert done.returncode == 0, done.stderr
+    python("-c", f"{start}\n{imports}", cwd=Path(__file__).parents[2])
 
 
 @pytest.mark.parametrize("verb", [mi.disable, mi.enable, mi.explain, mi.spark.counts, mi.spark.is_enabled])

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.sources import ROOT, package, parsed, statements
+from tests.processes import python
 
 ENGINES = frozenset(
     {
@@ -87,11 +86,8 @@ def test_engines_are_imported_at_the_top_of_their_named_places_only() -> None:
 def loaded_after(code: str) -> set[str]:
     """The engines in a fresh process after the code ran."""
     report = "import sys; print(*{name.split('.')[0] for name in sys.modules})"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{report}"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return set(done.stdout.splitlines()[-1].split()) & ENGINES
+    done = python("-c", f"{code}\n{report}", cwd=ROOT)
+    return set(done.splitlines()[-1].split()) & ENGINES
 
 
 @pytest.mark.parametrize(
@@ -106,8 +102,8 @@ def test_importing_metaindex_loads_none_of_what_makes_a_start_slow() -> None:
     files (docs/decisions/0008)."""
     slow = ["pyarrow.compute", "pyarrow.parquet", "pyarrow.fs", "ssl", "zoneinfo", "secrets"]
     code = f"import sys, metaindex; print([name for name in {slow} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    done = python("-c", code, cwd=ROOT)
+    assert done.strip() == "[]"
 
 
 def test_proving_files_out_loads_no_pandas() -> None:

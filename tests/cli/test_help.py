@@ -1,12 +1,11 @@
 """Help teaches; a wrong command line is answered in a line, with the near word and exit code 2."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from metaindex.cli.main import COMMANDS
+from tests.processes import python
 
 from .conftest import Call
 
@@ -116,7 +115,7 @@ with contextlib.redirect_stdout(io.StringIO()):
     assert main({words!r}) == 0
 print(sum(name.split('.')[0] == 'metaindex' for name in sys.modules), *{{name.split('.')[0] for name in sys.modules}})
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    count, *loaded = ran.stdout.split()
+    ran = python("-c", code)
+    count, *loaded = ran.split()
     assert int(count) < 70
     assert not {"numpy", "pyarrow", "sqlglot", "rich", "pyspark"} & set(loaded)

@@ -2,7 +2,6 @@
 
 import io
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.processes import python
 from tests.s3.conftest import bucket, bucket_folder, s3, s3_server  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).parents[2]
@@ -70,8 +70,7 @@ def test_the_five_minutes_run(tmp_path: Path) -> None:
 
 
 def _run(code: str, tmp_path: Path) -> None:
-    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
+    python("-c", code, cwd=tmp_path)
 
 
 def test_the_guide_to_joins_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import python
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -37,20 +39,14 @@ def test_the_first_example_prints_what_the_readme_says_however_often_it_runs(tmp
 def test_the_command_lines_run(tmp_path: Path) -> None:
     """In order: behind the Python, which may be run twice."""
     for _ in range(2):
-        subprocess.run([sys.executable, "-c", blocks("python")[0]], cwd=tmp_path, check=True)
+        python("-c", blocks("python")[0], cwd=tmp_path)
     metaindex = ".venv/bin/metaindex "
     commands = [line for block in blocks("") for line in block.splitlines() if line.startswith(metaindex)]
     assert len(commands) == 3
     for command in commands:
         words = re.findall(r'"([^"]*)"|(\S+)', command.removeprefix(metaindex))
-        ran = subprocess.run(
-            [sys.executable, "-m", "metaindex", *(quoted or plain for quoted, plain in words)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert ran.stdout
+        ran = python("-m", "metaindex", *(quoted or plain for quoted, plain in words), cwd=tmp_path)
+        assert ran
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

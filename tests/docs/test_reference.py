@@ -3,14 +3,13 @@
 import inspect
 import pkgutil
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import metaindex as mi
 from metaindex.query import TableReader
+from tests.processes import python
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 METHODS = {
@@ -58,7 +57,4 @@ def test_each_name_is_there(page: str) -> None:
 @pytest.mark.slow
 def test_the_examples_run(page: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", (REFERENCE / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
-    ran = subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks)], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    python("-c", "\n".join(blocks), cwd=tmp_path)

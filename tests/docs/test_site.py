@@ -1,14 +1,13 @@
 """The documentation as a site, where the tools that build it are installed: no warning, and pages that are opened as
 files can be searched, ask no other host, and cut nothing off at the widths of a laptop and of a phone."""
 
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.browser import browser, needs_browser
+from tests.processes import python
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -30,8 +29,7 @@ HITS = """new Promise(done => {
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs") / "site"
     words = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    ran = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
+    python(*words, cwd=ROOT)
     return folder
 
 

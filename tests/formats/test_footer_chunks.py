@@ -4,8 +4,6 @@ import contextlib
 import datetime as dt
 import io
 import os
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -28,6 +26,7 @@ from tests.formats.footers_of import footers, one, said, schema_of
 from tests.formats.writers import WRITERS
 from tests.histories.driver import RANDOM
 from tests.hostile.changes import random_bytes
+from tests.processes import python
 
 TABLE = pa.table(
     {
@@ -194,8 +193,7 @@ def test_no_footer_ends_the_process() -> None:
     count = 300 if os.environ.get("METAINDEX_FAST") else 3000
     code = f"import tests.formats.{Path(__file__).stem} as it; it.survive({count})"
     root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    python("-c", code, cwd=root)
 
 
 def survive(count: int) -> None:

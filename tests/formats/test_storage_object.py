@@ -1,8 +1,6 @@
 """Object stores through obstore: the contract on its memory and local stores, and secrets that stay secret."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -15,7 +13,7 @@ from metaindex.storage import LocalStorage, Storage, parent_of, storage_for
 from metaindex.storage.client import patient
 from metaindex.storage.object_store import ObjectStorage
 from tests.contract.storage_contract import StorageContract, place_files
-from tests.processes import serving
+from tests.processes import python, serving
 from tests.storage_counting import CountingStorage
 
 
@@ -144,7 +142,7 @@ assert storage.read("a") == b"x"
 
 @pytest.mark.slow
 def test_a_process_that_was_forked_after_a_store_was_used_is_refused_and_does_not_wait_for_ever() -> None:
-    subprocess.run([sys.executable, "-c", _FORKING, os.getcwd()], check=True, timeout=600)
+    python("-c", _FORKING, os.getcwd(), timeout=600)
 
 
 class _Requests(BaseHTTPRequestHandler):

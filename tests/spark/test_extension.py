@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import zipfile
 from collections.abc import Iterator
@@ -335,7 +334,7 @@ def test_an_application_runs_without_what_metaindex_needs(
 ) -> None:
     if python is None:
         bare = tmp_path / "bare"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+        python("-m", "venv", "--without-pip", str(bare))
         python = str(bare / "bin" / "python")
     conf = {"spark.metaindex.python": python, "spark.driver.extraClassPath": ""}
     ran = sql(jar, tmp_path, conf, f"{needle(users)}; SET spark.metaindex.state")

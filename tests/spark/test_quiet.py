@@ -1,13 +1,12 @@
 """Where the JVM's own words go: a file of ours in the temporary folder, which is everybody's."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from metaindex.spark.quiet import _private_log, _streams_to
+from tests.processes import python
 
 
 def test_the_log_is_a_new_file_of_ours_whose_name_nobody_knows_before() -> None:
@@ -36,8 +35,6 @@ def test_what_is_said_inside_goes_to_the_file(tmp_path: Path) -> None:
         "with _streams_to(Path(sys.argv[1])): os.system('echo inside')\n"
         "print('outside')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "log")], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "outside\n"
+    done = python("-c", code, str(tmp_path / "log"))
+    assert done == "outside\n"
     assert (tmp_path / "log").read_text() == "inside\n"

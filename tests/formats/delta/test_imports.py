@@ -1,12 +1,11 @@
 """What a snapshot and the changes since its neighbour load: pyarrow.compute and pandas take longer than the work."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
+from tests.processes import python
 
 _ASKED = """
 import sys
@@ -32,5 +31,5 @@ def test_a_snapshot_and_changes_load_little(tmp_path: Path) -> None:
     checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *head, *made[:2])
     commit(tmp_path, 1, made[2], remove("p=0/f0.parquet"))
     commit(tmp_path, 2, made[3])
-    out = subprocess.run([sys.executable, "-c", _ASKED, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
+    out = python("-c", _ASKED, str(tmp_path))
+    assert out.strip() == "[]"

@@ -1,6 +1,7 @@
 """Tables of each format whose keys lie scattered over their files, a small side that is joined to them, and what a
 query of both gives and reads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,6 +123,7 @@ def iceberg(spark: SparkSession, folder: Path) -> Fact:
 
 
 MAKERS = [parquet, parted, csv, json, delta, iceberg]
+Make = Callable[[SparkSession, Path], Fact]
 
 
 def files_of(frame: DataFrame) -> list[int]:

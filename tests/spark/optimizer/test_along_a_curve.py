@@ -21,7 +21,7 @@ from tests.spark.optimizer.changing_lakes import (
     versions_of,
 )
 
-pytestmark = pytest.mark.uncompiled
+pytestmark = [pytest.mark.uncompiled, pytest.mark.usefixtures("sorting")]
 
 CURVE = mi.CoveringCurve(["k", "v", "d"], ["id", "name"])
 LEAVES = [
@@ -47,9 +47,8 @@ def conditions(random: Random, count: int) -> list[str]:
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_the_same_rows_whatever_is_asked_and_whatever_became_of_the_table(
-    sorting: SparkSession, tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spark = sorting
     monkeypatch.setattr(ranking, "PAGE_ROWS", 5)  # else one page would have all rows
     lake = covered(make(spark, tmp_path), CURVE)
     for column in ("k = 7", "v BETWEEN 3 AND 4", "d = date'2024-01-09'"):
@@ -79,10 +78,9 @@ def test_the_same_rows_whatever_is_asked_and_whatever_became_of_the_table(
 
 
 def test_parts_are_left_out_by_every_column(
-    sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several ranges, cut by Spark as they are in Arrow: parts in the order of the curve."""
-    spark = sorting
     monkeypatch.setattr("metaindex.index.kinds.covering.spark._RANGE_BYTES", 1 << 14)
     path = str(tmp_path / "t")
     rows = spark.range(0, 40_000, 1, 4).selectExpr(

@@ -32,7 +32,7 @@ from tests.spark.optimizer.changing_lakes import (
     without_the_rule,
 )
 
-pytestmark = pytest.mark.uncompiled
+pytestmark = [pytest.mark.uncompiled, pytest.mark.usefixtures("sorting")]
 
 
 FILTERS = [
@@ -87,8 +87,7 @@ def every_query(spark: SparkSession, name: str, *, shuffles: int = 0, sorts: boo
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
-    spark = sorting
+def test_a_fresh_index_stands_for_scans(spark: SparkSession, tmp_path: Path, make: Make) -> None:
     lake = covered(make(spark, tmp_path))
     every_query(spark, lake.name, sorts=False)
     query = spark.sql(FILTERS[0].format(t=lake.name))
@@ -103,10 +102,9 @@ def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_what_was_deleted_and_appended_since(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
+def test_what_was_deleted_and_appended_since(spark: SparkSession, tmp_path: Path, make: Make) -> None:
     """The index is behind: rows deleted by position, whole files gone, files it does not have. Joins shuffle the
     appended part at most, at every version."""
-    spark = sorting
     lake = covered(make(spark, tmp_path))
     delete_rows(lake, "id % 50 = 8")  # some rows of every file
     lineage = FILTERS[0].format(t=lake.name)
@@ -135,9 +133,8 @@ def test_what_was_deleted_and_appended_since(sorting: SparkSession, tmp_path: Pa
             asked(spark, text.format(t=lake.name), by="cov: covering" if text != GROUPS[0] else "")
 
 
-def test_a_listing_of_spark_decides_which_plain_files_there_are(sorting: SparkSession, tmp_path: Path) -> None:
+def test_a_listing_of_spark_decides_which_plain_files_there_are(spark: SparkSession, tmp_path: Path) -> None:
     """A frame that was made before a file went, or came, or was replaced by another of the same name."""
-    spark = sorting
     lake = covered(make_parquet(spark, tmp_path))
     old = spark.read.parquet(lake.path)
     lake.append(rows_of(spark, 10_000, 60, 1))
@@ -155,9 +152,8 @@ def test_a_listing_of_spark_decides_which_plain_files_there_are(sorting: SparkSe
 
 
 @pytest.mark.parametrize("make", [make_iceberg, make_delta])
-def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
+def test_one_frame_in_several_places(spark: SparkSession, tmp_path: Path, make: Make) -> None:
     """Spark then has one scan in several places; an Iceberg scan that others read by cannot be changed in place."""
-    spark = sorting
     lake = covered(make(spark, tmp_path))
     for appended in (False, True):
         if appended:
@@ -174,8 +170,7 @@ def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-def test_settings_bound_a_hybrid_scan(sorting: SparkSession, tmp_path: Path) -> None:
-    spark = sorting
+def test_settings_bound_a_hybrid_scan(spark: SparkSession, tmp_path: Path) -> None:
     lake = covered(make_delta(spark, tmp_path))
     lake.append(rows_of(spark, 10_000, 300, 2))
     text = FILTERS[0].format(t=lake.name)
@@ -193,8 +188,7 @@ def test_settings_bound_a_hybrid_scan(sorting: SparkSession, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("make", [make_delta, make_iceberg])
-def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
-    spark = sorting
+def test_dml_streams_and_samples_do_not_see_an_index(spark: SparkSession, tmp_path: Path, make: Make) -> None:
     lake = covered(make(spark, tmp_path))
     spark.sql(f"UPDATE {lake.name} SET name = 'changed' WHERE k = 7 AND id < 100")
     spark.sql(f"DELETE FROM {lake.name} WHERE k = 9")
@@ -214,10 +208,9 @@ def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_
     assert "metaindex" not in plan_of(sample)
 
 
-def test_rows_deleted_by_their_values_are_the_tables_to_leave_out(sorting: SparkSession, tmp_path: Path) -> None:
+def test_rows_deleted_by_their_values_are_the_tables_to_leave_out(spark: SparkSession, tmp_path: Path) -> None:
     """Iceberg's equality deletes: files before one are read from the table, those after it, and versions before it,
     from the index."""
-    spark = sorting
     lake = covered(make_iceberg(spark, tmp_path, partitioned=""))
     lake.append(rows_of(spark, 10_000, 60, 1))
     _delete_by_value(lake, [7, 10_004])
@@ -255,8 +248,7 @@ def _delete_by_value(lake: Lake, ids: list[int]) -> None:
     spark.sql(f"REFRESH TABLE {lake.name}")
 
 
-def test_ranges_leave_parts_out(sorting: SparkSession, tmp_path: Path) -> None:
-    spark = sorting
+def test_ranges_leave_parts_out(spark: SparkSession, tmp_path: Path) -> None:
     lake = covered(make_delta(spark, tmp_path), mi.CoveringRange(indexed=["d", "k"], included=["id", "v"]))
     text = "SELECT id, v FROM {t} WHERE d BETWEEN DATE'2024-01-05' AND DATE'2024-01-06'"
     asked(spark, text.format(t=lake.name))
@@ -269,8 +261,7 @@ def test_ranges_leave_parts_out(sorting: SparkSession, tmp_path: Path) -> None:
     asked(spark, text.format(t=lake.name))
 
 
-def test_csv(sorting: SparkSession, tmp_path: Path) -> None:
-    spark = sorting
+def test_csv(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "csv")
     rows_of(spark).drop("p").write.csv(path, header=True)
     schema = "id bigint, k int, name string, v double, d date, pad string"
@@ -286,15 +277,15 @@ def test_csv(sorting: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, form: str) -> None:
+def test_texts_are_read_by_columns_alone(spark: SparkSession, tmp_path: Path, form: str) -> None:
     """Of texts a scan reads every byte: an index with the columns is taken for them, whatever the filters are, but
     where rows are seen in the order of the lines, or lines are counted."""
     path = str(tmp_path / form)
-    getattr(rows_of(sorting).drop("p").write, form)(path, **({"header": True} if form == "csv" else {}))
+    getattr(rows_of(spark).drop("p").write, form)(path, **({"header": True} if form == "csv" else {}))
     schema = "id bigint, k int, name string, v double, d date, pad string"
     options: dict[str, Any] = {"schema": schema} | ({"header": "true"} if form == "csv" else {})
-    mi.open_table(path, format=form, spark=sorting, **options).create_index("cov", INDEXED)
-    frame = sorting.read.schema(schema).options(**options).format(form).load(path)
+    mi.open_table(path, format=form, spark=spark, **options).create_index("cov", INDEXED)
+    frame = spark.read.schema(schema).options(**options).format(form).load(path)
     frame.createOrReplaceTempView("texts")
     for text in (
         "SELECT name, count(*), sum(id) FROM texts GROUP BY name",
@@ -304,7 +295,7 @@ def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, 
         " WHERE a.name > 'n1'",
         "SELECT max(w) FROM (SELECT v AS w FROM texts WHERE name > 'n1' UNION ALL SELECT id FROM texts)",
     ):
-        plan = asked(sorting, text)
+        plan = asked(spark, text)
         assert form.upper() not in plan.upper().replace(f"/{form.upper()}", ""), plan
     for text in (
         "SELECT id, v FROM texts",
@@ -318,17 +309,16 @@ def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, 
         " 'n1'",
         "SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY name ORDER BY d) AS r FROM texts) WHERE r = 1",
     ):
-        asked(sorting, text, by=None)
-    lacking = asked(sorting, "SELECT max(pad), max(v) FROM texts", by=None)
+        asked(spark, text, by=None)
+    lacking = asked(spark, "SELECT max(pad), max(v) FROM texts", by=None)
     assert "Scan" in lacking
-    rows_of(sorting, 10_000, 60, 1).drop("p").write.mode("append").format(form).options(**options).save(path)
-    frame = sorting.read.schema(schema).options(**options).format(form).load(path)
+    rows_of(spark, 10_000, 60, 1).drop("p").write.mode("append").format(form).options(**options).save(path)
+    frame = spark.read.schema(schema).options(**options).format(form).load(path)
     frame.createOrReplaceTempView("texts")
-    asked(sorting, "SELECT name, count(*), sum(id) FROM texts GROUP BY name", by="files that it lacks")
+    asked(spark, "SELECT name, count(*), sum(id) FROM texts GROUP BY name", by="files that it lacks")
 
 
-def test_explain_tells_which_index_stands_for_a_scan(sorting: SparkSession, tmp_path: Path) -> None:
-    spark = sorting
+def test_explain_tells_which_index_stands_for_a_scan(spark: SparkSession, tmp_path: Path) -> None:
     lake = covered(make_delta(spark, tmp_path))
     told = mi.explain(spark.sql(f"SELECT id FROM {lake.name} WHERE k = 7"))
     (scan,) = told.scans
@@ -340,9 +330,8 @@ def test_explain_tells_which_index_stands_for_a_scan(sorting: SparkSession, tmp_
     assert "NOT_COVERED" in str(told)
 
 
-def test_a_part_that_is_gone_is_said(sorting: SparkSession, tmp_path: Path) -> None:
+def test_a_part_that_is_gone_is_said(spark: SparkSession, tmp_path: Path) -> None:
     """Also where the session passes over missing files: rows of an index are not lost so."""
-    spark = sorting
     lake = covered(make_delta(spark, tmp_path))
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:

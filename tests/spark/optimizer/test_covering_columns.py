@@ -11,13 +11,12 @@ import metaindex as mi
 from tests.spark.optimizer.changing_lakes import Lake, asked, covered, make_iceberg, plan_of, without_the_rule
 from tests.spark.optimizer.lakes import location_of
 
-pytestmark = pytest.mark.uncompiled
+pytestmark = [pytest.mark.uncompiled, pytest.mark.usefixtures("sorting")]
 
 
-def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path: Path) -> None:
+def test_columns_of_another_type_and_other_names(spark: SparkSession, tmp_path: Path) -> None:
     """Renamed columns are the same ones; a column that was re-typed since is served only by runs that have the new
     type."""
-    spark = sorting
     lake = covered(make_iceberg(spark, tmp_path))
     spark.sql(f"ALTER TABLE {lake.name} RENAME COLUMN name TO called")
     asked(spark, f"SELECT id, called FROM {lake.name} WHERE k = 7")
@@ -43,9 +42,8 @@ def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path
 
 
 @pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
-def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> None:
+def test_fields_of_structs(spark: SparkSession, tmp_path: Path, form: str) -> None:
     """An index of fields stands for a scan of which nothing else of the struct is asked."""
-    spark = sorting
     rows = spark.range(0, 300, 1, 3).selectExpr(
         "id",
         "IF(id % 11 = 0, NULL, named_struct('user', CAST(id % 20 AS int), 'more', named_struct('text', concat('t', id"
@@ -79,9 +77,8 @@ def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> 
         asked(spark, text.format(t=name), by=None)
 
 
-def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path: Path) -> None:
+def test_a_column_called_as_a_field_of_a_struct(spark: SparkSession, tmp_path: Path) -> None:
     """`a.b` is a column, a.b a field: an index of the one does not stand for the other."""
-    spark = sorting
     path = str(tmp_path / "dotted")
     columns = ("id", "named_struct('b', id % 5, 'c.d', id) AS a", "id % 7 AS `a.b`", "string(id) AS `id:1`")
     spark.range(0, 60, 1, 3).selectExpr(*columns).write.parquet(path)
@@ -102,10 +99,10 @@ def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path:
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
-def test_fields_of_structs_that_were_dropped_and_renamed(sorting: SparkSession, tmp_path: Path, form: str) -> None:
+def test_fields_of_structs_that_were_dropped_and_renamed(spark: SparkSession, tmp_path: Path, form: str) -> None:
     """A field that is dropped and added again is NULL in the rows before, whatever the index has by its name; so are
     fields that changed names, inside of lists and maps, and at the versions before."""
-    spark, path = sorting, str(tmp_path / "t")
+    path = str(tmp_path / "t")
     pair = "named_struct('a', CAST(id AS int), 'b', CAST(-id AS int))"
     rows = spark.range(0, 300, 1, 3).selectExpr("id", "id % 10 AS k", f"{pair} AS st", f"array({pair}) AS ar")
     if form == "iceberg":
@@ -163,12 +160,12 @@ def test_fields_of_structs_that_were_dropped_and_renamed(sorting: SparkSession, 
     assert table.verify_index("cov", files=None).sound
 
 
-def test_texts_with_a_collation_are_compared_by_spark(sorting: SparkSession, tmp_path: Path) -> None:
+def test_texts_with_a_collation_are_compared_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Neither the bytes' order nor their hash says which of them are equal: who means the bytes names the columns, and
     what is indexed so is nothing for Spark."""
-    if sorting.version.startswith("3.5"):
+    if spark.version.startswith("3.5"):
         pytest.skip("Spark 3.5 has no collations")
-    spark = sorting.newSession()  # whose counts are its own: that the table is refused is told as a failure
+    spark = spark.newSession()  # whose counts are its own: that the table is refused is told as a failure
     path = str(tmp_path / "collated")
     spark.sql(
         "SELECT id, CAST(IF(id < 50, 'a', 'A') AS STRING COLLATE UTF8_LCASE) AS c FROM range(0, 100, 1, 2)"

@@ -13,7 +13,7 @@ from metaindex.core import SparkDriver
 from tests.spark.optimizer.joined_lakes import ROWS, same
 from tests.spark.optimizer.lakes import location_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.usefixtures("narrowing")]
 
 PARTS, FILES, KEYS = 4, 5, 10  # partitions, files of each, keys of each
 GROUPED = {
@@ -61,8 +61,7 @@ def exchanges(spark: SparkSession, text: str) -> int:
 
 
 @pytest.mark.parametrize("pushed", ["true", "false"])
-def test_partitions_stay_groups_whatever_is_left_of_them(narrowing: SparkSession, grouped: str, pushed: str) -> None:
-    spark = narrowing
+def test_partitions_stay_groups_whatever_is_left_of_them(spark: SparkSession, grouped: str, pushed: str) -> None:
     with SparkDriver(spark).setting(PUSHED, pushed):
         if pushed == "true":  # else Spark wants both sides to have the same partitions
             assert exchanges(spark, JOIN.format(grouped, "IN (60, 100)")) == 0
@@ -74,10 +73,9 @@ def test_partitions_stay_groups_whatever_is_left_of_them(narrowing: SparkSession
             same(spark, alike.format(grouped, keys))
 
 
-def test_where_splits_are_counted_the_plan_is_as_it_was(narrowing: SparkSession, grouped: str) -> None:
+def test_where_splits_are_counted_the_plan_is_as_it_was(spark: SparkSession, grouped: str) -> None:
     """Of what is left Iceberg would make more splits than Spark counted: the small files of a partition, which lay in
     one as long as there was a large one elsewhere, lie in two."""
-    spark = narrowing
     spark.sql(f"ALTER TABLE {grouped}.f SET TBLPROPERTIES ('write.parquet.compression-codec'='uncompressed')")
     spark.range(1).selectExpr(
         "-id AS id", "CAST(-1 AS int) AS k", "repeat('x', 60000000) AS v", "CAST(2 AS int) AS part"

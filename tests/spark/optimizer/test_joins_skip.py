@@ -1,8 +1,6 @@
 """Joins leave files out once a query runs, by the keys of their other side: the rows are those without the rule, for
 every type of join, every format, with deletes and versions, with adaptive plans and without."""
 
-import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from tests.spark.optimizer.joined_lakes import (
     FEW,
     FILES,
     MAKERS,
-    Fact,
+    Make,
     delta,
     iceberg,
     is_narrowed,
@@ -26,7 +24,7 @@ from tests.spark.optimizer.joined_lakes import (
     same,
 )
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.usefixtures("narrowing")]
 
 TYPES = [
     # the query, files that the narrowed scan reads at most, does a query of its own bring the keys?
@@ -79,9 +77,9 @@ WHOLE = [
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_each_type_of_join_leaves_out_files_without_its_keys(
-    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact], adaptive: str
+    spark: SparkSession, tmp_path: Path, make: Make, adaptive: str
 ) -> None:
-    spark, fact = narrowing, make(narrowing, tmp_path)
+    fact = make(spark, tmp_path)
     with SparkDriver(spark).setting("spark.sql.adaptive.enabled", adaptive):
         for text, most, own in TYPES:
             with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1" if own else "10MB"):
@@ -99,10 +97,8 @@ def test_each_type_of_join_leaves_out_files_without_its_keys(
 
 
 @pytest.mark.parametrize("make", [delta, iceberg])
-def test_versions_appends_and_deletes_keep_their_rows(
-    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact]
-) -> None:
-    spark, fact = narrowing, make(narrowing, tmp_path)
+def test_versions_appends_and_deletes_keep_their_rows(spark: SparkSession, tmp_path: Path, make: Make) -> None:
+    fact = make(spark, tmp_path)
     if make is delta:
         versions = ["VERSION AS OF 0", "VERSION AS OF 1", ""]
     else:
@@ -122,8 +118,7 @@ def test_versions_appends_and_deletes_keep_their_rows(
         assert read[0] <= 3 + 4, (version, read)  # appended files are read
 
 
-def test_many_keys_are_asked_by_their_range_or_not_at_all(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark = narrowing
+def test_many_keys_are_asked_by_their_range_or_not_at_all(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "ranged")
     spark.range(0, 8000, 1, 8).selectExpr("id AS k").write.format("delta").save(path)
     mi.open_table(path).create_index("stats", mi.ColumnStats("k"), builder="local")
@@ -142,10 +137,9 @@ def test_many_keys_are_asked_by_their_range_or_not_at_all(narrowing: SparkSessio
 
 @pytest.mark.parametrize("side", ["files", "rows"])
 def test_many_keys_of_a_side_that_nothing_makes_smaller_are_asked_for_a_large_scan_alone(
-    narrowing: SparkSession, tmp_path: Path, side: str
+    spark: SparkSession, tmp_path: Path, side: str
 ) -> None:
     """Collecting a hundred thousand takes half a second, and most often every file has some."""
-    spark = narrowing
     path, keys = str(tmp_path / "fact"), str(tmp_path / "keys")
     spark.range(0, 8000, 1, 8).selectExpr("id AS k", "id AS other").write.parquet(path)
     mi.open_table(path).create_index("stats", mi.ColumnStats("k"), builder="local")
@@ -174,8 +168,8 @@ def test_many_keys_of_a_side_that_nothing_makes_smaller_are_asked_for_a_large_sc
         assert is_narrowed(spark, text)
 
 
-def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, _ = narrowing, delta(narrowing, tmp_path)
+def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(spark: SparkSession, tmp_path: Path) -> None:
+    delta(spark, tmp_path)
     few = spark.createDataFrame([(8,), (100,)], "k int")
     few.createOrReplaceTempView("few")
     spark.sql("SELECT * FROM VALUES (8), (100) AS v (k)").createOrReplaceTempView("known")
@@ -211,12 +205,12 @@ def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(narrowing: Sp
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("group", ["t.part", "t.part, d.w"])
 def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
-    narrowing: SparkSession, tmp_path: Path, adaptive: str, group: str
+    spark: SparkSession, tmp_path: Path, adaptive: str, group: str
 ) -> None:
     """An index of which a filter leaves one bucket, below a join below a group: Spark asks there for no order, and made
     of the index's copy another plan, which brought nothing. Also where the groups are by the key of the index: the
     join sends its rows to every task."""
-    spark, fact = narrowing, delta(narrowing, tmp_path)
+    fact = delta(spark, tmp_path)
     path = str(tmp_path / "wide dim")
     spark.range(0, 4000, 1, 1).selectExpr(
         "CAST(id AS int) AS k", "CAST(id % 1000 AS int) AS w", "repeat(sha(CAST(id AS string)), 20) AS wide"
@@ -237,9 +231,8 @@ def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
     assert (found, fact.counts, len(read), max(read)) == (1, True, 1, 1)
 
 
-def test_what_a_side_fails_of_is_the_users_own(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, delta(narrowing, tmp_path)
-    assert fact.pinned
+def test_what_a_side_fails_of_is_the_users_own(spark: SparkSession, tmp_path: Path) -> None:
+    delta(spark, tmp_path)
     text = "SELECT t.id FROM t JOIN (SELECT CAST(w / (w - 8) AS int) AS k FROM dim WHERE w IN (8, 9)) d ON t.k = d.k"
     left = text.replace("t JOIN", "t RIGHT JOIN")
     for query, threshold in ((text, "10MB"), (left, "-1")):
@@ -252,11 +245,10 @@ def test_what_a_side_fails_of_is_the_users_own(narrowing: SparkSession, tmp_path
 
 
 def test_an_error_of_a_key_that_the_join_never_computes_is_nobodys_whatever_its_words(
-    narrowing: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     """The right side turns out empty, and an adaptive plan drops the join. A text that was cast is in the error's."""
-    spark, fact = narrowing, delta(narrowing, tmp_path)
-    assert fact.pinned
+    delta(spark, tmp_path)
     spark.range(10).selectExpr("id", "IF(id = 9, 'cancelled', CAST(id AS string)) AS s").createOrReplaceTempView(
         "words"
     )
@@ -268,9 +260,8 @@ def test_an_error_of_a_key_that_the_join_never_computes_is_nobodys_whatever_its_
         assert len(spark.sql(text).collect()) == 10
 
 
-def test_keys_that_come_too_late_are_not_waited_for(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, delta(narrowing, tmp_path)
-    assert fact.pinned
+def test_keys_that_come_too_late_are_not_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+    delta(spark, tmp_path)
     text = f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k"
     with SparkDriver(spark).setting("spark.metaindex.joins.timeoutSeconds", "0.001"):
         _, read = same(spark, text)
@@ -278,9 +269,8 @@ def test_keys_that_come_too_late_are_not_waited_for(narrowing: SparkSession, tmp
     until(lambda: spark.sparkContext.statusTracker().getActiveJobsIds() == [])  # listeners hear of an end later
 
 
-def test_explaining_runs_nothing_and_says_what_would_be_asked(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, delta(narrowing, tmp_path)
-    assert fact.pinned
+def test_explaining_runs_nothing_and_says_what_would_be_asked(spark: SparkSession, tmp_path: Path) -> None:
+    delta(spark, tmp_path)
     frame = spark.sql(f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k")
     frame._jdf.queryExecution().optimizedPlan()  # Delta reads its log by jobs
     with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
@@ -305,10 +295,8 @@ BY_CHANCE = [
 
 
 @pytest.mark.parametrize("side", BY_CHANCE)
-def test_a_side_that_may_have_another_key_each_time_brings_none(
-    narrowing: SparkSession, tmp_path: Path, side: str
-) -> None:
-    spark, fact = narrowing, parquet(narrowing, tmp_path)
+def test_a_side_that_may_have_another_key_each_time_brings_none(spark: SparkSession, tmp_path: Path, side: str) -> None:
+    fact = parquet(spark, tmp_path)
     if "COLLATE" in side and spark.version.startswith("3."):
         pytest.skip("collations are of Spark 4")
     assert fact.name
@@ -318,11 +306,8 @@ def test_a_side_that_may_have_another_key_each_time_brings_none(
 
 
 @pytest.mark.parametrize("make", [parquet, iceberg])
-def test_of_a_scan_that_is_little_nothing_is_asked(
-    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact]
-) -> None:
-    spark, fact = narrowing, make(narrowing, tmp_path)
-    assert fact.name
+def test_of_a_scan_that_is_little_nothing_is_asked(spark: SparkSession, tmp_path: Path, make: Make) -> None:
+    make(spark, tmp_path)
     opening = 4 << 20  # `spark.sql.files.openCostInBytes`
     text = f"SELECT t.id FROM t JOIN plain d ON t.k = d.k WHERE d.{FEW}"
     with SparkDriver(spark).setting("spark.metaindex.joins.scanBytes", str(FILES * opening)):
@@ -333,18 +318,16 @@ def test_of_a_scan_that_is_little_nothing_is_asked(
         assert [read.joins for read in ran.read if read.joins] == ["no keys were asked for, as it is little"]
 
 
-def test_without_it_plans_are_as_before(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, parquet(narrowing, tmp_path)
-    assert not fact.pinned
+def test_without_it_plans_are_as_before(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(spark, tmp_path)
     text = f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}"
     with SparkDriver(spark).setting("spark.metaindex.joins.enabled", "false"):
         assert same(spark, text)[1] == []
     assert same(spark, text)[1] != []
 
 
-def test_by_default_a_broadcast_brings_keys_and_no_query_of_their_own(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, delta(narrowing, tmp_path)
-    assert fact.pinned
+def test_by_default_a_broadcast_brings_keys_and_no_query_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    delta(spark, tmp_path)
     rule.enable(spark, rule=RuleConfig(join_scan_bytes=0, join_seconds=600.0))
     side = f"(SELECT * FROM dim WHERE {FEW})"
     assert same(spark, f"SELECT t.id FROM t JOIN {side} d ON t.k = d.k")[1] == [3]
@@ -356,9 +339,8 @@ def test_by_default_a_broadcast_brings_keys_and_no_query_of_their_own(narrowing:
                 assert same(spark, text)[1] == [3]
 
 
-def test_a_scan_that_is_read_once_for_two_stays_so(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, parquet(narrowing, tmp_path)
-    assert not fact.pinned
+def test_a_scan_that_is_read_once_for_two_stays_so(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(spark, tmp_path)
     text = (
         "WITH g AS (SELECT k, count(*) AS c FROM t GROUP BY k)"
         f" SELECT a.k, a.c, b.c AS d FROM g a JOIN dim d ON a.k = d.k JOIN g b ON b.k = a.k + 1 WHERE d.{FEW}"
@@ -369,8 +351,8 @@ def test_a_scan_that_is_read_once_for_two_stays_so(narrowing: SparkSession, tmp_
     assert read == []
 
 
-def test_a_file_that_is_written_again_is_read(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, parquet(narrowing, tmp_path)
+def test_a_file_that_is_written_again_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    fact = parquet(spark, tmp_path)
     victim = sorted(Path(fact.name).glob("part-00005*.parquet"))[0]
     other = sorted(Path(fact.name).glob("part-00001*.parquet"))[0]
     victim.write_bytes(other.read_bytes())
@@ -392,10 +374,8 @@ WRITES = [
 
 
 @pytest.mark.parametrize("make", [delta, iceberg])
-def test_what_writes_by_a_join_writes_the_same(
-    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact]
-) -> None:
-    spark, left = narrowing, []
+def test_what_writes_by_a_join_writes_the_same(spark: SparkSession, tmp_path: Path, make: Make) -> None:
+    left = []
     for enabled in ("true", "false"):
         (folder := tmp_path / enabled).mkdir()
         fact = make(spark, folder)
@@ -409,8 +389,8 @@ def test_what_writes_by_a_join_writes_the_same(
     assert left[0]
 
 
-def test_bytes_that_are_no_text_are_found(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, path = narrowing, str(tmp_path / "bytes")
+def test_bytes_that_are_no_text_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "bytes")
     text = "CAST(concat(X'FF', CAST(CAST(id AS string) AS binary)) AS string)"
     spark.range(0, 40, 1, 4).selectExpr("id", f"{text} AS s").write.parquet(path)
     mi.open_table(path).create_index("bloom", mi.Bloom("s"), builder="local")
@@ -420,11 +400,10 @@ def test_bytes_that_are_no_text_are_found(narrowing: SparkSession, tmp_path: Pat
 
 @pytest.mark.parametrize("threshold", ["10MB", "-1"])
 def test_a_plain_side_that_is_written_again_between_two_runs(
-    narrowing: SparkSession, tmp_path: Path, threshold: str
+    spark: SparkSession, tmp_path: Path, threshold: str
 ) -> None:
     """The second run gives the first one's rows, or those of the new file: never keys of one and rows of the other."""
-    spark, fact = narrowing, parquet(narrowing, tmp_path)
-    assert fact.name
+    parquet(spark, tmp_path)
     for name, keys in (("one", "8, 100"), ("two", "211, 300")):
         spark.sql(f"SELECT k FROM plain WHERE w IN ({keys})").coalesce(1).write.parquet(str(tmp_path / name))
     (first,), (second,) = (list((tmp_path / name).glob("*.parquet")) for name in ("one", "two"))
@@ -442,9 +421,8 @@ def test_a_plain_side_that_is_written_again_between_two_runs(
             assert was != now
 
 
-def test_the_sessions_setting_goes_before_pythons(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, parquet(narrowing, tmp_path)
-    assert fact.name
+def test_the_sessions_setting_goes_before_pythons(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(spark, tmp_path)
     rule.enable(spark, rule=RuleConfig(joins=False))
     text = f"SELECT t.id FROM t JOIN plain d ON t.k = d.k WHERE d.{FEW}"
     assert same(spark, text)[1] == []
@@ -452,40 +430,11 @@ def test_the_sessions_setting_goes_before_pythons(narrowing: SparkSession, tmp_p
         assert same(spark, text)[1] == [3]
 
 
-def test_a_cached_join_and_a_second_run_give_the_same(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, delta(narrowing, tmp_path)
-    assert fact.pinned
+def test_a_cached_join_and_a_second_run_give_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    delta(spark, tmp_path)
     frame = spark.sql(f"SELECT t.id, d.w FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}")
     once = sorted(map(tuple, frame.collect()))
     assert once == sorted(map(tuple, frame.collect()))
     cached = frame.cache()
     assert sorted(map(tuple, cached.collect())) == once == sorted(map(tuple, cached.collect()))
     cached.unpersist()
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("make", [parquet, delta, iceberg])
-def test_random_joins(
-    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact], seed: int
-) -> None:
-    spark, fact = narrowing, make(narrowing, tmp_path)
-    assert fact.name
-    pick = random.Random(f"{make.__name__} {seed}")
-    for _ in range(12):
-        kind = pick.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"])
-        key = pick.choice(["k", "name", "at", "day", "amount", "real", "id"])
-        low = pick.randrange(-5, 430)
-        side = (
-            f"(SELECT * FROM {pick.choice(['dim', 'plain'])} WHERE w BETWEEN {low} AND {low + pick.choice([0, 2, 9])})"
-        )
-        fact_side = pick.choice(["t", "(SELECT * FROM t WHERE id > 60)", "(SELECT * FROM t UNION ALL SELECT * FROM t)"])
-        more = pick.choice(["", " AND x.id < y.id + 300"])
-        first, second = (fact_side, side) if pick.random() < 0.6 else (side, fact_side)
-        equal = pick.choice([f"x.{key} = y.{key}", f"x.{key} <=> y.{key}", f"x.{key} = y.{key} AND x.k = y.k"])
-        shown = "x.id AS a" if kind.startswith(("LEFT S", "LEFT A")) else "x.id AS a, y.id AS b"
-        text = f"SELECT {shown} FROM {first} x {kind} {second} y ON {equal}{more}"
-        with (
-            SparkDriver(spark).setting("spark.sql.adaptive.enabled", pick.choice(["true", "false"])),
-            SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", pick.choice(["10MB", "-1"])),
-        ):
-            same(spark, text)

@@ -92,12 +92,11 @@ def make_iceberg(spark: SparkSession, folder: Path) -> str:
 
 
 MAKERS = [make_parquet, make_delta, make_iceberg]
+Make = Callable[[SparkSession, Path], str]
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_query_reads_only_files_that_can_match(
-    enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
-) -> None:
+def test_a_query_reads_only_files_that_can_match(enabled: SparkSession, tmp_path: Path, make: Make) -> None:
     spark, name = enabled, make(enabled, tmp_path)
     for condition, most in [
         ("id = 210", 1),
@@ -115,9 +114,7 @@ def test_a_query_reads_only_files_that_can_match(
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_joins_subqueries_views_and_unions_give_the_same(
-    enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
-) -> None:
+def test_joins_subqueries_views_and_unions_give_the_same(enabled: SparkSession, tmp_path: Path, make: Make) -> None:
     spark, name = enabled, make(enabled, tmp_path)
     spark.sql(f"SELECT * FROM {name}").createOrReplaceTempView("seen")
     for text in [
@@ -135,9 +132,7 @@ def test_joins_subqueries_views_and_unions_give_the_same(
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_one_frame_in_several_places_of_a_query(
-    enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
-) -> None:
+def test_one_frame_in_several_places_of_a_query(enabled: SparkSession, tmp_path: Path, make: Make) -> None:
     """Spark then has one scan in several places, each under its own filter."""
     spark, name = enabled, make(enabled, tmp_path)
     frame = spark.table(name) if name.startswith("iceberg.") else spark.sql(f"SELECT * FROM {name}")
