@@ -1,8 +1,6 @@
 """Keys of a run that are built from values alone: by the collectors of their kinds, row group by row group, without any
 data file; and merged."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ with a history.
 The fixture makes a table of at least one file, and its `change` appends to it (a commit of at least one new file).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@ spilled and merged; a file that fails has none; and what is damaged is found.
 
 A kind inherits `OfFilesContract` and says what the rows of a file come to, value by value."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 """What every storage promises. A storage's test class inherits the suite and gives the fixture `storage`: an empty
 store."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -6,8 +6,6 @@ nothing of files: the rows that it serves are those of the table. One that keeps
 the files' values come to.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A small table of each format, with rows added and rows deleted by the format's own writer (of files: pyarrow's)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Every small file over a few values of every physical encoding, with exact, loose
 statistics, under every leaf over the same values, negated and joined.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Binding: names by the schema's spelling, literals by the column's type, never another set of rows."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import os

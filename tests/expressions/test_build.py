@@ -1,7 +1,5 @@
 """Predicates built in Python: what operators make, and what is refused before it can mean something else."""
 
-from __future__ import annotations
-
 import pytest
 
 from metaindex.core import ExpressionError, LiteralTypeError

@@ -1,20 +1,19 @@
 """Which literals a column's type takes, and what they mean there: the whole table, type by kind, against oracles. What
 does not stand in it is refused by one error of ours."""
 
-from __future__ import annotations
-
 import datetime as dt
 import uuid
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from metaindex.core import LiteralTypeError, SparkDriver
 from metaindex.expressions import (
@@ -36,11 +35,7 @@ from metaindex.expressions.engines.sql_text import _dialect, to_sql
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.places import physical_points
 from metaindex.expressions.statistics import Interval
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from tests.facts import Facts
+from tests.facts import Facts
 
 U = uuid.UUID("0c000000-0000-0000-0000-0000000000ff")
 TYPES = {
@@ -172,7 +167,6 @@ def test_times_are_compared_as_duckdb_compares_them(
         found = table.filter(to_arrow(bound, table.schema))["t"].to_pylist()
         assert found == [one for one in cut if matches(bound, {"t": one})]
         points = physical_points([Literal(value)], t)
-        assert points is not None
         assert points[0] is not None
         assert PhysicalInterval.of(Interval(Literal(value), Literal(value)), t) is not None
 

@@ -1,7 +1,5 @@
 """Bounds written under one type, read under another: still around every value as it reads now, or unknown."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 
@@ -49,7 +47,6 @@ def test_values_read_as_the_new_type_stay_inside(old: pa.DataType, new: pa.DataT
     written = pa.array(column, plain)
     bounds = ColumnBounds(old, *(to_physical(written, old, upper=u) for u in (False, True)))
     now = convert_bounds(bounds, new)
-    assert now is not None
     assert now.type == new
     if pa.types.is_string(new):
         written = written.filter(pa.array([_is_text(v) for v in column]))
@@ -64,8 +61,6 @@ def test_values_read_as_the_new_type_stay_inside(old: pa.DataType, new: pa.DataT
     except pa.ArrowInvalid:
         return  # the reader itself fails
     low, high = (to_physical(read, new, upper=u) for u in (False, True))
-    assert now.lower is not None
-    assert now.upper is not None
     assert now.lower.type == now.upper.type == physical_type(new)
     for bound, value in zip(now.lower.to_pylist(), low.to_pylist(), strict=True):
         assert bound is None or value is None or bound <= value
@@ -120,7 +115,6 @@ def test_changes_of_order_or_meaning_are_unknown(old: pa.DataType, new: pa.DataT
 def test_integers_beyond_doubles_are_loosened() -> None:
     far = pa.array([2**53 + 1, None, 3], pa.int64())
     now = convert_bounds(ColumnBounds(pa.int64(), far, far, lower_exact=pa.array([True, True, True])), pa.float64())
-    assert now is not None
     assert now.lower.to_pylist() == [2.0**53 - 1, None, 3.0]  # type: ignore[union-attr]
     assert now.upper.to_pylist()[0] >= 2.0**53 + 2  # type: ignore[union-attr]
     assert now.lower_exact is None
@@ -136,7 +130,6 @@ def test_a_column_that_was_integer_has_no_nan() -> None:
 def test_days_beyond_microseconds_become_unknown() -> None:
     days = pa.array([2**31 - 1, 0], pa.int64())
     now = convert_bounds(ColumnBounds(pa.date32(), days, days), pa.timestamp("us"))
-    assert now is not None
     assert now.upper.to_pylist()[1] == 0  # type: ignore[union-attr]
     far = pa.array([2**40, 0], pa.int64())
     now = convert_bounds(ColumnBounds(pa.date64(), far, far), pa.timestamp("us"))
@@ -147,7 +140,6 @@ def test_same_type_keeps_exactness_and_missing_bounds_stay_missing() -> None:
     bounds = ColumnBounds(pa.int32(), None, pa.array([5], pa.int64()), upper_exact=pa.array([True]))
     assert convert_bounds(bounds, pa.int32()) is bounds
     wider = convert_bounds(bounds, pa.int64())
-    assert wider is not None
     assert wider.lower is None
     assert wider.upper_exact is not None
 
@@ -156,11 +148,9 @@ def test_midnight_and_scale_are_what_readers_make_of_them() -> None:
     day = to_physical(pa.array([dt.date(2020, 1, 2)], pa.date32()), pa.date32(), upper=False)
     moment = convert_bounds(ColumnBounds(pa.date32(), day, day), pa.timestamp("us"))
     expected = to_physical(pa.array([dt.datetime(2020, 1, 2)], pa.timestamp("us")), pa.timestamp("us"), upper=False)
-    assert moment is not None
     assert moment.lower == expected
     price = to_physical(pa.array([Decimal("1.25"), None], pa.decimal128(20, 2)), pa.decimal128(20, 2), upper=True)
     finer = convert_bounds(ColumnBounds(pa.decimal128(20, 2), price, price), pa.decimal128(38, 6))
-    assert finer is not None
     assert finer.upper == to_physical(
         pa.array([Decimal("1.25"), None], pa.decimal128(38, 6)), pa.decimal128(38, 6), upper=True
     )
@@ -189,7 +179,6 @@ def test_a_type_of_before_is_answered_where_all_values_fit_it(
         pa.concat_arrays([_extreme(to_physical(one, stored, upper=u), u) for one in written]) for u in (False, True)
     ]
     found = convert_bounds(ColumnBounds(stored, *ends), then, back=True)
-    assert found is not None
     assert found.type == then
     narrow = [to_physical(pa.array(fitting, then), then, upper=u) for u in (False, True)]
     assert found.lower[0].as_py() == _extreme(narrow[0], False)[0].as_py()

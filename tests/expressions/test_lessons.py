@@ -1,7 +1,5 @@
 """Wrong answers that other systems gave, one test each: what not to believe of statistics, and what not to conclude."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from decimal import Decimal
@@ -229,7 +227,7 @@ class Collated(pa.ExtensionType):  # type: ignore[misc]
         return b""
 
     @classmethod
-    def __arrow_ext_deserialize__(cls, storage: pa.DataType, data: bytes) -> Collated:
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, data: bytes) -> "Collated":
         return cls()
 
 

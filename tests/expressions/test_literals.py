@@ -1,7 +1,5 @@
 """Literals: what is taken, what is refused, which are the same, and how values compare."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from decimal import Decimal
@@ -75,20 +73,19 @@ def test_literal_refuses_what_has_no_kind_or_would_lose(value: object) -> None:
     assert "; " in str(refused.value)  # rule, fact, cure
 
 
-def test_one_as_int_float_bool_and_decimal_are_four_literals() -> None:
-    assert len({Literal(1), Literal(1.0), Literal(True), Literal(Decimal(1))}) == 4
-
-
-def test_date_and_its_midnight_are_two_literals() -> None:
-    assert Literal(dt.date(2020, 1, 1)) != Literal(dt.datetime(2020, 1, 1))
-    assert Literal(dt.datetime(2020, 1, 1)) != Literal(dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
-
-
-def test_nan_is_one_literal_and_the_zeros_are_one() -> None:
-    assert Literal(math.nan) == Literal(-math.nan)
-    assert len({Literal(math.nan), Literal(float("nan"))}) == 1
-    assert Literal(0.0) == Literal(-0.0)
-    assert hash(Literal(0.0)) == hash(Literal(-0.0))
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [
+        ((1, 1.0, True, Decimal(1)), 4),
+        ((dt.date(2020, 1, 1), dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)), 3),
+        ((math.nan, -math.nan, float("nan")), 1),
+        ((0.0, -0.0), 1),
+    ],
+)
+def test_kinds_are_told_apart_and_nan_and_zero_are_one_each(values: tuple[LiteralValue, ...], count: int) -> None:
+    made = [Literal(value) for value in values]
+    assert len(set(made)) == count
+    assert sum(one == other for one in made for other in made) == len(made) ** (2 if count == 1 else 1)
 
 
 def test_spark_order_nan_above_all_zeros_equal() -> None:

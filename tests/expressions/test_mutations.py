@@ -5,8 +5,6 @@ A mutation is a piece of source and what to put in its place. The piece must sta
 rewrites a guard is told to bring its mutation along.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The normal form says the same of every row, in the promised shapes, however deep the tree."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`metaindex.core.records.dataclass` makes what `dataclasses.dataclass` makes, wherever anyone looks."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import inspect

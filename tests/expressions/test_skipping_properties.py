@@ -1,8 +1,6 @@
 """No dropped file holds a matching row, and every row of a certain file matches: for random rows, statistics and
 predicates."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

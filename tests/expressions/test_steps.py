@@ -1,7 +1,5 @@
 """The walk taken once for all questions: what it answers is what the walk itself answers, question by question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

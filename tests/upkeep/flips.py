@@ -1,7 +1,5 @@
 """Bits of an index that are turned over, one at a time."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

@@ -2,8 +2,6 @@
 RESTORE, branches, changes of the schema, optimize, and for a table that was dropped and created again. Wherever a table
 is read, the version can be said; explain says what was covered there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
@@ -110,7 +108,6 @@ def test_iceberg_with_branches_and_renamed_columns(tmp_path: Path) -> None:
 
     def then(ids: set[int]) -> None:
         snapshot = written.refresh().current_snapshot()
-        assert snapshot is not None
         expected[str(snapshot.snapshot_id)] = ids
         time.sleep(0.002)
 

@@ -1,7 +1,5 @@
 """verify finds what is wrong and nothing else; repair rebuilds that, and leaves the rest and the table alone."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno
@@ -207,7 +205,6 @@ def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
 
     log = handle_of(table).log("stats")
     entry = log.latest()
-    assert entry is not None
     run = entry.content.runs[-1]
     manifest = folder(table) / manifest_path(run.run)
     parts = [PartInfo(**part) for part in json.loads(manifest.read_bytes())["parts"]]
@@ -281,7 +278,6 @@ def test_a_recorded_version_with_other_files_is_found_and_written_anew(tmp_path:
     table = indexed(lake)
     log = handle_of(table).log("stats")
     entry = log.latest()
-    assert entry is not None
     newest = entry.content.versions[-1]
     wrong = dataclasses.replace(newest, removed={entry.content.runs[-1].run: to_text(BitMap([0]))})
     content = dataclasses.replace(entry.content, versions=(*entry.content.versions[:-1], wrong))

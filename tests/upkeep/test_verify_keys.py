@@ -1,8 +1,6 @@
 """verify of the kinds that key values: every row is read back, the values of data files are keyed again, and repair
 rebuilds what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """verify tells of an index that no query could use as the other verbs do: it is neither right nor wrong."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -56,7 +54,6 @@ def under_way(operation: Operation) -> Callable[[mi.Table], None]:
     def begun(table: mi.Table) -> None:
         log = handle_of(table).log("stats")
         latest = log.latest()
-        assert latest is not None
         mark = UnderWay(operation, latest.id + 1, "dead", "elsewhere:7", int(time.time() * 1000))
         log.append(replace(latest, id=latest.id + 1, nonce="dead", under_way=(mark,)))
 

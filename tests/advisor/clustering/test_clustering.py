@@ -1,8 +1,6 @@
 """`Table.clustering` over real tables of every format: what is measured, from where, and what is told of what is not
 known. Nothing is written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Advice: what a layout would leave out, against tables that were written so; what is read for it; statements."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Overlap and reads of files against brute force: ties, ranges of one point, infinities, the ends of whole numbers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 

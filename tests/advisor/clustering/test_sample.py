@@ -1,7 +1,5 @@
 """What is taken of a file that may hold far more than its size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What a statement says, whatever stands in a name: it is one statement, of these names and no others."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,23 +1,18 @@
 """The statements of the advice, run by Spark: they are understood, and queries then read about as many files as was
 said. Names and paths that need quotes are among them."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.advisor.clustering.advice import Advice
 from tests.tables import settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 

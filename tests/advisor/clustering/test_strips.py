@@ -1,8 +1,6 @@
 """The picture of ranges: its full part is the share of files that one value reads, and it is as large for a million
 files as for a thousand."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa

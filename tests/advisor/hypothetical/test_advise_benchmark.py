@@ -1,8 +1,6 @@
 """The benchmark `advise` runs, on a table so small that its figures mean nothing; how they are counted is held against
 numbers that are known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

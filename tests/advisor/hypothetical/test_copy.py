@@ -1,14 +1,12 @@
 """Covering indexes as candidates: their size, and what queries would read of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.advisor.hypothetical.candidates import QueryAsked, suggested
@@ -23,9 +21,6 @@ from tests.advisor.hypothetical.test_what_if import filled, tree
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 from tests.index.kinds.covering.served import Held
 from tests.tables import FORMATS, settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def wide(folder: Path, files: int = 20, count: int = 20_000) -> mi.Table:
@@ -139,7 +134,6 @@ def test_rows_along_a_curve_are_asked_by_each_column(tmp_path: Path, monkeypatch
         along, by_first = found[query].effects
         most = found.cost("covering_curve(at, user)").size_bytes.expected / (1 << 16)  # type: ignore[union-attr]
         left = CoveredRows.parts_left(held.key(), parts, conjuncts(to_predicate(query)), names)
-        assert along.reads.files is not None
         assert along.reads.files.expected == pytest.approx(len(left) * most / len(parts), rel=0.35, abs=2), query
         assert along.reads.size_bytes.expected < 0.4 * found.candidates[0].size_bytes.expected  # type: ignore[union-attr]
         assert (by_first.note == "") == ("at" in query)
@@ -268,5 +262,4 @@ def test_the_size_is_that_of_what_spark_builds(spark: SparkSession, tmp_path: Pa
     (weighed,) = table.what_if("at < 100", kind, sample=0.3).candidates
     outcome = mi.open_table(table.path, spark=spark).create_index("i", kind, builder="spark")
     (run,) = outcome.entry.content.runs
-    assert weighed.size_bytes is not None
     assert weighed.size_bytes.expected == pytest.approx(run.size_bytes, rel=0.2)

@@ -1,7 +1,5 @@
 """From kept files of a sample to kept files of the table: numbers with bounds that hold the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

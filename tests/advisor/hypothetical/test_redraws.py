@@ -1,8 +1,6 @@
 """Many predicates asked at once are answered as each alone; what is remembered for one query changes nothing for
 another."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which files, and which of their columns, are read: within the limit, and of as many files as that allows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +34,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
     return mi.open_table(str(root))
 
 
-CANDIDATES: dict[str, list[mi.Kind]] = {
+CANDIDATES = {
     "key": [mi.Values("id")],
     "wide": [mi.Values("note")],
     "copy": [mi.Values("id"), mi.CoveringRange(["id"], ["note"])],

@@ -1,7 +1,5 @@
 """Queries that were drawn stand for others: the bounds hold the truth, and where all were asked the truth is told."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
 """A report as a browser shows it: at two widths, in both schemes, on paper, by keys, and to who hears it. With
 `METAINDEX_PICTURES=folder` it leaves pictures for whoever changed the page."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,8 +1,6 @@
 """`Table.report` over real tables of every format, whole and broken ones: a page that says what is there, and what is
 not. Nothing is written but the page."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The choice against brute force over all sets of candidates, on random questions of AND and OR."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable

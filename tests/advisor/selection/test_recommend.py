@@ -1,7 +1,5 @@
 """`Table.recommend` over real tables: the choice of brute force, what it says comes, nothing is written."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -344,7 +342,6 @@ def test_the_query_log_is_a_workload_with_its_time(tmp_path: Path) -> None:
     assert (answer.queries, answer.days) == (5, None)
     assert [index.helps for index in answer.indexes] == [5]
     (index,) = table.recommend("id = 3", days=2.0, copies=False).indexes
-    assert index.break_even.days is not None
     assert index.break_even.runs == pytest.approx(index.break_even.days / 2)
 
 
@@ -464,8 +461,6 @@ def test_of_many_literals_some_are_drawn_and_the_bounds_hold_what_comes(tmp_path
         assert 0 <= index.helps_queries.low <= index.helps_queries.high <= index.queries == 200
         assert " of it, then " in str(answer)
         pays = index.break_even
-        assert pays.runs is not None
-        assert pays.soonest is not None
         assert pays.soonest < pays.runs
         assert pays.latest is None or pays.runs < pays.latest
         said = answer.to_json()["indexes"][0]  # type: ignore[index]

@@ -1,7 +1,5 @@
 """Packs as Spark's Java libraries do: LZ4BlockOutputStream and SnappyOutputStream."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import xxhash
 

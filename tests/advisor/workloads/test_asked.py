@@ -1,7 +1,5 @@
 """What-if of a workload: queries of this table, each template with some of its literals, and its weight."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

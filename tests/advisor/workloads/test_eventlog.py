@@ -3,8 +3,6 @@
 `data/` holds the events of SQL queries of two real applications, without their stack traces, metrics and paths.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,8 +1,6 @@
 """Texts of anybody's: each is read, or refused by name, and none holds a process for long: a test that hangs fails
 (`tests/hanging.py`)."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

@@ -1,21 +1,17 @@
 """Workloads of a live session: DataFrames and texts, analysed and not run; and what the session's event logs tell of
 the same queries, written by Spark's own writers with every codec."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.advisor.workloads.shape import shown_predicate
 from metaindex.expressions import JoinKey, TableRead
 from metaindex.spark import optimizer as rule
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 LOGS = {
     "plain": {"compress": "false", "rolling.enabled": "false"},

@@ -1,7 +1,5 @@
 """Conditions as Spark prints them, read back: what is read is what was printed, or it is told that it cannot be."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

@@ -1,7 +1,5 @@
 """Statements of a text, however it comes in pieces, are those that SQL's own tokenizer sees."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import sqlglot

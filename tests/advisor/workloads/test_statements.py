@@ -1,7 +1,5 @@
 """What a statement reads of each table, and what nobody can tell without the columns of tables."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.tpch.queries import QUERIES

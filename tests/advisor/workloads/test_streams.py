@@ -1,7 +1,5 @@
 """A workload may come through a pipe; it is said what is waited for, and what has no end is refused."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """Conditions, statements and files become templates; what cannot be read is told, and the rest goes on."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import subprocess

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import math
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +31,17 @@ from metaindex.expressions import (
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
 from metaindex.expressions.engines.sql import parse
-from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
+from tests.expressions.engines.tables import (
+    ROWS,
+    SCHEMA,
+    VALUES,
+    arrow_schema,
+    bound,
+    expected,
+    joined,
+    table_of,
+    understood,
+)
 from tests.strategies import predicates, rows, schemas
 
 A, B = ColumnRef(("a",)), ColumnRef(("b",))
@@ -53,38 +62,11 @@ def test_the_expression_keeps_the_rows_that_match(data: st.DataObject) -> None:
     assert kept(table, to_arrow(p, known)) == expected(p, table_rows)
 
 
-_FLOATS = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 1.5])
-_VALUES = {
-    "i": st.integers(-3, 3),
-    "f": _FLOATS,
-    "s": st.sampled_from(["", "a", "ab", "b", 'it\'s "q" \\', "😀", "é"]),
-    "d": st.sampled_from([Decimal("1.10"), Decimal("-2.00"), Decimal("0.00")]),
-    "t": st.sampled_from([dt.datetime(2020, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999)]),
-    "z": st.sampled_from([dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(2021, 1, 1, tzinfo=dt.UTC)]),
-    "day": st.sampled_from([dt.date(2020, 1, 1), dt.date.max]),
-    "x": st.sampled_from([b"", b"\x00\xff", b"a"]),
-    "yes": st.booleans(),
-}
-_SCHEMA = pa.schema(
-    {
-        "i": pa.int64(),
-        "f": pa.float64(),
-        "s": pa.string(),
-        "d": pa.decimal128(9, 2),
-        "t": pa.timestamp("us"),
-        "z": pa.timestamp("us", "UTC"),
-        "day": pa.date32(),
-        "x": pa.binary(),
-        "yes": pa.bool_(),
-    }
-)
-
-
 @st.composite
 def expressions(draw: st.DrawFn) -> pc.Expression:
     """As users of pyarrow write them."""
-    name = draw(st.sampled_from(list(_VALUES)))
-    field, value = pc.field(name), pa.scalar(draw(_VALUES[name]), _SCHEMA.field(name).type)
+    name = draw(st.sampled_from(list(VALUES)))
+    field, value = pc.field(name), pa.scalar(draw(VALUES[name]), SCHEMA.field(name).type)
     choices = [field == value, field != value, field.is_null(), field.is_valid(), value == field]
     if name != "yes":
         choices += [field < value, field <= value, field > value, field >= value, value < field]
@@ -107,14 +89,6 @@ def expressions(draw: st.DrawFn) -> pc.Expression:
     return draw(st.sampled_from(choices))
 
 
-def _joined(inner: st.SearchStrategy[pc.Expression]) -> st.SearchStrategy[pc.Expression]:
-    return st.one_of(
-        inner.map(lambda e: ~e),
-        st.tuples(inner, inner).map(lambda p: p[0] & p[1]),
-        st.tuples(inner, inner).map(lambda p: p[0] | p[1]),
-    )
-
-
 def _asked_whether_null(inner: st.SearchStrategy[pc.Expression]) -> st.SearchStrategy[pc.Expression]:
     return st.one_of(
         inner.map(lambda e: e.is_null()),
@@ -123,31 +97,26 @@ def _asked_whether_null(inner: st.SearchStrategy[pc.Expression]) -> st.SearchStr
     )
 
 
-trees = st.recursive(expressions(), _joined, max_leaves=5)
-of_nulls = st.recursive(expressions(), lambda inner: _joined(inner) | _asked_whether_null(inner), max_leaves=5)
+trees = st.recursive(expressions(), joined, max_leaves=5)
+of_nulls = st.recursive(expressions(), lambda inner: joined(inner) | _asked_whether_null(inner), max_leaves=5)
 
 
-@given(
-    trees, st.lists(st.fixed_dictionaries({n: st.none() | v for n, v in _VALUES.items()}), max_size=6), st.booleans()
-)
+@given(trees, ROWS, st.booleans())
 def test_a_users_expression_is_read_with_pyarrows_own_meaning(
     expression: pc.Expression, table_rows: list[dict[str, object]], with_schema: bool
 ) -> None:
-    found = from_arrow(expression, _SCHEMA if with_schema else None)
-    assert not any(isinstance(leaf, Opaque) for leaf in found.leaves()), found
-    table = pa.Table.from_pylist(table_rows, schema=_SCHEMA)
-    assert kept(table, expression) == expected(bind(found, _SCHEMA), table_rows)
+    found = from_arrow(expression, SCHEMA if with_schema else None)
+    assert understood(found), found
+    assert kept(table_of(table_rows, SCHEMA), expression) == expected(bind(found, SCHEMA), table_rows)
 
 
-@given(of_nulls, st.lists(st.fixed_dictionaries({n: st.none() | v for n, v in _VALUES.items()}), max_size=6))
+@given(of_nulls, ROWS)
 def test_nulls_of_conditions_are_read_with_pyarrows_own_meaning(
     expression: pc.Expression, table_rows: list[dict[str, object]]
 ) -> None:
-    found = from_arrow(expression, _SCHEMA)
-    if any(isinstance(leaf, Opaque) for leaf in found.leaves()):
-        return  # too deep to be written out
-    table = pa.Table.from_pylist(table_rows, schema=_SCHEMA)
-    assert kept(table, expression) == expected(bind(found, _SCHEMA), table_rows)
+    found = from_arrow(expression, SCHEMA)
+    if understood(found):  # not too deep to be written out
+        assert kept(table_of(table_rows, SCHEMA), expression) == expected(bind(found, SCHEMA), table_rows)
 
 
 @pytest.mark.parametrize(
@@ -162,12 +131,12 @@ def test_nulls_of_conditions_are_read_with_pyarrows_own_meaning(
     ids=str,
 )
 def test_null_of_a_condition_is_said_of_its_columns(expression: pc.Expression, says: str) -> None:
-    assert normalize(bind(from_arrow(expression, _SCHEMA), _SCHEMA)) == normalize(bind(parse(says), _SCHEMA))
+    assert normalize(bind(from_arrow(expression, SCHEMA), SCHEMA)) == normalize(bind(parse(says), SCHEMA))
 
 
 @pytest.mark.parametrize("expression", [(pc.field("i") + 1).is_null(), pc.coalesce(pc.field("i"), pc.scalar(3))])
 def test_null_of_what_is_no_condition_is_opaque(expression: pc.Expression) -> None:
-    assert isinstance(from_arrow(expression, _SCHEMA), Opaque)
+    assert isinstance(from_arrow(expression, SCHEMA), Opaque)
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,21 @@ that holds a row of theirs."""
 
 import datetime as dt
 import math
-from collections.abc import Iterator
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import ArrowStatistics, ColumnRef, Opaque, Predicate, bind, may_match
+from metaindex.core import SparkDriver
+from metaindex.expressions import ArrowStatistics, ColumnRef, Opaque, Predicate, bind, may_match, normalize
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.skipping import must_match
+from tests.duck import connected
+from tests.expressions.engines.tables import understood
+from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import Files, Row, files
 
 COLUMNS = {"i": pa.int32(), "l": pa.int64(), "x": pa.float64(), "s": pa.string(), "d": pa.date32(), "y": pa.bool_()}
@@ -75,10 +77,6 @@ def _bound(text: str) -> Predicate:
     return bind(parse(text, schema=SCHEMA), SCHEMA)
 
 
-def _understood(p: Predicate) -> bool:
-    return not any(isinstance(leaf, Opaque) for leaf in p.leaves())
-
-
 def _held(lake: Files) -> list[tuple[int, Row]]:
     return [(n, row) for n, rows in enumerate(lake.rows) for row in rows if not _beyond(row)]
 
@@ -97,22 +95,13 @@ def _agrees(text: str, lake: Files, rows: list[tuple[int, Row]], answers: list[b
     for (file, row), answer in zip(rows, answers, strict=True):
         assert kept[file] or answer is not True, (text, row)
         assert not certain[file] or answer is True, (text, row)
-        if _understood(p):
+        if understood(p):
             assert matches(p, row) is answer, (text, row, p)
 
 
-@pytest.fixture(scope="module")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
-        con.execute("SET threads=1")
-        yield con
-
-
 @given(files(REFS), st.lists(CONDITIONS, min_size=1, max_size=6))
-def test_duckdb_gives_the_same_three_values(
-    connection: duckdb.DuckDBPyConnection, lake: Files, texts: list[str]
-) -> None:
-    rows = _held(lake)
+def test_duckdb_gives_the_same_three_values(lake: Files, texts: list[str]) -> None:
+    rows, connection = _held(lake), connected()
     connection.register("t", pa.Table.from_pylist([dict(row) for _, row in rows], schema=SCHEMA))
     found = connection.execute(f"SELECT {', '.join(f'({text})' for text in texts)} FROM t").fetchall()
     for n, text in enumerate(texts):
@@ -131,11 +120,8 @@ def test_duckdb_gives_the_same_three_values(
 def test_spark_gives_the_same_three_values(spark: Any, ansi: str, lake: Files, texts: list[str]) -> None:
     rows = _held(lake)
     frame = spark.createDataFrame(pa.Table.from_pylist([dict(row) for _, row in rows], schema=SCHEMA)).coalesce(1)
-    spark.conf.set("spark.sql.ansi.enabled", ansi)
-    try:
+    with SparkDriver(spark).setting("spark.sql.ansi.enabled", ansi):
         found = frame.selectExpr(*(f"({text}) AS c{n}" for n, text in enumerate(texts))).collect()
-    finally:
-        spark.conf.unset("spark.sql.ansi.enabled")
     for n, text in enumerate(texts):
         _agrees(text, lake, rows, [row[n] for row in found])
 
@@ -146,12 +132,9 @@ _TEXTS_CAST = ["s > 5", "d = '2020-02-30'", "i = '3000000000'", "s = DATE '2020-
 @pytest.mark.spark
 def test_a_cast_that_can_give_null_is_not_taken_for_its_column(spark: Any) -> None:
     """Outside of ANSI mode a text that is no number is NULL: `s > 5` of 'x' is NULL, and `s` is not."""
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
+    with SparkDriver(spark).setting("spark.sql.ansi.enabled", "false"):
         frame = spark.createDataFrame([(1, "x", dt.date(2020, 1, 1))], "i INT, s STRING, d DATE")
         found = frame.selectExpr(*(f"({text}) IS NULL" for text in _TEXTS_CAST)).first()
-    finally:
-        spark.conf.unset("spark.sql.ansi.enabled")
     assert sum(found) >= 5  # that is what makes them worth the question
     for text in _TEXTS_CAST:
         (leaf,) = parse(f"({text}) IS NULL", schema=SCHEMA).leaves()
@@ -174,14 +157,10 @@ def test_a_cast_that_can_give_null_is_not_taken_for_its_column(spark: Any) -> No
     ],
 )
 def test_what_it_says_of_columns(text: str, says: str) -> None:
-    from metaindex.expressions import normalize
-
     assert normalize(parse(text, schema=SCHEMA)) == normalize(parse(says))
 
 
 def test_what_stands_beside_something_unreadable_still_proves() -> None:
-    from tests.scalar_statistics import FileFacts, ScalarStatistics
-
     p = _bound("(i > 5 AND abs(l) = 3) IS NULL")
     few = FileFacts(1, 4, null_count=0, row_count=9, has_nan=False)
     assert not may_match(p, ScalarStatistics({ColumnRef(("i",)): few}))

@@ -18,12 +18,28 @@ from metaindex.expressions.engines.polars import to_polars
 from metaindex.expressions.engines.polars_reading import from_polars
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.evaluate import matches
-from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
+from tests.expressions.engines.tables import (
+    ROWS,
+    SCHEMA,
+    VALUES,
+    arrow_schema,
+    bound,
+    expected,
+    joined,
+    table_of,
+    understood,
+)
 from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import TYPES, predicates, rows, schemas
 
 A = ColumnRef(("a",))
 POLARS_TYPES = [t for t in TYPES if t != pa.timestamp("s")]
+
+
+def kept(table: pa.Table, expression: pl.Expr) -> list[int]:
+    frame: Any = pl.from_arrow(table)
+    found: list[int] = frame.with_row_index("row number").filter(expression)["row number"].to_list()
+    return found
 
 
 @settings(deadline=None, max_examples=settings.default.max_examples * 60 // 100)
@@ -33,10 +49,7 @@ def test_the_expression_answers_as_the_reference_in_three_values(data: st.DataOb
     known = arrow_schema(schema)
     p = bound(data.draw(predicates(schema)), known)
     table_rows = data.draw(st.lists(rows(schema), min_size=1, max_size=6))
-    frame = pl.from_arrow(table_of(table_rows, known))
-    assert isinstance(frame, pl.DataFrame)
-    numbered = frame.with_row_index("row number")
-    assert numbered.filter(to_polars(p, known))["row number"].to_list() == expected(p, table_rows)
+    assert kept(table_of(table_rows, known), to_polars(p, known)) == expected(p, table_rows)
 
 
 @st.composite
@@ -55,47 +68,23 @@ def test_a_float_of_32_bits_is_never_compared_with_a_rounded_double(
 ) -> None:
     schema = pa.schema({"a": pa.float32(), "b": pa.float64()})
     held = [None, *(h for h, _ in pairs)]
-    frame = pl.from_arrow(pa.table({"a": pa.array(held, pa.float32()), "b": held}, schema)).with_row_index("row number")
+    table = pa.table({"a": pa.array(held, pa.float32()), "b": held}, schema)
     for name in schema.names:
         ref = ColumnRef((name,))
         literals = tuple(Literal(double) for _, double in pairs)
         p: Predicate = bind(In(ref, literals) if listed else Comparison(ref, op, literals[0]), schema)
         for known in (schema, None):
-            kept = frame.filter(to_polars(p, known))["row number"].to_list()
-            assert kept == [n for n, v in enumerate(held) if matches(p, {name: v}) is True], p
+            assert kept(table, to_polars(p, known)) == [n for n, v in enumerate(held) if matches(p, {name: v})], p
 
 
-_VALUES: dict[str, st.SearchStrategy[object]] = {
-    "i": st.integers(-3, 3),
-    "f": st.sampled_from([0.0, -0.0, 1.0, 1.5]),
-    "s": st.sampled_from(["", "a", "ab", 'it\'s "q" \\', "😀"]),
-    "t": st.sampled_from([dt.datetime(2020, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999)]),
-    "z": st.sampled_from([dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(2021, 1, 1, tzinfo=dt.UTC)]),
-    "day": st.sampled_from([dt.date(2020, 1, 1), dt.date(9999, 12, 31)]),
-    "x": st.sampled_from([b"", b"\x00\xff"]),
-    "yes": st.booleans(),
-    "d": st.sampled_from([Decimal("1.10"), Decimal("-2.00")]),
-}
-_SCHEMA = pa.schema(
-    {
-        "i": pa.int64(),
-        "f": pa.float64(),
-        "s": pa.string(),
-        "t": pa.timestamp("us"),
-        "z": pa.timestamp("us", "UTC"),
-        "day": pa.date32(),
-        "x": pa.binary(),
-        "yes": pa.bool_(),
-        "d": pa.decimal128(9, 2),
-    }
-)
+_LITERALS = VALUES | {"f": st.sampled_from([0.0, -0.0, 1.0, 1.5])}
 
 
 @st.composite
 def expressions(draw: st.DrawFn) -> pl.Expr:
     """As users of Polars write them."""
-    name = draw(st.sampled_from(list(_VALUES)))
-    field, value = pl.col(name), draw(_VALUES[name])
+    name = draw(st.sampled_from(list(_LITERALS)))
+    field, value = pl.col(name), draw(_LITERALS[name])
     literal = pl.lit(value)
     choices = [
         field == literal,
@@ -125,14 +114,6 @@ def expressions(draw: st.DrawFn) -> pl.Expr:
     return draw(st.sampled_from(choices))
 
 
-def _joined(inner: st.SearchStrategy[pl.Expr]) -> st.SearchStrategy[pl.Expr]:
-    return st.one_of(
-        inner.map(lambda e: ~e),
-        st.tuples(inner, inner).map(lambda p: p[0] & p[1]),
-        st.tuples(inner, inner).map(lambda p: p[0] | p[1]),
-    )
-
-
 def _asked_whether_null(inner: st.SearchStrategy[pl.Expr]) -> st.SearchStrategy[pl.Expr]:
     return st.one_of(
         inner.map(lambda e: e.is_null()),
@@ -142,27 +123,20 @@ def _asked_whether_null(inner: st.SearchStrategy[pl.Expr]) -> st.SearchStrategy[
     )
 
 
-trees = st.recursive(expressions(), _joined, max_leaves=5)
-of_nulls = st.recursive(expressions(), lambda inner: _joined(inner) | _asked_whether_null(inner), max_leaves=5)
-_ROWS = st.fixed_dictionaries(
-    {n: st.none() | (v if n != "f" else v | st.sampled_from([math.nan, math.inf])) for n, v in _VALUES.items()}
-)
+trees = st.recursive(expressions(), joined, max_leaves=5)
+of_nulls = st.recursive(expressions(), lambda inner: joined(inner) | _asked_whether_null(inner), max_leaves=5)
 
 
-@given(st.tuples(trees, st.none()) | st.tuples(of_nulls, st.just(_SCHEMA)), st.lists(_ROWS, min_size=1, max_size=6))
+@given(st.tuples(trees, st.none()) | st.tuples(of_nulls, st.just(SCHEMA)), ROWS)
 def test_a_users_expression_is_read_with_polars_own_meaning(
     asked: tuple[pl.Expr, pa.Schema | None], table_rows: list[dict[str, object]]
 ) -> None:
     expression, schema = asked
     found = from_polars(expression, schema)
-    if any(isinstance(leaf, Opaque) for leaf in found.leaves()):
+    if not understood(found):
         assert schema is not None, found
         return  # too deep to be written out
-    frame = pl.from_arrow(table_of(table_rows, _SCHEMA))
-    assert isinstance(frame, pl.DataFrame)
-    p: Predicate = bind(found, _SCHEMA)
-    kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
-    assert kept == [n for n, row in enumerate(table_rows) if matches(p, row) is True]
+    assert kept(table_of(table_rows, SCHEMA), expression) == expected(bind(found, SCHEMA), table_rows)
 
 
 @pytest.mark.parametrize(
@@ -188,20 +162,13 @@ def test_what_the_tree_cannot_say_is_opaque_and_names_its_columns(expression: pl
     assert A in found.columns
 
 
-@given(
-    of_nulls.map(lambda e: e.is_null()) | of_nulls,
-    st.lists(_ROWS, min_size=1, max_size=6),
-    st.sampled_from([_SCHEMA, None]),
-)
+@given(of_nulls.map(lambda e: e.is_null()) | of_nulls, ROWS, st.sampled_from([SCHEMA, None]))
 def test_what_is_read_in_part_loses_no_row(
     expression: pl.Expr, table_rows: list[dict[str, object]], schema: pa.Schema | None
 ) -> None:
     """Some of a condition may be Opaque, which is asked for nothing: what stands beside it still proves."""
-    frame = pl.from_arrow(table_of(table_rows, _SCHEMA))
-    assert isinstance(frame, pl.DataFrame)
-    p = bind(from_polars(expression, schema), _SCHEMA)
-    kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
-    for number in kept:
+    p = bind(from_polars(expression, schema), SCHEMA)
+    for number in kept(table_of(table_rows, SCHEMA), expression):
         facts = {ColumnRef((name,)): _facts(value) for name, value in table_rows[number].items()}
         assert may_match(p, ScalarStatistics(facts)), p
 
@@ -225,7 +192,7 @@ def _facts(value: Any) -> FileFacts:
     ids=str,
 )
 def test_null_of_a_condition_is_said_of_its_columns(expression: pl.Expr, says: str) -> None:
-    assert normalize(bind(from_polars(expression, _SCHEMA), _SCHEMA)) == normalize(bind(parse(says), _SCHEMA))
+    assert normalize(bind(from_polars(expression, SCHEMA), SCHEMA)) == normalize(bind(parse(says), SCHEMA))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +200,7 @@ def test_null_of_a_condition_is_said_of_its_columns(expression: pl.Expr, says: s
     [(pl.col("s") > pl.col("i")).is_null(), (pl.col("d") > pl.col("i")).is_null(), (pl.col("i") + 1).is_null()],
 )
 def test_null_of_what_may_be_cast_is_opaque(expression: pl.Expr) -> None:
-    assert isinstance(from_polars(expression, _SCHEMA), Opaque)
+    assert isinstance(from_polars(expression, SCHEMA), Opaque)
 
 
 _TICKS = st.sampled_from([-2001, -2000, -1999, -1001, -1000, -999, -1, 0, 1, 999, 1000, 1001, 1999, 2000, 2001])
@@ -253,17 +220,13 @@ def test_a_moment_of_a_coarser_unit_cuts_the_column_as_it_does_in_polars(
     held: list[int | None], column: str, unit: str, other: str, ticks: int, how: str, denied: bool
 ) -> None:
     schema = pa.schema({"a": pa.timestamp(column)})
-    frame = pl.from_arrow(pa.table({"a": pa.array(held, pa.int64()).cast(schema.field("a").type)}, schema))
-    assert isinstance(frame, pl.DataFrame)
+    table = pa.table({"a": pa.array(held, pa.int64()).cast(schema.field("a").type)}, schema)
     literals = [pl.lit(_after_epoch(ticks, one), pl.Datetime(one)) for one in (unit, other)]
     asked = getattr(pl.col("a"), how)(*(literals if how == "is_between" else literals[:1]))
     expression = ~asked if denied else asked
     found = from_polars(expression, schema)
-    if not any(isinstance(leaf, Opaque) for leaf in found.leaves()):
-        kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
-        p = bind(found, schema)
-        rows_held = frame["a"].to_arrow()
-        assert kept == [n for n, v in enumerate(rows_held) if matches(p, {"a": v.as_py()}) is True], found
+    if understood(found):
+        assert kept(table, expression) == expected(bind(found, schema), table.to_pylist()), found
     else:
         assert how == "is_between"
 
@@ -279,14 +242,11 @@ def _after_epoch(ticks: int, unit: str) -> dt.datetime:
 )
 def test_a_bare_number_is_the_nearest_float_of_16_bits(held: list[float | None], number: float, how: str) -> None:
     schema = pa.schema({"a": pa.float16()})
-    frame = pl.from_arrow(pa.table({"a": pa.array(held, pa.float16())}, schema))
-    assert isinstance(frame, pl.DataFrame)
+    table = pa.table({"a": pa.array(held, pa.float16())}, schema)
     expression = getattr(pl.col("a"), how)(number)
     found = from_polars(expression, schema)
     if not isinstance(found, Opaque):
-        kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
-        p = bind(found, schema)
-        assert kept == [n for n, v in enumerate(held) if matches(p, {"a": v}) is True], found
+        assert kept(table, expression) == expected(bind(found, schema), [{"a": v} for v in held]), found
 
 
 def test_struct_fields_are_read_by_path() -> None:

@@ -1,33 +1,28 @@
 """Every function of the table means here what it means in Spark, value by value and type by type; what Spark would fail
 on raises."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlglot
+from pyspark.sql import SparkSession
 from sqlglot import exp
 
 from metaindex.core import ScanError, SparkDriver
 from metaindex.expressions.engines.sql_scalars import ScalarReader
+from metaindex.expressions.engines.sql_syntax import quotes_escaped
 from metaindex.expressions.scalars.building import UnknownMeaning
 from metaindex.expressions.scalars.functions import TABLE
 from metaindex.expressions.scalars.nodes import FunctionCall, Scalar
 from metaindex.expressions.scalars.residual import RowScalars
 from metaindex.expressions.scalars.types import known_type
 from tests.facts import Facts
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _UTC = dt.UTC
 
@@ -348,8 +343,6 @@ def _question(text: str) -> str:
 
 
 def _read(text: str, schema: pa.Schema, zone: str) -> Scalar:
-    from metaindex.expressions.engines.sql_syntax import quotes_escaped
-
     tree = sqlglot.parse_one(quotes_escaped(text, "spark"), read="spark", into=exp.Condition)
     return ScalarReader(schema, zone, dt.datetime(2024, 6, 1, tzinfo=_UTC)).read(tree)
 
@@ -377,7 +370,7 @@ class _Asked:
         def ask(spark: SparkSession) -> list[str]:
             if not self._said:
                 pq.write_table(self._rows, self._file)
-                with _zone(spark, self._zone):
+                with SparkDriver(spark).setting("spark.sql.session.timeZone", self._zone):
                     self._ask(spark, list(self._texts))
             return self._said[text]
 
@@ -397,16 +390,6 @@ class _Asked:
             self._said[texts[0]] = [f"error {type(error).__name__ if condition is None else condition()}"]
             return
         self._said |= {text: _shown(found.column(n)) for n, text in enumerate(texts)}
-
-
-@contextmanager
-def _zone(spark: SparkSession, zone: str) -> Iterator[None]:
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
-        yield
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", before or "UTC")
 
 
 def _ours(rows: pa.Table, zone: str, text: str) -> list[str]:

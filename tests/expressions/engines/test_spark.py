@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import functions as f
 
+from metaindex.core import SparkDriver
 from metaindex.expressions import (
     And,
     ColumnRef,
@@ -33,7 +35,7 @@ from metaindex.expressions.engines.spark import from_catalyst, from_spark, to_sp
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.engines.sql_text import to_sql
 from metaindex.expressions.evaluate import matches
-from tests.expressions.engines.tables import arrow_schema, bound, table_of
+from tests.expressions.engines.tables import arrow_schema, bound, table_of, understood
 from tests.strategies import TYPES, predicates, rows, schemas
 
 pytestmark = pytest.mark.spark
@@ -260,27 +262,24 @@ def our_rows(p: Predicate) -> set[int]:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_what_the_optimizer_leaves_is_read_with_sparks_rows(spark: Any, table: str, zone: str) -> None:
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
+    with SparkDriver(spark).setting("spark.sql.session.timeZone", zone):
         truth = spark_rows(spark, table, UNDERSTOOD)
         wrong = []
         for text in UNDERSTOOD:
             p = of_plan(spark, table, text)
-            if any(isinstance(leaf, Opaque) for leaf in p.leaves()) or our_rows(p) != truth[text]:
+            if not understood(p) or our_rows(p) != truth[text]:
                 wrong.append((text, p, sorted(our_rows_or_none(p) ^ truth[text])))
         assert wrong == []
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def our_rows_or_none(p: Predicate) -> set[int]:
-    return set() if any(isinstance(leaf, Opaque) for leaf in p.leaves()) else our_rows(p)
+    return our_rows(p) if understood(p) else set()
 
 
 def test_what_the_tree_cannot_say_is_opaque_and_the_rest_is_kept(spark: Any, table: str) -> None:
     for text in PARTLY:
         p = of_plan(spark, table, text)
-        assert any(isinstance(leaf, Opaque) for leaf in p.leaves()), (text, p)
+        assert not understood(p), (text, p)
     p = of_plan(spark, table, "i = 5 and abs(l) = 5")
     assert isinstance(p, And)
     assert Comparison(ColumnRef(("i",)), Op.EQ, Literal(5)) in list(p.leaves())
@@ -288,15 +287,12 @@ def test_what_the_tree_cannot_say_is_opaque_and_the_rest_is_kept(spark: Any, tab
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_sql_text_is_read_as_spark_reads_it(spark: Any, table: str, zone: str) -> None:
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
+    with SparkDriver(spark).setting("spark.sql.session.timeZone", zone):
         truth = spark_rows(spark, table, UNDERSTOOD)
         for text in UNDERSTOOD:
             p = bind(parse(text, timezone=zone, schema=SCHEMA), SCHEMA, time_zone=zone)
-            if not any(isinstance(leaf, Opaque) for leaf in p.leaves()):
+            if understood(p):
                 assert {n for n, row in enumerate(ROWS) if matches(p, row) is True} == truth[text], text
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 SPARK_TYPES = [t for t in TYPES if not pa.types.is_unsigned_integer(t) and t != pa.timestamp("s")]
@@ -317,7 +313,7 @@ def test_a_column_answers_as_the_reference_in_three_values(spark: Any, data: st.
     frame = spark.createDataFrame(table_of(table_rows, known)).coalesce(1)
     answers = frame.select(
         *(to_spark(p, known).alias(f"c{n}") for n, p in enumerate(asked)),
-        *(to_column(to_sql(p, "spark", known)).alias(f"t{n}") for n, p in enumerate(asked)),
+        *(f.expr(to_sql(p, "spark", known)).alias(f"t{n}") for n, p in enumerate(asked)),
     ).collect()
     for n, p in enumerate(asked):
         expected = [matches(p, row) for row in table_rows]
@@ -325,15 +321,7 @@ def test_a_column_answers_as_the_reference_in_three_values(spark: Any, data: st.
         assert [row[f"t{n}"] for row in answers] == expected, to_sql(p, "spark", known)
 
 
-def to_column(text: str) -> Any:
-    from pyspark.sql import functions as f
-
-    return f.expr(text)
-
-
 def test_columns_of_users_are_read(spark: Any) -> None:
-    from pyspark.sql import functions as f
-
     a, utc = f.col("a"), dt.UTC
     cases = [
         (a == 5, Comparison(A, Op.EQ, Literal(5))),

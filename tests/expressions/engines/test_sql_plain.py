@@ -1,7 +1,5 @@
 """The short way reads a text as the parser does, or leaves it to the parser."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Texts that are one in another case: all of them, and no other, whatever character is tried."""
 
-from __future__ import annotations
-
 import sys
 from itertools import product
 

@@ -1,8 +1,6 @@
 """A Delta table of tiny real files whose log is written by hand, so that anything can happen to it; and what is true of
 each of its versions."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An index in memory, and storages that fail: what every crash test is made of."""
 
-from __future__ import annotations
-
 import builtins
 import itertools
 import threading
@@ -32,7 +30,7 @@ class MemoryStorage:
 
     root = "/in-memory"
 
-    def copy(self) -> MemoryStorage:
+    def copy(self) -> "MemoryStorage":
         return MemoryStorage(self.objects, self.now_ns)
 
     def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:

@@ -1,8 +1,6 @@
 """One of many writers on one index: random verbs until the time is over. `python -m tests.index.actions.hammer TABLE
 SEED SECONDS INDEX_LOCATION`; a JSON line for each verb."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

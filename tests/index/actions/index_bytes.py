@@ -1,7 +1,5 @@
 """What stands in the files of an index, in whatever way it is packed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow.parquet as pq

@@ -1,8 +1,6 @@
 """Many processes on one index, some of them killed at random: the log is some serial order of what they say they did,
 no query ever loses a row, nothing is left behind."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random
@@ -45,7 +43,7 @@ def hammer(folder: Path, location: str, processes: int, seconds: float, *, killi
     count("verbs", sum(len(worker.said) for worker in workers.values()))
 
 
-def _let_loose(root: Path, location: str, processes: int, seconds: float, *, killing: bool) -> dict[int, Worker]:
+def _let_loose(root: Path, location: str, processes: int, seconds: float, *, killing: bool) -> dict[int, "Worker"]:
     """Starts the processes, asks queries while they run, and kills some; another takes the place of each."""
     chance = random.Random(1 if killing else 2)
     until = time.monotonic() + seconds
@@ -76,7 +74,7 @@ def _legal_steps(log: OperationLog) -> dict[int, IndexLogEntry]:
     return entries
 
 
-def _claims_stand_in_the_log(workers: list[Worker], entries: dict[int, IndexLogEntry], *, all_lived: bool) -> None:
+def _claims_stand_in_the_log(workers: list["Worker"], entries: dict[int, IndexLogEntry], *, all_lived: bool) -> None:
     claims = [said for worker in workers for said in worker.said if said.get("changed") and said["verb"] != "clean"]
     claimed = [said["entry"] for said in claims]
     assert len(set(claimed)) == len(claimed)
@@ -158,7 +156,6 @@ def follows(before: IndexLogEntry, after: IndexLogEntry) -> None:
 def _ends_well(table: mi.Table, log: OperationLog) -> None:
     """Whatever happened, an operator brings the index back and nothing is left behind."""
     latest = log.latest()
-    assert latest is not None
     if latest.under_way:
         latest = table.cancel_index("stats").entry
     if latest.stable is State.DELETED:
@@ -170,7 +167,6 @@ def _ends_well(table: mi.Table, log: OperationLog) -> None:
     table.optimize_index("stats", mode="full")
     clean(log, "stats", -3600, 1)  # an hour into the future, for stores that count in seconds
     latest = log.latest()
-    assert latest is not None
     assert set(on_storage(log.storage).runs) == {run.run for run in latest.content.runs}
     assert not list(log.storage.list("_heartbeats"))
     table = table.reopened()

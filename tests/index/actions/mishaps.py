@@ -1,8 +1,6 @@
 """What happens to an index besides death, on a real disk or store: clocks that are wrong by hours, and readers that
 hold on to what is cleaned away."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A small table, its index in every state a verb begins from, and the verbs: shared by the crash tests and the
 races."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Callable
@@ -108,7 +106,6 @@ def make_scene(folder: Path) -> Scene:
         VERBS["refresh"](opened(lake.path, storage))
         if number == 2:
             VERBS["optimize"](opened(lake.path, storage))
-    assert lake.remove is not None
     lake.remove(1)
     lake.append(rows(4))
     states = {"none": MemoryStorage(), "active": storage}

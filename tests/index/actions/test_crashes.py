@@ -2,8 +2,6 @@
 readers see stable content, the verb can be run again or cancelled, clean removes what was left, and nothing within the
 retention is removed."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -116,7 +114,6 @@ def _survived(scene: Scene, storage: MemoryStorage, verb: str, before: set[str],
                 VERBS["cancel"](scene.open(storage))
             clean_now(scene.open(storage))
             entry = latest(storage)
-            assert entry is not None
             named = {run.run for run in entry.content.runs} | {run for mark in entry.under_way for run in mark.runs}
             assert runs_on(storage) <= named, "garbage is left"
             assert entry.under_way or runs_on(storage) == named
@@ -137,7 +134,6 @@ def _again(scene: Scene, storage: MemoryStorage, verb: str) -> None:
             return
         except mi.IndexStateError:
             entry = latest(storage)
-            assert entry is not None
             if not entry.under_way:  # it had taken effect
                 if entry.stable is not AFTER.get(verb, entry.stable):
                     raise
@@ -170,7 +166,6 @@ def test_an_answer_to_the_commit_that_is_lost_for_good_is_found_in_the_log(scene
     assert isinstance(outcome, actions.Outcome)
     assert outcome.changed
     entry = latest(storage)
-    assert entry is not None
     assert entry.under_way == ()
     assert {run.run for run in entry.content.runs} <= runs_on(storage)
     check_reader(scene, storage)

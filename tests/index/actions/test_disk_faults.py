@@ -1,8 +1,6 @@
 """Verbs on disks that fill up, become read-only or are taken away half way: readers see what was stable, and the verb
 can be run again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Removal stays at home and takes what is its own: links, foreign objects, names that no writer gives, other writers'
 runs, what killed puts left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -160,7 +158,6 @@ def mark(table: mi.Table, *runs: str, nonce: str = "dead") -> IndexLogEntry:
     """An entry with a refresh under way whose writer is dead."""
     log = handle_of(table).log("stats")
     now = log.latest()
-    assert now is not None
     under = UnderWay(Operation.REFRESH, now.id + 1, nonce, "somebody", 0, runs)
     entry = replace(now, id=now.id + 1, nonce=f"{nonce}.x", under_way=(under,))
     log.append(entry)
@@ -219,7 +216,6 @@ def test_a_vacuum_that_was_cancelled_removes_nothing_of_the_index_created_since(
         VERBS["vacuum"](scene.open(slow))
     assert done
     entry = latest(storage)
-    assert entry is not None
     assert entry.state is State.ACTIVE
     assert {run.run for run in entry.content.runs} <= set(on_storage(storage).runs)
     assert scene.open(storage).prune("id = 25").kept_files == 1
@@ -250,7 +246,6 @@ def test_clean_spares_what_an_operation_under_way_wrote(scene: Scene, verb: str)
     storage = scene.begin("active")
     paused(scene, storage, verb, lambda: cleaned(storage))
     entry = latest(storage)
-    assert entry is not None
     assert {run.run for run in entry.content.runs} <= set(on_storage(storage).runs)
     check_reader(scene, storage)
 
@@ -259,11 +254,9 @@ def test_clean_spares_what_was_in_use_when_an_operation_under_way_began(scene: S
     """An optimize reads the runs that it merges, whoever replaces them meanwhile."""
     storage = scene.begin("optimizing")
     entry = latest(storage)
-    assert entry is not None
     read = {run.run for run in entry.content.runs}
     VERBS["refresh full"](scene.open(storage))
     now = latest(storage)
-    assert now is not None
     assert now.under_way
     assert not read & {run.run for run in now.content.runs}
     clean(OperationLog(storage), "stats", 0, 1)
@@ -280,7 +273,6 @@ def test_entries_since_the_begin_of_an_operation_under_way_stay(
     """Its writer looks among them for its commit, where the answer was lost."""
     storage = scene.begin("refreshing")
     entry = latest(storage)
-    assert entry is not None
     (under,) = entry.under_way
     for _ in range(5):
         VERBS["disable"](scene.open(storage))
@@ -343,7 +335,6 @@ def test_every_removal_finds_what_a_killed_put_of_a_run_left(killed: mi.Table, v
     assert "alice-0" in everything(folder)
     log = handle_of(killed).log("stats")
     now = log.latest()
-    assert now is not None
     log.append(replace(now, id=now.id + 1, nonce="n", under_way=()))
     if verb == "clean":
         left = counted(len(unfinished(killed)), "killed write")

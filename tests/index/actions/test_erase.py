@@ -1,8 +1,6 @@
 """Erasure: what no retained version of the table holds is in no byte of the index, at once, and answers are what they
 were."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -2,21 +2,16 @@
 (Iceberg V2), copy-on-write, whole files, OPTIMIZE, REORG and rewrite_data_files; before and after VACUUM and
 expire_snapshots have ended what the table retains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 
 from .index_bytes import everything
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.uncompiled
 

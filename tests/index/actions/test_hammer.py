@@ -1,8 +1,6 @@
 """Many processes on one index on a local disk, as `many_processes` has it: 8 for seconds, 64 for minutes in a soak
 (`METAINDEX_SOAK`)."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

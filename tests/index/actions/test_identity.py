@@ -5,8 +5,6 @@ The tables here are written by hand, so that paths and sizes are equal on purpos
 compression.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -337,7 +335,6 @@ def test_a_log_that_is_written_anew_while_it_is_read_tells_no_changes(tmp_path: 
 
     append()
     changes = DeltaFormat().changes(reference, [base], At())
-    assert changes is not None
     assert changes.touched.files.paths.to_pylist() == ["part-1.parquet"]
     assert Rewritten().changes(reference, [base], At()) is None
     append()

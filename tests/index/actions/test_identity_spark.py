@@ -1,22 +1,18 @@
 """What Spark's own writers do to the identity of files: what was only moved about in a log is known still, what was
 written anew is not taken for what it was."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
 from metaindex.table import handle_of
 from tests.index.actions.test_identity import add, commit, data, made, metadata, remove
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 _numbers = itertools.count()

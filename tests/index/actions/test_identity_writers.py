@@ -1,8 +1,6 @@
 """What deltalake and pyiceberg do to the identity of files, and what an index makes of it: what was only moved about in
 a log is not read again, what was written anew is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Keys over the life of an index: created, refreshed, optimized, erased; what its verbs tell of them, and what a query
 finds afterwards."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verbs, refusals, failures and races: the stable content is what it was, or what was committed; nothing in between."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -195,7 +193,6 @@ def test_a_cancelled_operation_that_wakes_up_fails(tmp_path: Path) -> None:
     with pytest.raises(mi.ConcurrentWriteError, match="was cancelled"):
         actions.execute(log, Slow("stats", Operation.DELETE))
     latest = OperationLog(log.storage).latest()
-    assert latest is not None
     assert latest.state is State.ACTIVE
 
 
@@ -268,7 +265,6 @@ def test_refreshes_of_racing_processes_are_all_there(tmp_path: Path) -> None:
     assert table.prune("id = 35").kept_files == 1
     assert table.prune("id = 35").total_files == 4
     latest = OperationLog(LocalStorage(info.location)).latest()
-    assert latest is not None
     assert latest.under_way == ()
     assert len({record.version for record in latest.content.versions}) == len(latest.content.versions) == 2
 

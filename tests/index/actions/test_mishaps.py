@@ -1,8 +1,6 @@
 """What happens to indexes on real disks besides death: clocks that are wrong by hours, and readers that hold on to what
 is cleaned away."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -7,8 +7,6 @@ done) and takes the one that the log shows. After every step the log is a sequen
 every version that the index records, gives the files that a listing of that version would.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Every version of a table of any format gets the same answer before and after an optimize, wherever its record lies:
 in the entry, in a segment, in an object of bitmaps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -116,7 +114,6 @@ def test_a_root_names_the_files_that_are_live_or_those_that_are_not(count: int, 
     record = VersionRecord(Version("", "1", ""), 0, 0, None, added, files=0, size_bytes=0, **moved)
     content = Content((run,), (record,), (Schema(()),))
     found = Versions(content, _no_object).resolve(record.version)
-    assert found is not None
     live = found.live.mask(run)
     assert sorted(np.flatnonzero(live)) == sorted(ordinals[row] for row in range(count) if row not in removed)
     assert sum(len(from_text(text)) for texts in moved.values() for text in texts.values()) <= run.files / 2
@@ -138,11 +135,9 @@ def test_records_in_segments_and_objects_are_renumbered_too(
     for number in range(1, count):
         lake.append(rows(number))
         if number % 3 == 2:
-            assert lake.remove is not None
             lake.remove(number - 2)
         VERBS["refresh"](opened(lake.path, storage))
     entry = latest(storage)
-    assert entry is not None
     assert len(entry.content.segments) > 1
     assert any(record.bits is not None for record in entry.content.versions) == (bits == 0)
     table = opened(lake.path, storage)
@@ -164,7 +159,6 @@ def test_records_in_segments_and_objects_are_renumbered_too(
     assert answers(after, versions, count) == before
     assert len(after.indexes()[0].versions) == count + 8
     entry = latest(storage)
-    assert entry is not None
     assert len(entry.content.runs) == 1
     index = handle_of(after).open_index("stats")
     assert all(index.versions.resolve(record.version) is not None for record, _ in index.versions.all())
@@ -186,7 +180,6 @@ def test_files_that_are_only_named_stay_apart_and_are_indexed_later(tmp_path: Pa
     VERBS["optimize full"](table)
 
     entry = latest(storage)
-    assert entry is not None
     assert sorted(run.listed_only for run in entry.content.runs) == [False, True]
     assert answers(opened(lake.path, storage), versions, 4) == before
     VERBS["refresh"](opened(lake.path, storage))
@@ -204,7 +197,6 @@ class Chosen(Optimize):
     meanwhile: list[Callable[[], object]]
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
-        assert base is not None
         runs = tuple(base.content.runs[place] for place in self.places)
         super().first_entry(replace(base, content=replace(base.content, runs=runs)))
         return base.following()
@@ -236,13 +228,11 @@ def test_optimizes_of_different_runs_both_succeed_and_of_the_same_one_is_lost(tm
     assert chosen(storage, (0, 1), lambda: chosen(storage, (3, 4, 5))).changed
 
     entry = latest(storage)
-    assert entry is not None
     assert len(entry.content.runs) == 3
     assert answers(opened(lake.path, storage), versions, 6) == before
     with pytest.raises(ConcurrentWriteError, match="another writer took some of them"):
         chosen(storage, (0, 1), lambda: chosen(storage, (1, 2)))
     entry = latest(storage)
-    assert entry is not None
     assert len(entry.content.runs) == 2
     assert answers(opened(lake.path, storage), versions, 6) == before
     check_log(storage)

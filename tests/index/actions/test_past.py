@@ -1,8 +1,6 @@
 """`create_index(history=True)`: older versions are pruned by files that were removed before the index was made, as far
 as they are there, and answer as the format's own reader does."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -199,7 +197,6 @@ def test_plain_files_of_a_kept_listing_that_are_there(tmp_path: Path) -> None:
         lake.append(rows(n * 10))
     table = lake.open()
     table.create_index("first", mi.ColumnStats(), builder="local")
-    assert lake.remove is not None
     lake.remove(0)
     table.create_index("found", mi.ColumnStats(), builder="local", history=True)
     assert table.prune("id = 12", indexes=["found"]).kept_files == 1

@@ -1,8 +1,6 @@
 """Two writers at once: every pair of verbs, one running whole at every storage call of the other. Compatible ones both
 succeed, incompatible ones are refused with who holds what; the outcome is some serial order; no reader loses a row."""
 
-from __future__ import annotations
-
 import itertools
 import os
 
@@ -121,7 +119,6 @@ def _race(scene: Scene, storage: MemoryStorage, first: str, second: str, at: int
     check_reader(scene, storage)
     clean_now(scene.open(storage))
     entry = latest(storage)
-    assert entry is not None
     assert runs_on(storage) == {run.run for run in entry.content.runs}
     check_reader(scene, storage)
 
@@ -149,7 +146,6 @@ def test_cancel_leads_from_every_transient_state_where_the_table_says(
 ) -> None:
     storage = scene.begin(state)
     entry = latest(storage)
-    assert entry is not None
     assert (entry.state, entry.stable) == (TRANSIENT[operation], before)
 
     outcome = scene.open(storage).cancel_index("stats")
@@ -186,7 +182,6 @@ def test_a_stalled_writer_cannot_create_an_entry_that_was_cleaned_away(scene: Sc
 
     assert outcome.entry.state is State.DELETED
     entry = latest(storage)
-    assert entry is not None
     assert entry.stable is State.DELETED
     assert outcome.entry.id == entry.id > before.id + 5
     check_log(storage)
@@ -196,7 +191,6 @@ def test_clean_keeps_the_entries_since_a_writer_began(scene: Scene) -> None:
     """That may still be at work: it looks for them."""
     storage = scene.begin("refreshing")
     before = latest(storage)
-    assert before is not None
     (mark,) = before.under_way
     for verb in ("disable", "enable"):
         VERBS[verb](scene.open(storage))
@@ -217,7 +211,6 @@ def test_a_woken_writer_fails_cleanly_after_cancel(scene: Scene) -> None:
         VERBS["refresh"](scene.open(FaultStorage(storage, between=turn)))
 
     entry = latest(storage)
-    assert entry is not None
     assert runs_on(storage) == {run.run for run in entry.content.runs} | (runs_on(scene.begin("active")))
     check_reader(scene, storage)
 
@@ -243,7 +236,6 @@ def test_a_dead_writer_is_suspected_only_without_a_sign_of_life(scene: Scene, mo
 
     storage = scene.begin("refreshing")
     entry = latest(storage)
-    assert entry is not None
     (mark,) = entry.under_way
     log = OperationLog(storage)
     assert not log.suspected(mark, mark.since_ms + 60_000)

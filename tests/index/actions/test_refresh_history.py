@@ -1,8 +1,6 @@
 """An index kept up by refreshes of any mode, at versions asked in any order, answers like a new one: at every version,
 recorded or not, whatever happened to the table."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

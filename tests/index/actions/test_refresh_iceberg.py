@@ -1,8 +1,6 @@
 """Histories of an Iceberg table with branches, rollbacks, rewritten files and new columns against an index refreshed at
 versions asked in any order."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from pathlib import Path

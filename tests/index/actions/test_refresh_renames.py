@@ -1,7 +1,5 @@
 """A refresh builds with the columns that were named when the index was created, whatever they are called by now."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The files of a run in order, however large their texts are together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,8 +1,6 @@
 """An index that is refreshed again and again stays small: few runs, a short log, and clean still knows what went out of
 use when."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -26,7 +24,6 @@ def test_many_refreshes_leave_few_runs_and_a_short_log(tmp_path: Path, monkeypat
         lake.append(rows(number))
         VERBS["refresh"](opened(lake.path, storage))
         entry = latest(storage)
-        assert entry is not None
         assert len(entry.content.runs) <= 4
     log = OperationLog(storage)
     assert len(log.numbers()) <= 24
@@ -44,7 +41,6 @@ def test_many_refreshes_leave_few_runs_and_a_short_log(tmp_path: Path, monkeypat
     storage.now_ns += 8 * 86400 * SECOND
     clean.clean(log, "stats")
     entry = latest(storage)
-    assert entry is not None
     assert runs_on(storage) == {run.run for run in entry.content.runs}
     assert opened(lake.path, storage).prune("id = 35", version=versions[3]).total_files == 4
 

@@ -2,8 +2,6 @@
 does what it is told, a list of verbs a line, and says what came of it, a line each. "stall": begin a refresh and stand
 still until killed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -24,13 +22,11 @@ class Clock:
     process: subprocess.Popen[str]
 
     def begin(self, *verbs: str) -> None:
-        assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(verbs) + "\n")
         self.process.stdin.flush()
 
     def says(self, *verbs: str) -> list[str]:
         """What the verbs said; AssertionError where one failed."""
-        assert self.process.stdout is not None
         self.begin(*verbs)
         answer = json.loads(self.process.stdout.readline() or '{"failed": "the process ended"}')
         assert "said" in answer, answer["failed"]
@@ -43,7 +39,6 @@ def clock(hours: float, table: Path, location: str) -> Iterator[Clock]:
     words = [sys.executable, "-m", "tests.index.actions.wrong_clock", str(hours), str(table), location]
     with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Clock(process)
-        assert process.stdin is not None
         process.stdin.close()
 
 

@@ -1,8 +1,6 @@
 """A folder of data files as a snapshot, for builders: no table format in between, so that a test says itself what the
 table's schema, partitions and sizes are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

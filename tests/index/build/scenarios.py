@@ -1,7 +1,5 @@
 """Tables that a builder must understand, each in a fresh folder: what both builders are compared over."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable

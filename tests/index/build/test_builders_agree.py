@@ -1,19 +1,14 @@
 """One outcome, two builders: the rows are the same, whatever the part boundaries."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.spark import SparkBuilder
 from tests.index.build.lake import build
 from tests.index.build.scenarios import SCENARIOS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 

@@ -1,7 +1,5 @@
 """A column written in pieces is the column written whole; and what a task of Spark writes, without Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

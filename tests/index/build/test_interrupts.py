@@ -1,29 +1,24 @@
 """Who interrupts a build by Spark gets a KeyboardInterrupt, and no job of the build goes on; other jobs do. As it is in
 notebooks: there Python's own handler of the signal is in place of PySpark's, which would cancel every job."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import BuildError, SparkDriver, interrupts_first
 from metaindex.core.jvm.interrupts import interrupt_of
 from metaindex.spark.optimizer.executed import run
 from tests.tables import settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 Grow = Callable[[int], None]
 Verb = Callable[[], object]

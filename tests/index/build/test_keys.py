@@ -1,8 +1,6 @@
 """Data files read for their keys: what is certain of a file is in them, what is not makes it unkeyed, and every value
 that pyarrow reads is found."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from dataclasses import dataclass, replace
@@ -52,7 +50,6 @@ class KeyedRun:
             if ".".join(leaf.parts) == name
         ]
         one = registry.KINDS.key_reader(self.reader, keys[place], types)
-        assert one is not None
         hits = one.null() if values == (None,) else one.among([tuple(map(Literal.of, values))])
         assert hits is not None
         return hits
@@ -275,8 +272,6 @@ def test_a_default_stands_in_every_row_group_beside_columns_that_are_there(tmp_p
     fields[1] = replace(fields[1], default="x")
     run = keyed(request_for(tmp_path, fields, [path]), tmp_path / "index", Values("i", "given", ("given", "i")))
     given, both = run.hits("given", "x").groups(0, 3), run.hits("given, i", "x", 25).groups(0, 3)
-    assert given is not None
-    assert both is not None
     assert given.tolist() == [True] * 3
     assert both.tolist() == [False, False, True]
 
@@ -386,9 +381,7 @@ def test_literals_of_other_kinds_say_nothing_or_nothing_is_there(tmp_path: Path)
     run = keyed(request, tmp_path / "index", Values("i"), Values("i", by="value"), ValueList("i"))
     readers = [registry.KINDS.key_reader(run.reader, key, [pa.int64()]) for key in run.found.keys]
     for reader in readers:
-        assert reader is not None
         assert reader.among([(Literal("1"),)]) is None
         nothing = reader.among([(Literal(1.5),)])
-        assert nothing is not None
         assert not nothing.mask(1).any()
     assert registry.KINDS.key_reader(run.reader, run.found.keys[0], [pa.float64()]) is None

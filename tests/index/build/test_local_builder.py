@@ -1,7 +1,5 @@
 """What the local builder says of files is true of their rows: against the values themselves and against DuckDB."""
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import json

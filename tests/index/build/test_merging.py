@@ -1,8 +1,6 @@
 """Merged runs say what a run built of the same files at once would say, row by row; every version gets the answers it
 got before."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator
@@ -32,7 +30,6 @@ KINDS = ("files", "file_ids", "partitions", "column_stats", "partition_stats")
 def index_rows(table: Table, name: str) -> dict[str, pa.Table]:
     """Every row of an index of one run."""
     entry = handle_of(table).log(name).latest()
-    assert entry is not None
     (run,) = entry.content.runs
     folder = Path(handle_of(table).log(name).storage.uri(""))
     return {

@@ -1,8 +1,6 @@
 """Keys of merged runs answer as before; what was taken out of them is gone; and runs whose keys do not go together stay
 apart."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Statistics from the table's log: files are not opened where it says enough, and no file is dropped that footers would
 have kept for a row."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path

@@ -1,17 +1,15 @@
 """The Spark builder over tables that Spark wrote, in its workers, and when something fails."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex import ColumnStats, open_table
 from metaindex.core import BuildError, SparkDriver
@@ -21,9 +19,6 @@ from metaindex.index.build.spark import SparkBuilder
 from metaindex.index.build.spark_workers import write_archive
 from metaindex.index.kinds.states import StatState
 from tests.index.build.lake import Built, build, fields_of, request_for, request_of_table, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark]
 

@@ -1,13 +1,10 @@
 """Keys built by Spark's tasks are those of the local builder: the same rows under the same layout, whatever the shares
 of files and ranges; and what is left when a task fails, or a build is killed."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import BuildError
@@ -40,10 +38,6 @@ from metaindex.storage import LocalStorage
 from tests.index.build.lake import fields_of, request_for, request_of_table, write
 from tests.index.build.scenarios import SCENARIOS
 from tests.tables import settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 KINDS: list[KeyKind] = [Values("x"), Values("x", by="value"), ValueList("x", limit=3), Bloom("x", fpp=0.01)]
 KINDS += [

@@ -1,7 +1,5 @@
 """Rows from bounds: the state is never a guess, cut bounds enclose, aggregates are those of their files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

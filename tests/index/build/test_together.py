@@ -1,7 +1,5 @@
 """Columns built together are the columns built one by one, to the byte of every part."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import os

@@ -1,8 +1,6 @@
 """Spark's workers are asked what they have before they build; what is missing is said in a line, or sent, or done
 without."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

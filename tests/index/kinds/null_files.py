@@ -1,7 +1,5 @@
 """A kind that knows nothing of `=`: of a column it keeps in which files there is a NULL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -40,16 +38,16 @@ class NullFiles(WholeKind):
     def of(cls, said: Mapping[str, Any]) -> Self:
         return cls(*said["keys"])
 
-    def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> Collector:
+    def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> "Collector":
         return Collector(plan, sink)
 
     def finisher(
         self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
-    ) -> Finisher:
+    ) -> "Finisher":
         return Finisher(plan, sink, tuple(gathered))
 
     @classmethod
-    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> Reader:
+    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> "Reader":
         return Reader(run, key)
 
     @classmethod

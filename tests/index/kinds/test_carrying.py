@@ -1,8 +1,6 @@
 """Parts that a merge takes over byte for byte: what comes out is what a build of all files writes, whatever is carried;
 and nothing is carried that would not have come out so."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import tempfile
@@ -96,8 +94,6 @@ def test_what_is_carried_is_what_would_have_been_written(data: st.DataObject) ->
         reader, other = both.reader([t]), whole.reader([t])
         for value in {row[0] for file in left for group in file for row in group if row[0] is not None}:
             found, expected = (one.among([(Literal(value),)]) for one in (reader, other))  # type: ignore[arg-type]
-            assert found is not None
-            assert expected is not None
             assert found.mask(count).tolist() == expected.mask(count).tolist()
 
 
@@ -173,7 +169,6 @@ def test_null_and_the_least_values_are_told_apart(tmp_path: Path) -> None:
                 for asked in (found.null(), found.among([(Literal(bottom),)]), found.value()):
                     assert asked is not None
                 nulls = found.null()
-                assert nulls is not None
                 assert nulls.mask(2).tolist() == [name in ("null", "both") for name in (a, b)]
 
 

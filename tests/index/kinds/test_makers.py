@@ -1,7 +1,5 @@
 """The kind of a key is made again from what a log entry says: whatever that is, what is wrong is an error of ours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

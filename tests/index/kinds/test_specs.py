@@ -1,7 +1,5 @@
 """What a user asks of a kind, and its form in the log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Values by hash, by value, and value lists: the contract of keys, and what each answers beside it."""
 
-from __future__ import annotations
-
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.kinds.values.lists import ValueList
 from metaindex.index.kinds.values.spec import Values

@@ -1,8 +1,6 @@
 """Values of many rows: several row groups, parts and windows of a merge; keys of one sort are stored in the encoding
 that is smaller for them."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
@@ -84,8 +82,6 @@ def truth(files: list[list[pa.Array]], low: int, high: int) -> set[tuple[int, in
 
 
 def found(hits: Hits | None) -> set[tuple[int, int]]:
-    assert hits is not None
-    assert hits.units is not None
     return {(int(unit) >> hits.group_bits, int(unit) & ((1 << hits.group_bits) - 1)) for unit in hits.units}
 
 

@@ -1,12 +1,10 @@
 """Every kind of metaindex lives through every verb, over every format, built here and by Spark; and so does one that
 knows nothing of `=`."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.index.kinds import registry
@@ -14,9 +12,6 @@ from metaindex.index.kinds.kind import Kind, WholeKind
 from tests.contract.verbs import commands, story
 from tests.contract.verbs_lake import FORMATS, Lake
 from tests.index.kinds.null_files import NullFiles
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 LEFT_OUT = 20
 KINDS: dict[str, tuple[Kind, str, int]] = {

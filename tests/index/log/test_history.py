@@ -1,7 +1,5 @@
 """The entry stays small, however many versions were recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -112,7 +110,6 @@ def test_an_entry_stays_small_over_many_versions(commits: int, removed: int) -> 
     for back in (1, 20, 100, 300, 700):
         if back < held:
             found = recorded.resolve(version(commits - back))
-            assert found is not None
             assert sum(r.files - len(found.live.dead[r.run]) for r in runs) == found.record.files
     assert recorded.resolve(version(3)) is None
 

@@ -1,7 +1,5 @@
 """What is made of JSON again is what was made of it before, and of no other JSON."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

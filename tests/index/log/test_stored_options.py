@@ -1,7 +1,5 @@
 """Reader options that somebody wrote into an index are believed by no query that names none."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

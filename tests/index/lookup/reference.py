@@ -1,8 +1,6 @@
 """A key's reader that is its definition: the values of every row group of every file in a dictionary, compared one by
 one. What the kinds answer is judged by it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

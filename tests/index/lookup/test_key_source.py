@@ -1,8 +1,6 @@
 """Keys in the walk: with statistics, with other keys, of several columns; for files and for the row groups of a file.
 Judged by every row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -171,5 +169,4 @@ def test_an_index_that_fails_for_row_groups_proves_nothing() -> None:
 def test_groups_that_share_a_number_are_kept_together() -> None:
     hits = Hits(units=np.array([1 << 1 | 1]), group_bits=1)
     found = hits.groups(1, 5)
-    assert found is not None
     assert found.tolist() == [False, False, False, True, True]

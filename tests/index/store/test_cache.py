@@ -1,7 +1,5 @@
 """What an opened table keeps of its indexes is bounded by what is in use, however often they are refreshed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,8 +1,6 @@
 """What a reader gives does not depend on what was read before, nor on how much of it is kept; and it keeps no more than
 it may."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Parts of a run are put side by side: all are there before what names them, and an error waits for those under way."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import threading

@@ -1,7 +1,5 @@
 """A table of 60 rows in six files, in each format, with statistics, sums and sketches: not to be changed."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

@@ -1,7 +1,5 @@
 """Tables of all five formats for questions to their metadata, and how many data files an answer opens."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """Counts, extremes and sums from metadata: equal to those of all rows, by DuckDB, whatever is asked, deleted, grouped
 or damaged; and how many files were opened."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import tempfile

@@ -1,7 +1,5 @@
 """Different values are counted exactly: by the values that an index keeps of whole files, and by reading."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,8 +1,6 @@
 """The first rows of an order: those of all rows sorted, by DuckDB, whatever is asked, deleted or damaged; and how many
 files were opened."""
 
-from __future__ import annotations
-
 import itertools
 import tempfile
 from collections import Counter

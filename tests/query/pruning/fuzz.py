@@ -11,8 +11,6 @@ object is then what a strange writer may have written.
     an answer in time     the parent waits so long, and kills
 """
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import random

@@ -1,7 +1,5 @@
 """One way for the conditions of all engines: whoever takes one, it means the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 An index that cannot be used says why in the report.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

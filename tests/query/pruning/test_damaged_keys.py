@@ -1,8 +1,6 @@
 """Rows of keys that are damaged or gone: the index is left out, with a warning; other indexes and the table answer, and
 no row is lost."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Columns whose names hold dots, or look like ids, are told from fields of structs: an index of the one says nothing of
 the other."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """What a person is told of who answered a part of a predicate: a kind that has no answer is not one that found all
 files to hold it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

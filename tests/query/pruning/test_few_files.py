@@ -1,8 +1,6 @@
 """When the table's own log is asked beside the indexes: for what no index answers, and where they keep more than a few
 files (docs/decisions/0010)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

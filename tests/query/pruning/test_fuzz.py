@@ -1,8 +1,6 @@
 """Stored objects of any content: every query answers, in time, and right where a digest covers what was changed
 (`tests.query.pruning.fuzz`)."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

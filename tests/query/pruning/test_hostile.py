@@ -1,8 +1,6 @@
 """What a stranger, a sync tool or a bug puts among the objects of an index: the index is left out of queries with its
 reason, nobody waits, and a verb makes it right again."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -2,8 +2,6 @@
 old versions, refresh and optimize in between. At every version, each kind alone and all at once keep every row that a
 full read finds."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

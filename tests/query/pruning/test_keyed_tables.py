@@ -1,8 +1,6 @@
 """The first promise for the kinds that key values, each alone and all at once: no dropped file and no row group that is
 left out holds a matching row, at any version."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An index that does not know all files says so where a query is answered, with the cure."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Predicates may name lists and maps: nothing is known of them, and the other parts still prune."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

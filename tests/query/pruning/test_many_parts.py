@@ -1,8 +1,6 @@
 """A run of many parts answers as one of a single part: parts are looked at side by side. One that is damaged takes the
 index out, whoever meets it first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,8 +1,6 @@
 """Predicates of many leaves: asked together they keep, drop and call certain what the walk does leaf by leaf; whatever
 knows the columns, in runs of many parts and row groups, partitioned or not, stale or not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from tests.tables import settle
 
 FILES = 30
 _PROFILE = settings.default.max_examples if settings.default is not None else 100
-INDEXES: dict[str, Sequence[mi.Kind]] = {
+INDEXES = {
     "stats": [mi.ColumnStats()],
     "keys": [mi.Values("k"), mi.Bloom("s"), mi.ValueList("p")],
     "both": [mi.ColumnStats(), mi.Values("k", by="value"), mi.Bloom("s"), mi.Values("k", "s")],

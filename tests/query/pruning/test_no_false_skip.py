@@ -1,8 +1,6 @@
 """The first promise, end to end: no dropped file holds a matching row, every row of a certain file matches, a scan
 gives the matching rows and no other."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

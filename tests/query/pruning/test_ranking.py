@@ -1,7 +1,5 @@
 """The ranker: what is expected to be cheaper is taken, and nothing else."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any
@@ -69,7 +67,6 @@ def test_an_index_that_no_rule_allows_is_not_taken() -> None:
 
 def test_a_group_saves_what_is_not_shuffled() -> None:
     (taken,) = choose([[offer(read=100, of_use=False, wants=frozenset([None]))]], [])
-    assert taken is not None
     assert (taken.partitioned, taken.joined) == (True, False)
 
 

@@ -1,8 +1,6 @@
 """What a newer metaindex wrote in a way that this one does not know leaves out the run, or the key, and nothing else:
 queries stay right, and nobody takes it for damage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +44,6 @@ def rewrite(lake: Lake, at: int, change: Callable[[RunRef, Path], RunRef]) -> Ru
     table = lake.open()
     log = handle_of(table).log("all")
     entry = log.latest()
-    assert entry is not None
     runs = list(entry.content.runs)
     runs[at] = change(runs[at], Path(table.indexes()[0].location))
     log.append(

@@ -1,8 +1,6 @@
 """An answer is remembered as long as nothing that it follows from has changed: a handle that has answered before says
 what a new one says."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Files that several runs and several indexes know: each may prove, and what a quick refresh only names is asked of the
 table and of later runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,8 +1,6 @@
 """Files of texts read by another schema: the same bytes are other values, and other NULLs, so that what was indexed
 under one type says nothing under another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

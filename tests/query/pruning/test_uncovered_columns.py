@@ -1,8 +1,6 @@
 """A column that no index covers is asked of the table itself: an index on another column never makes an answer
 wider."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """A table whose queries are noted, and what a test asks of its log."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """clean bounds a query log and makes one file of many; beside writers, readers, other cleans and kills it loses and
 doubles nothing, and removes nothing but its own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -206,7 +204,6 @@ def test_killed_cleans_lose_and_double_nothing(kills: int, tmp_path: Path) -> No
     expected: list[int] = []
     for turn in range(kills):
         with subprocess.Popen([sys.executable, "-c", code, table.path], cwd=ROOT, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
             assert process.stdout.readline() == b"there\n"
             for number in range(30):
                 written(storage, range(turn * 100 + number, turn * 100 + number + 1), 4 * 10**12)

@@ -1,7 +1,5 @@
 """A query log lies in a lake that others write: what is no file of it is refused by name, no reader filled up."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import os

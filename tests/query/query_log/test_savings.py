@@ -1,7 +1,5 @@
 """What indexes saved is what a count of the log's rows by hand says, and what they cost is what their logs say."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable

@@ -1,23 +1,19 @@
 """Queries of an enabled Spark session are noted, a row a scan of a plan that is made, for the log of each table."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.spark import counts
 from tests.query.query_log.lake import tree
 from tests.spark.optimizer.lakes import location_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SETTING = "spark.metaindex.queryLog"
 

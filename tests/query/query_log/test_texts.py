@@ -1,7 +1,5 @@
 """Conditions as texts: read back as they were; hashed and left out, no value is in them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import string
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Queries are noted beside their table, by threads, processes and engines; and whatever becomes of the log, no query
 feels it."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -379,7 +377,6 @@ def test_a_killed_process_leaves_whole_files_only(tmp_path: Path) -> None:
         "    if number == 300: print('far', flush=True)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, table.path], cwd=ROOT, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"far\n"
         process.send_signal(signal.SIGKILL)
     said = [int(text.split()[2].rstrip(")")) for text in table.query_log().column("predicate").to_pylist()]

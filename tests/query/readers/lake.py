@@ -1,7 +1,5 @@
 """Snapshots made by hand over files that a test wrote itself: no table format in between."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Reading ahead: the order stays, errors come in turn, what is held is bounded, and who stops early leaves nothing
 running."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Conditions of engines whose literals are awkward to print: long texts, quotes, other alphabets, zones, digits. They
 are read by structure, so rows are those of pyarrow's own filter, and never an error."""
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import math

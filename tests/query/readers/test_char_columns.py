@@ -2,20 +2,16 @@
 the literal's, before it compares them, so that `c = 'ab'` is true of 'ab   '. Nothing that compares bytes may speak of
 the column; VARCHAR(n) is a text as any."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import deltalake
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SAID = {"c": "char(5)", "v": "varchar(5)", "s": "struct<x:char(5),n:int>"}
 

@@ -1,8 +1,6 @@
 """Texts with a collation (Delta's `__COLLATIONS`): values that are equal differ in bytes, so that nothing is indexed of
 them and nothing left out by them; the other columns are, and who reads the column gets the texts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

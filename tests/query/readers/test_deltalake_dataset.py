@@ -1,7 +1,5 @@
 """The dataset of kept files that deltalake's users know: the rows of deltalake's own full scan, or a refusal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

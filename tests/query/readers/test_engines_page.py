@@ -1,7 +1,5 @@
 """The page of engines says what is so: its examples are run."""
 
-from __future__ import annotations
-
 import doctest
 import warnings
 from pathlib import Path

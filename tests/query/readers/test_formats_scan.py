@@ -1,8 +1,6 @@
 """Tables written by deltalake, pyiceberg and pyarrow, read through their formats: the rows are those of the writers'
 own full reads. No JVM."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path

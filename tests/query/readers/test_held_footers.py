@@ -1,7 +1,5 @@
 """Footers are held from query to query: whatever happens to a file under its name, its rows are those of its bytes."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

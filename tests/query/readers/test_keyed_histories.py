@@ -1,15 +1,13 @@
 """Random histories written by Spark, with deletes of every sort, indexed by all kinds at once: at every version a
 look-up finds the rows that Spark finds."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -18,9 +16,6 @@ from metaindex.index import Kind
 from tests.histories.driver import Index, run
 from tests.histories.spark import SparkHistory, columns_of
 from tests.query.readers.test_random_histories import compare, readable
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 

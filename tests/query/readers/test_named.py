@@ -1,8 +1,6 @@
 """A scan reads the files that an index names without the table's snapshot, where nothing else of them is needed; else
 the snapshot is loaded. The rows are the same."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Fields of structs inside of lists and maps are found by their ids, as the fields of structs are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

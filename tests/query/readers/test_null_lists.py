@@ -1,17 +1,16 @@
 """IS NULL of lists, maps and structs: every engine gives the rows in which the value itself is NULL, not those in which
 it is empty or holds NULLs; the log of a Delta table leaves out files that have none."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.query.readers.scan import Scan
@@ -19,9 +18,6 @@ from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.duck import connected
 from tests.tables import Lake, delta_lake, iceberg_lake, parquet_lake, settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 LIST, MAP = pa.list_(pa.int32()), pa.map_(pa.string(), pa.int32())
 SCHEMA = pa.schema({"k": pa.int64(), "l": LIST, "m": MAP, "s": pa.struct({"x": pa.int32(), "l": LIST})})
@@ -187,7 +183,6 @@ def test_spark_gives_the_rows_with_the_rule_and_without(spark: SparkSession, tmp
             frame.writeTo(table).append() if name == "iceberg" else frame.write.format(name).mode("append").save(path)
     if name == "iceberg":
         where = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Location'").head()
-        assert where is not None
         path = str(where["data_type"]).removeprefix("file:")
     wanted = answers(pa.concat_tables(tables(PLAIN)), TEXTS)
     settle(Path(path))

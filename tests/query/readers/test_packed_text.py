@@ -1,7 +1,5 @@
 """Compressed CSV and JSON files: members that follow each other, what is torn, what stands behind the end."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,8 +1,6 @@
 """Columns of Parquet files: found by name, id or place, defaults where they are absent, values brought to the table's
 type, and what is refused."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path

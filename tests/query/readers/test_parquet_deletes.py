@@ -1,7 +1,5 @@
 """Rows that are deleted by position or by their values are left out, before any predicate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,8 +1,6 @@
 """Parquet files by Arrow: which files and columns, predicates, partitions, files that are not what the table says; the
 same rows in other engines."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """A needle is found by work that does not grow with the table: columns of files are judged at once, and only kept files
 are touched."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

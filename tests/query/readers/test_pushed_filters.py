@@ -1,8 +1,6 @@
 """Filters that DuckDB, Polars and users of pyarrow put on a scan reach the indexes: fewer files are read, and the rows
 are those of the engine's own full scan."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import pickle

@@ -1,8 +1,6 @@
 """A scan read by pyiceberg itself: the rows of its own full scan, of the model where it cannot read the table, or a
 refusal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

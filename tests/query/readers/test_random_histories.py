@@ -5,15 +5,13 @@ A failing seed is reproduced by `-k` with its name; the statements that led to i
 runs many more seeds.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import ScanError, SparkDriver
@@ -26,9 +24,6 @@ from tests.histories.driver import run
 from tests.histories.spark import SparkHistory, columns_of
 from tests.query.readers.lake import bound
 from tests.query.readers.test_spark_scan import of_arrow
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

@@ -4,16 +4,15 @@ and over the files that are read, an index loses none of them, by a scan or unde
 A failing seed is reproduced by `-k` with its name. `METAINDEX_SOAK=1` runs many more.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import MetaIndexError, SparkDriver
@@ -23,9 +22,6 @@ from tests.figures import count
 from tests.query.readers.test_spark_scan import canonical
 from tests.query.readers.text_files import TextTable, text_table
 from tests.query.readers.text_words import FLAT
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

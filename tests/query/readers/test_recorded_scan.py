@@ -1,8 +1,6 @@
 """An entry that records other columns of a version than the table has, sealed as if it were right: every engine gives
 the table's rows, and the index is left out with its reason from then on."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Conditions that the tree cannot say are applied to rows: the same rows as when nothing is left out before, through
 every engine that reads rows here; what they raise, and what is refused by name."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from pathlib import Path
@@ -186,7 +184,6 @@ def test_rows_of_joined_conditions(lake: Path, rows: pa.Table) -> None:
         found = table.scan(AtMoment(condition, now), ["id"])
         expected = _all_rows(condition, rows, now=now)
         assert sorted(found.to_arrow()["id"].to_pylist()) == expected
-        assert found.result is not None
         sure = found.result.certain.paths.to_pylist()
         for file in range(_FILES):
             if f"{file}.parquet" in sure:

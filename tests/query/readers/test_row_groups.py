@@ -1,7 +1,5 @@
 """Row groups are left out by what the footer says of them: no row is lost by it, and only what may match is read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -123,7 +121,6 @@ def test_what_is_worked_out_once_for_all_files_is_what_the_walk_says_of_each(
     opened.create_index("i", mi.Values("k"), mi.Values("n", by="value"), builder="local")
     scan = opened.scan(where)
     result = scan.result
-    assert result is not None
     chosen = RowGroups(scan.asked, scan.snapshot.schema, result, apart=True)
     for path in result.files.paths.to_pylist():
         with scan.storage.open_input(path) as source:

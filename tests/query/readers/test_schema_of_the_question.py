@@ -1,14 +1,12 @@
 """Iceberg schemas change without a new snapshot: the schema of an answer is the one of the question, whichever engine
 gives the rows and whatever it filters further."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -19,6 +17,7 @@ from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, LongType
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.expressions import column_sql
@@ -27,9 +26,6 @@ from metaindex.table import handle_of
 from tests.duck import connected
 from tests.histories.driver import RANDOM, History, run
 from tests.tables import catalog_in
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Rows = list[dict[str, Any]]
 LOCAL = mi.Config(builder="local")

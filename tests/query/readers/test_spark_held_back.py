@@ -1,22 +1,17 @@
 """Spark's readers of files are not asked for what they would answer otherwise than the rows do."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from tests.tables import catalog_in
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

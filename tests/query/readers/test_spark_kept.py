@@ -1,15 +1,14 @@
 """What Spark is told of kept files instead of asking for them itself: of Delta's log, and of Iceberg's manifests and
 delete files."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import ScanError, SparkDriver
@@ -25,9 +24,6 @@ from tests.query.readers.test_spark_scan import (
     of_spark,
     scan_of,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

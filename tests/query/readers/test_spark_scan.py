@@ -1,26 +1,22 @@
 """Spark reads the kept files only, and Arrow returns the rows that Spark returns: over tables that Spark, deltalake and
 pyiceberg wrote."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from metaindex.core import ScanError
 from metaindex.formats import At, Schema, Snapshot, TableRef
 from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 from tests.query.readers.lake import Lake, bound, fields_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

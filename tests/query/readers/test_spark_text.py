@@ -1,25 +1,20 @@
 """Spark is asked again what `text_cases` says of it, and the same files are read by both."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from metaindex import open_table
 from metaindex.core import ScanError, SparkDriver
+from tests.facts import Facts
 from tests.query.readers import text_whole_cases as whole
 from tests.query.readers.test_text_scan import lake_of, plain, rows, shown
 from tests.query.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from tests.facts import Facts
 
 
 def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """Rows come as they are read: every engine may stop early, ask again, and name its columns late; no whole file need fit
 in memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

@@ -1,8 +1,6 @@
 """Text files are decoded as Spark decodes them or refused by name, and a line of theirs is bounded; long lines of JSON
 go the quick way unless Spark's parser would stop at a name or a text in them."""
 
-from __future__ import annotations
-
 import codecs
 import encodings
 import gzip
@@ -15,12 +13,13 @@ import zlib
 from collections.abc import Callable
 from encodings.aliases import aliases
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import MetaIndexError, ScanError, UnsupportedFeatureError
@@ -28,10 +27,6 @@ from metaindex.formats.encodings import ONE_BYTE, codec_of
 from metaindex.formats.text import json_values, reader
 from metaindex.formats.text.json_values import MOST_OF_NAME, MOST_OF_TEXT, has_long_texts
 from tests.tables import settle
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 NAMES = sorted(
     {m.name for m in pkgutil.iter_modules(encodings.__path__)}
@@ -43,7 +38,6 @@ NAMES = sorted(
 
 @pytest.mark.spark
 def test_every_byte_of_an_encoding_is_the_character_that_java_has(spark: SparkSession) -> None:
-    assert spark._jvm is not None
     charset, string = spark._jvm.java.nio.charset.Charset, spark._jvm.java.lang.String
     everything = bytes(range(256))
     compared = set()

@@ -1,8 +1,6 @@
 """CSV and JSON by Arrow: the answers of Spark (`text_cases`), options, encodings, large files, and what is
 refused."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import re

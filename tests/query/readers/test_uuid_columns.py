@@ -1,13 +1,11 @@
 """Iceberg's uuid, time and fixed columns: Spark shows a UUID as text, Arrow as 16 bytes; no index takes the one for the
 other, and no row is lost either way."""
 
-from __future__ import annotations
-
 import datetime as dt
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -18,14 +16,12 @@ from pyiceberg.expressions import EqualTo, GreaterThanOrEqual, In
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import FixedType, IntegerType, NestedField, StructType, TimeType, UUIDType
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import LiteralTypeError, ScanError
 from tests.duck import connected
 from tests.tables import catalog_in
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FIRSTS = (0x0C, 0x30, 0x61, 0x7F, 0x80, 0xA0, 0xFF)
 """First bytes on both sides of the sign, and some that are letters and digits of texts themselves."""

@@ -1,7 +1,5 @@
 """A log whose bounds are wrong adds no row to a scan: what it says leaves files out, and is no filter."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Texts and what Spark 4.1 reads in them (PERMISSIVE, session zone UTC). The answers were printed by Spark;
 `test_spark_text.py` asks it again."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 from typing import Any

@@ -1,8 +1,6 @@
 """Tables of CSV or JSON files at random: the options that they are read by, and the bytes of their files, some of them
 regular, some broken. A seed makes the same table everywhere."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Files that are read whole, texts of other encodings, and patterns of dates: what Spark 4.1 reads
 (PERMISSIVE, session zone UTC). The answers were printed by Spark; `test_spark_text.py` asks it again."""
 
-from __future__ import annotations
-
 from tests.query.readers.text_cases import Case
 
 CSV: list[Case] = [

@@ -1,8 +1,6 @@
 """Of what random text files are made: types, words that are nearly values of them,
 and options of Spark's readers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

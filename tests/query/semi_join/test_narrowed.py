@@ -1,7 +1,5 @@
 """A condition that follows from the keys: true of every row that has one, in each engine that runs a MERGE."""
 
-from __future__ import annotations
-
 import datetime as dt
 import tempfile
 from pathlib import Path

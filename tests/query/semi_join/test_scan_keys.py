@@ -1,7 +1,5 @@
 """A scan of the rows whose keys stand in another table: as DuckDB joins, in every engine and format, of few files."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import io

@@ -1,7 +1,5 @@
 """Runs of nothing but bloom filters, and a filter written down as the Parquet specification says it, bit by bit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

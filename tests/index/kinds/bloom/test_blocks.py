@@ -1,7 +1,5 @@
 """The bits of filters are those of the Parquet specification, and slicing them across files loses none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

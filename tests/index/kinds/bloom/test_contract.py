@@ -1,7 +1,5 @@
 """Bloom filters keep what every kind that keys values promises."""
 
-from __future__ import annotations
-
 from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.kind import KeyKind
 from tests.contract.key_contract import KeyContract

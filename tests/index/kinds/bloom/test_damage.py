@@ -1,8 +1,6 @@
 """A byte that is not what was written: either it is nothing that an answer comes from, or the look-up fails by name. No
 file that holds a value is ever left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bloom filters of runs: built, looked up, merged; no file that holds a value is ever left out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

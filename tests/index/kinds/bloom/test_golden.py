@@ -4,8 +4,6 @@ writer says of itself.
 Regenerate, only with a new version of the directory: `python -m tests.index.kinds.bloom.test_golden`.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Filters are as large as the asked rate takes: the formula against filters that are counted, and what a key costs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

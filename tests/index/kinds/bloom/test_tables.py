@@ -1,8 +1,6 @@
 """Bloom filters of tables: created, refreshed, merged and erased, whatever the format; and what is left of a run that
 is damaged."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +78,6 @@ def test_files_that_left_are_erased(tmp_path: Path) -> None:
     lake.open().create_index("bloom", KIND, builder="local")
     lake.append(rows(4))
     lake.open().refresh_index("bloom", builder="local")
-    assert lake.remove is not None
     lake.remove(1)
     table = lake.open()
     table.refresh_index("bloom", builder="local")

@@ -1,8 +1,6 @@
 """A builder of covering indexes without a JVM, for tests of what comes after the build: the project's own tasks, with
 its own form of Spark's hash between them. All rows are in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """Rows of every type that is stored, with what is easily got wrong: NaN, -0.0, NULL at all depths, days before 1582,
 texts beyond the basic plane, bytes that are no text."""
 
-from __future__ import annotations
-
 import decimal
 from pathlib import Path
 

@@ -1,18 +1,17 @@
 """What a covering index holds, read by pyarrow from its parts and checked: the rows of every run, and those that it
 serves at a version."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
@@ -23,9 +22,6 @@ from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
 from metaindex.table import handle_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 Rows = Counter[str]
 
@@ -48,9 +44,8 @@ class Held:
     index: OpenIndex
 
     @classmethod
-    def of(cls, table: mi.Table, name: str) -> Held:
+    def of(cls, table: mi.Table, name: str) -> "Held":
         entry = handle_of(table).log(name).latest()
-        assert entry is not None
         return cls(table, OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()))
 
     @property

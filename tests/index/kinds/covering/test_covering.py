@@ -1,8 +1,6 @@
 """Covering indexes without a JVM: what may be asked for, and what becomes of the parts: merged, erased, read back,
 damaged."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

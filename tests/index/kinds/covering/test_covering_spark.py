@@ -1,17 +1,15 @@
 """Covering indexes against Spark: rows, buckets and order are its own, for every format; and stay so through deletes,
 refreshes, merges, erasure and damage."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import DamagedIndexError, StorageError, UnsupportedFeatureError
@@ -22,9 +20,6 @@ from tests.tables import settle
 from .arrow_builder import ArrowBuilder
 from .awkward import ALL, awkward, parquet_folder
 from .served import Held, index_folder, objects, of_frame
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

@@ -1,8 +1,6 @@
 """Covering indexes along a curve, without a JVM: the curve, ranks by cut points, bounds of every indexed column, and
 what becomes of the parts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -299,7 +297,6 @@ def test_rows_that_are_not_in_the_order_of_the_curve_are_found_and_not_merged(
 
     def other(key: object) -> CoveringLayout:
         layout = real(key)  # type: ignore[arg-type]
-        assert layout.curve is not None
         bits, cuts = layout.curve
         return replace(layout, curve=(bits, (cuts[0], cuts[2], cuts[1])))
 

@@ -1,7 +1,5 @@
 """Stored structs stand for the table's where their fields are the same, and not only called the same."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

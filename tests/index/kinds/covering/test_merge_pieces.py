@@ -1,8 +1,6 @@
 """Runs of covering indexes are merged piece by piece: every piece once, every row once, where it belongs; else nothing
 is visible."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

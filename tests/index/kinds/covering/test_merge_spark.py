@@ -1,13 +1,11 @@
 """Merges of covering indexes by tasks of Spark: the rows, order and parts that this process makes of the same runs,
 told of as they go, and nothing of them where one part is damaged."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import DamagedIndexError
@@ -22,9 +20,6 @@ from tests.tables import settle
 
 from .awkward import ALL, awkward, parquet_folder
 from .served import Held, index_folder, objects
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 

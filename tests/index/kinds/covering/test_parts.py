@@ -1,7 +1,5 @@
 """What stands in the parts of covering indexes: bounds, encodings, and how many keys are counted."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

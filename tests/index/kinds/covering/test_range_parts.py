@@ -1,7 +1,5 @@
 """A part of ranges that is left out holds no row that matches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The same table where the package is back: `again.py FORMAT FOLDER`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

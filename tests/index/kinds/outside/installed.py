@@ -1,7 +1,5 @@
 """The package of another kind, as an installer would lay it into a folder."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The same table in a process that runs on while the package is installed: `later.py FORMAT FOLDER SOURCE TARGET`."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Every verb over a table whose index is of a kind from another package: `story.py FORMAT FOLDER BUILDER`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

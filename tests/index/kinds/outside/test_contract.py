@@ -1,7 +1,5 @@
 """The kind of another package keeps what every kind promises, spilled or not, as docs/kinds.md says of its test."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """A kind of another package that raises, ends the process or says nonsense, wherever it is asked: queries answer all
 the same, and verify tells of it."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -1,8 +1,6 @@
 """A kind that another package brings: built as a wheel, installed, and taken through every verb over every format; and
 what becomes of its indexes where the package is not installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

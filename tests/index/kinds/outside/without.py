@@ -1,7 +1,5 @@
 """The same table where the package is not installed: `without.py FORMAT FOLDER`."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from pathlib import Path

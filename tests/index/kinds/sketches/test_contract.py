@@ -1,7 +1,5 @@
 """Sketches keep what every kind promises that keeps a row of each file; and Apache DataSketches reads them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Sums keep what every kind promises that keeps a row of each file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 

@@ -1,8 +1,6 @@
 """Ranges that are looked up together are answered as each alone, listed or not, in one go or in several; units are
 sorted and each once, whichever way is taken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -52,7 +50,6 @@ def test_units_are_those_between_the_rows(
         patch.setattr(ranges, "_LISTED", 0)
         patch.setattr(ranges, "_TOGETHER", together)
         found = ranges.units_of_each(units, first, last)
-    assert found is not None
     for one, start, stop in zip(found, first.tolist(), last.tolist(), strict=True):
         assert one.dtype == np.int64
         assert one.tolist() == sorted(set(units[start:stop].tolist()))

@@ -1,7 +1,5 @@
 """An index kind in one module: of every row group the set of the first 12 bits of its values' hashes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -46,16 +44,16 @@ class HashSet(WholeKind):
     def of(cls, said: Mapping[str, Any]) -> Self:
         return cls(*said["keys"])
 
-    def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> Collector:
+    def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> "Collector":
         return Collector(plan, sink, spill, files)
 
     def finisher(
         self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
-    ) -> Finisher:
+    ) -> "Finisher":
         return Finisher(plan, sink, spill, files, tuple(gathered))
 
     @classmethod
-    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> Reader:
+    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> "Reader":
         return Reader(run, key, types)
 
     @classmethod
