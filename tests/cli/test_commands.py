@@ -13,11 +13,7 @@ from .conftest import LONG, Call, write_table
 
 def test_prune_names_the_kept_file_only(call: Call, indexed: Path) -> None:
     answer = call("prune", indexed, "id = 112", "--paths")
-    assert answer.code == 0
-    assert answer.out == f"{indexed}/month=1/part-1.parquet\n"
-
-
-def test_prune_without_a_match_writes_no_path(call: Call, indexed: Path) -> None:
+    assert (answer.code, answer.out) == (0, f"{indexed}/month=1/part-1.parquet\n")
     assert call("prune", indexed, "id = 999", "--paths").out == ""
 
 
@@ -25,6 +21,8 @@ def test_prune_in_json_is_one_value(call: Call, indexed: Path) -> None:
     found = call("prune", indexed, "id IN (112, 201)", "--json").json
     assert (found["kept_files"], found["total_files"], found["dropped_files"]) == (2, 6, 4)
     assert [one["name"] for one in found["indexes"] if one["used"]] == ["stats"]
+    found = call("prune", indexed, "id = 112 AND month = 1", "--no-indexes", "--json").json
+    assert found["kept_files"] == 3, "what only the index can prove"
 
 
 def test_prune_for_people_tells_files_and_who_dropped_them(call: Call, indexed: Path) -> None:
@@ -39,11 +37,6 @@ def test_recommend_without_queries_names_what_notes_them(call: Call, indexed: Pa
     answer = call("recommend", indexed)
     assert "name queries (--queries, --where), or have them noted by METAINDEX_QUERY_LOG=kept" in answer.out
     assert "how the table grows is unknown" in answer.out
-
-
-def test_no_indexes_keeps_what_only_the_index_can_prove(call: Call, indexed: Path) -> None:
-    found = call("prune", indexed, "id = 112 AND month = 1", "--no-indexes", "--json").json
-    assert found["kept_files"] == 3
 
 
 def test_explain_tells_what_was_not_understood(call: Call, indexed: Path) -> None:
@@ -67,6 +60,7 @@ def test_scan_writes_values_that_json_lacks_as_text(call: Call, indexed: Path) -
 def test_count_says_how_many_and_what_it_took(call: Call, indexed: Path) -> None:
     answer = call("count", indexed, "id BETWEEN 112 AND 121")
     assert answer.out == "5\n"
+    assert call("scan", indexed, "id >= 200", "--count").out == "15\n"
     assert "of 6 files 2 opened, 0 answered from metadata, 4 left out" in answer.err
     assert "of 6 files 0 opened, 6 answered from metadata, 0 left out" in call("count", indexed).err
     found = call("count", indexed, "--by", "month", "--max", "id", "--json").json
@@ -93,10 +87,6 @@ def test_a_long_or_broken_name_is_whole_and_in_one_line_in_a_pipe(call: Call, in
     assert len(answer.out.splitlines()) == 2 + 5
 
 
-def test_scan_counts(call: Call, indexed: Path) -> None:
-    assert call("scan", indexed, "id >= 200", "--count").out == "15\n"
-
-
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_scan_writes_a_file_with_all_rows(call: Call, indexed: Path, tmp_path: Path, ending: str) -> None:
     target = tmp_path / f"rows.{ending}"
@@ -117,39 +107,26 @@ def test_an_output_file_is_not_replaced_unless_asked(call: Call, indexed: Path, 
     target.write_text("mine")
     answer = call("scan", indexed, "--output", target)
     assert (answer.code, target.read_text()) == (1, "mine")
+    failing = call("scan", indexed, "nope = 1", "--output", target, "--overwrite")
+    assert (failing.code, target.read_text(), os.listdir(tmp_path)) == (1, "mine", ["rows.csv"])
     assert call("scan", indexed, "--output", target, "--overwrite").code == 0
     assert target.read_text() != "mine"
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("place", "said"),
     [
-        ("rows.xlsx", ".parquet, .csv or .jsonl"),
-        ("nowhere/rows.csv", "does not; create it first"),
+        ("{tmp}/rows.xlsx", ".parquet, .csv or .jsonl"),
+        ("{tmp}/nowhere/rows.csv", "does not; create it first"),
+        ("{table}/month=1/rows.parquet", "would become part of the table"),
     ],
 )
 def test_a_place_that_cannot_take_the_rows_is_refused(
-    call: Call, indexed: Path, tmp_path: Path, name: str, said: str
+    call: Call, indexed: Path, tmp_path: Path, place: str, said: str
 ) -> None:
-    answer = call("scan", indexed, "--output", tmp_path / name)
-    assert answer.code == 1
-    assert said in answer.err
-
-
-def test_rows_are_not_written_into_the_table(call: Call, indexed: Path) -> None:
-    answer = call("scan", indexed, "--output", indexed / "month=1" / "rows.parquet")
-    assert answer.code == 1
-    assert "would become part of the table" in answer.err
-    assert not (indexed / "month=1" / "rows.parquet").exists()
-
-
-def test_a_failing_write_leaves_the_old_file(call: Call, indexed: Path, tmp_path: Path) -> None:
-    target = tmp_path / "rows.csv"
-    target.write_text("mine")
-    answer = call("scan", indexed, "nope = 1", "--output", target, "--overwrite")
-    assert answer.code == 1
-    assert target.read_text() == "mine"
-    assert os.listdir(tmp_path) == ["rows.csv"]
+    target = Path(place.format(tmp=tmp_path, table=indexed))
+    answer = call("scan", indexed, "--output", target)
+    assert (answer.code, said in answer.err, target.exists()) == (1, True, False), answer.err
 
 
 def test_the_life_of_an_index(call: Call, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metaindex.expressions import ColumnBounds, to_physical
@@ -67,6 +68,20 @@ def lies_within(values: pa.Array, bounds: ColumnBounds | None, row: int = 0) -> 
     assert low is None or not lows or low <= min(lows), (low, min(lows))
     assert high is None or not highs or high >= max(highs), (high, max(highs))
     return low is not None and high is not None
+
+
+def hold(values: pa.ChunkedArray, bounds: ColumnBounds, row: int) -> int:
+    """Every bound and count that is stated holds for the physical values of a file; how many bounds are."""
+    nan = pc.sum(pc.is_nan(values)).as_py() or 0 if pa.types.is_floating(values.type) else 0
+    for counts, true in ((bounds.null_count, values.null_count), (bounds.nan_count, nan)):
+        assert counts is None or counts[row].as_py() in (None, true)
+    stated = 0
+    for bound, upper in ((bounds.lower, False), (bounds.upper, True)):
+        if bound is not None and (limit := bound[row].as_py()) is not None:
+            stated += 1
+            physical = to_physical(values.drop_null().combine_chunks(), values.type, upper=upper).to_pylist()
+            assert all(v is None or (v <= limit if upper else v >= limit) for v in physical), (limit, upper)
+    return stated
 
 
 def holds(writer: str, values: pa.Array, tmp_path: Path) -> bool:

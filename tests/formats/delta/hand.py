@@ -1,17 +1,19 @@
 """Delta logs written by hand: what no writer would write, and what old ones did."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metaindex.formats.delta.table import DeltaFormat
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Leaf, Snapshot
 from metaindex.storage import storage_for
+from tests.formats.writers import hold
 
 DELTA = DeltaFormat()
 LONG = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
@@ -77,15 +79,20 @@ def commit(table: Path, version: int, *actions: Mapping[str, Any] | str) -> Path
     return path
 
 
-def checkpoint(table: Path, name: str, *actions: Mapping[str, Any]) -> Path:
-    """A Parquet file of actions; types as the protocol says, columns as the actions need them."""
+def checkpoint(table: Path, name: str | int, *actions: Mapping[str, Any]) -> Path:
+    """A Parquet file of actions; types as the protocol says, columns as the actions need them. `name`: or a version."""
     rows = [dict(a) for a in actions]
     kinds = dict.fromkeys(kind for row in rows for kind in row)
     columns = {kind: pa.array([_maps(row.get(kind)) for row in rows], _type(kind, rows)) for kind in kinds}
-    path = table / "_delta_log" / name
+    path = table / "_delta_log" / (f"{name:020d}.checkpoint.parquet" if isinstance(name, int) else name)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), path)
     return path
+
+
+def log(table: Path, where: str, *actions: Mapping[str, Any]) -> Path:
+    """Version 0 in a commit, or in a checkpoint."""
+    return commit(table, 0, *actions) if where == "commit" else checkpoint(table, 0, *actions)
 
 
 _MAP = pa.map_(pa.string(), pa.string())
@@ -148,3 +155,24 @@ def paths(found: Snapshot) -> list[str]:
 
 def leaf(found: Snapshot, *parts: str) -> Leaf:
     return next(one for one in found.schema.leaves() if one.parts == parts)
+
+
+def by_path(found: Snapshot, values: Iterable[Any]) -> dict[str, Any]:
+    """Of each file, by its path."""
+    return dict(zip(found.files.paths.to_pylist(), values, strict=True))
+
+
+def check_bounds(found: Snapshot) -> None:
+    """No value of a physical row lies outside of what the log is taken to say."""
+    for one in found.schema.leaves():
+        bounds = None if one.field.partition else found.details.log_bounds(one)
+        for row, path in enumerate(found.files.paths.to_pylist() if bounds is not None else ()):
+            with pq.ParquetFile(found.uri(path), coerce_int96_timestamp_unit="us") as file:
+                if one.source[0] not in file.schema_arrow.names:
+                    assert bounds.lower[row].as_py() is None  # older than the column
+                    continue
+                column = file.read(columns=[one.source[0]]).column(one.source[0])
+            for part in one.source[1:]:
+                column = pc.struct_field(column, [part])
+            assert bounds.row_count[row].as_py() in (None, len(column))
+            hold(column.cast(one.type), bounds, row)

@@ -2,6 +2,7 @@
 
 import pickle
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,19 @@ from pyroaring import BitMap64
 from metaindex.core import CorruptTableError
 from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
-from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
+from tests.formats.delta.hand import (
+    DELTA,
+    add,
+    checkpoint,
+    commit,
+    log,
+    metadata,
+    paths,
+    protocol,
+    ref,
+    remove,
+    snapshot,
+)
 from tests.formats.framed import encode_framed
 from tests.hostile.changes import turn
 
@@ -75,10 +88,7 @@ def test_positions_of_every_kind(tmp_path: Path, make: Any, where: str) -> None:
         add("plain"),
         add("deleted", deletionVector=make(tmp_path)),
     ]
-    if where == "commit":
-        commit(tmp_path, 0, *actions)
-    else:
-        checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *actions)
+    log(tmp_path, where, *actions)
     found = snapshot(tmp_path)
     assert paths(found) == ["deleted", "plain"]
     row = found.files.paths.to_pylist().index("deleted")
@@ -92,7 +102,7 @@ def test_ids_are_the_same_from_a_commit_and_from_a_checkpoint(tmp_path: Path) ->
         actions = [protocol(3, ["deletionVectors"]), metadata(), add("f", deletionVector=one)]
         commit(tmp_path / name, 0, *actions)
         before = snapshot(tmp_path / name).files.entry(0).deletes
-        checkpoint(tmp_path / name, f"{0:020d}.checkpoint.parquet", *actions)
+        checkpoint(tmp_path / name, 0, *actions)
         assert snapshot(tmp_path / name).files.entry(0).deletes == before
 
 
@@ -102,32 +112,27 @@ def damaged(tmp_path: Path, one: dict[str, Any]) -> None:
         snapshot(tmp_path).details.deletes(0)
 
 
-def test_a_wrong_checksum_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [lambda file: turn(file, -6), lambda file: file.write_bytes(file.read_bytes()[:-3]), Path.unlink],
+    ids=["a wrong checksum", "truncated", "missing"],
+)
+def test_a_damaged_file_is_an_error(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     one = relative(tmp_path)
     (file,) = tmp_path.glob("*.bin")
-    turn(file, -6)
+    damage(file)
     damaged(tmp_path, one)
-
-
-def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
-    one = relative(tmp_path)
-    (file,) = tmp_path.glob("*.bin")
-    file.write_bytes(file.read_bytes()[:-3])
-    damaged(tmp_path, one)
-
-
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    one = relative(tmp_path)
-    next(iter(tmp_path.glob("*.bin"))).unlink()
-    damaged(tmp_path, one)
-
-
-def test_a_wrong_cardinality_is_an_error(tmp_path: Path) -> None:
-    damaged(tmp_path, dict(inline(tmp_path), cardinality=99))
 
 
 @pytest.mark.parametrize(
-    "change", [{"storageType": "x"}, {"sizeInBytes": 10_000}, {"pathOrInlineDv": "~~~"}, {"pathOrInlineDv": ""}]
+    "change",
+    [
+        {"cardinality": 99},
+        {"storageType": "x"},
+        {"sizeInBytes": 10_000},
+        {"pathOrInlineDv": "~~~"},
+        {"pathOrInlineDv": ""},
+    ],
 )
 def test_a_descriptor_that_makes_no_sense_is_an_error(tmp_path: Path, change: dict[str, Any]) -> None:
     damaged(tmp_path, inline(tmp_path) | change)

@@ -9,17 +9,15 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import to_physical
 from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
 from tests.contract.format_contract import FormatContract, MadeTable
-from tests.formats.delta.hand import DELTA, ref, snapshot
+from tests.formats.delta.hand import DELTA, check_bounds, ref, snapshot
 from tests.histories.delta import DeltaLakeHistory
 from tests.histories.driver import RANDOM, run
 
@@ -81,33 +79,6 @@ def own(found: Snapshot) -> set[str]:
     return {p.rpartition("/")[2] for p in found.files.paths.to_pylist()}
 
 
-def check_bounds(found: Snapshot) -> None:
-    """Every bound of every column encloses the values that stand in the files."""
-    for leaf in found.schema.leaves():
-        bounds = found.details.log_bounds(leaf) or found.details.partition_bounds(leaf)
-        if bounds is None or leaf.field.partition:
-            continue
-        for row, path in enumerate(found.files.paths.to_pylist()):
-            table = pq.read_table(found.uri(path), partitioning=None)
-            if leaf.source[0] not in table.column_names:
-                assert bounds.lower[row].as_py() is None  # older than the column
-                continue
-            column = table.column(leaf.source[0])
-            for part in leaf.source[1:]:
-                import pyarrow.compute as pc
-
-                column = pc.struct_field(column, [part])
-            nulls = bounds.null_count[row].as_py()
-            assert nulls is None or nulls == column.null_count
-            assert bounds.row_count[row].as_py() == len(column)
-            for values, upper in ((bounds.lower, False), (bounds.upper, True)):
-                bound = values[row].as_py()
-                for value in to_physical(column.drop_null(), leaf.type, upper=upper).to_pylist():
-                    if value is None or bound is None:
-                        continue
-                    assert value <= bound if upper else value >= bound, (leaf.parts, value, bound)
-
-
 def check_partitions(path: Path, found: Snapshot) -> None:
     """Partition bounds are what deltalake reads from the log."""
     actions = pa.table(
@@ -124,21 +95,6 @@ def check_partitions(path: Path, found: Snapshot) -> None:
             bound = bounds.lower[row].as_py()
             assert bound == (value.encode() if isinstance(value, str) else value)
             assert (bounds.null_count[row].as_py() > 0) == (value is None)
-
-
-@pytest.mark.slow
-def test_statistics_enclose_the_rows(tmp_path: Path) -> None:
-    write(tmp_path, rows(0, 60))
-    write(tmp_path, rows(60, 40))
-    found = snapshot(tmp_path)
-    assert sum(found.files.table.column("record_count").to_pylist()) == 100
-    check_bounds(found)
-    check_partitions(tmp_path, found)
-    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
-    write(tmp_path, rows(100, 10))
-    again = snapshot(tmp_path)
-    check_bounds(again)
-    check_partitions(tmp_path, again)
 
 
 class AnyVerb(DeltaLakeHistory):
@@ -194,6 +150,7 @@ def check(path: Path) -> None:
             # Going back is what the log cannot serve; it says so and makes nothing up.
             assert DELTA.diff(ref(path), snapshots[target], At(version=base)) is None
     check_bounds(snapshots[-1])
+    check_partitions(path, snapshots[-1])
 
 
 def test_paths_lead_to_the_files(tmp_path: Path) -> None:

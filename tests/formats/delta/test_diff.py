@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -52,30 +53,24 @@ def test_neighbours(tmp_path: Path) -> None:
     assert found.deletes_changed.entry(0).deletes is not None
 
 
-def test_statistics_written_again_are_no_change(tmp_path: Path) -> None:
+SAME: tuple[list[str], ...] = ([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("commits", "expected"),
+    [
+        ([[add("a", stats={"numRecords": 1}, dataChange=False)]], SAME),
+        ([[add("b"), remove("a", size=10)], [remove("b", size=10), add("a")]], SAME),
+        ([[remove("ghost", size=10)]], SAME),
+        ([[remove("a", size=10)], [add("a", size=11)]], (["a"], ["a"], [])),
+    ],
+    ids=["statistics written again", "a file that came and went", "of what was not there", "another size"],
+)
+def test_what_is_a_change(tmp_path: Path, commits: list[list[Any]], expected: tuple[list[str], ...]) -> None:
     commit(tmp_path, 0, protocol(), metadata(), add("a"))
-    commit(tmp_path, 1, add("a", stats={"numRecords": 1}, dataChange=False))
-    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
-
-
-def test_a_file_that_came_and_went_is_no_change(tmp_path: Path) -> None:
-    commit(tmp_path, 0, protocol(), metadata(), add("a"))
-    commit(tmp_path, 1, add("b"), remove("a", size=10))
-    commit(tmp_path, 2, remove("b", size=10), add("a"))
-    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
-
-
-def test_the_same_path_with_another_size_is_another_file(tmp_path: Path) -> None:
-    commit(tmp_path, 0, protocol(), metadata(), add("a", size=10))
-    commit(tmp_path, 1, remove("a", size=10))
-    commit(tmp_path, 2, add("a", size=11))
-    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == (["a"], ["a"], [])
-
-
-def test_a_removal_of_what_was_not_there_is_no_change(tmp_path: Path) -> None:
-    commit(tmp_path, 0, protocol(), metadata(), add("a"))
-    commit(tmp_path, 1, remove("ghost", size=10))
-    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
+    for version, actions in enumerate(commits, 1):
+        commit(tmp_path, version, *actions)
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == expected
 
 
 def test_what_the_log_does_not_say_of_a_removed_file_two_snapshots_say(tmp_path: Path) -> None:
@@ -115,7 +110,7 @@ def test_what_the_log_cannot_serve_is_left_to_the_comparison(tmp_path: Path) -> 
     assert DELTA.diff(ref(tmp_path), newest, At(version=0)) is None
     same = DELTA.diff(ref(tmp_path), newest, At())
     assert names(same) == ([], [], [])
-    checkpoint(tmp_path, f"{2:020d}.checkpoint.parquet", protocol(), metadata(), add("a"), add("b"), add("c"))
+    checkpoint(tmp_path, 2, protocol(), metadata(), add("a"), add("b"), add("c"))
     (tmp_path / "_delta_log" / f"{1:020d}.json").unlink()
     assert DELTA.diff(ref(tmp_path), base, At(version=2)) is None
 

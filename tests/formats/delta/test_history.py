@@ -67,7 +67,7 @@ def test_in_commit_timestamps_that_were_switched_on_later(tmp_path: Path) -> Non
 def test_a_timestamp_from_a_version_under_a_checkpoint(tmp_path: Path) -> None:
     on = metadata(configuration={"delta.enableInCommitTimestamps": "true"})
     commit(tmp_path, 0, stamped(77), protocol(), on)
-    checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", protocol(), on)
+    checkpoint(tmp_path, 0, protocol(), on)
     assert snapshot(tmp_path).timestamp_ms == 77
 
 

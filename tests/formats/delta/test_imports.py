@@ -28,7 +28,7 @@ def test_a_snapshot_and_changes_load_little(tmp_path: Path) -> None:
     made = [add(f"p={n}/f{n}.parquet", stats=stats, partitionValues={"p": str(n)}) for n in range(4)]
     head = [protocol(), metadata(column("id"), column("p", "integer"), partitions=["p"])]
     commit(tmp_path, 0, *head, *made[:2])
-    checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *head, *made[:2])
+    checkpoint(tmp_path, 0, *head, *made[:2])
     commit(tmp_path, 1, made[2], remove("p=0/f0.parquet"))
     commit(tmp_path, 2, made[3])
     out = python("-c", _ASKED, str(tmp_path))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from metaindex.expressions import ColumnBounds, from_physical
 from metaindex.formats.delta.columns import map_values, text_map
 from metaindex.formats.model import Snapshot, partition_text
-from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot
+from tests.formats.delta.hand import add, column, commit, leaf, log, metadata, protocol, snapshot
 
 
 def made(tmp_path: Path, type_: str, *texts: str | None) -> tuple[Snapshot, ColumnBounds]:
@@ -52,10 +52,25 @@ def test_typed_values_are_exact(tmp_path: Path, type_: str, text: str, value: ob
     assert bounds.null_count.to_pylist() == [0]
 
 
-def test_null_and_empty_are_null_of_every_type_but_text(tmp_path: Path) -> None:
-    _, bounds = made(tmp_path, "integer", None, "", "3")
-    assert bounds.null_count.to_pylist() == [4, 4, 0]
-    assert values(bounds) == [None, None, 3]
+@pytest.mark.parametrize(
+    ("type_", "texts", "lower", "nulls"),
+    [
+        ("integer", [None, "", "3"], [None, None, 3], [4, 4, 0]),
+        ("integer", ["x", "1_0", "99999999999999999999", "٣"], [None] * 4, [4] * 4),  # no values of the type
+        ("timestamp", ["12:00:00", "2020-01-01 12:00:00 Nowhere/Else"], [None] * 2, [None] * 2),  # a session knows them
+        ("date", ["-0044-03-15", "+12345-01-01"], [-735_525, 3_789_391], [0, 0]),  # beyond the calendar, exact
+        ("double", ["NaN", "1.0"], [None, 1.0], [0, 0]),
+    ],
+)
+def test_what_is_null_or_unknown_of_every_type_but_text(
+    tmp_path: Path, type_: str, texts: list[str | None], lower: list[Any], nulls: list[int | None]
+) -> None:
+    _, bounds = made(tmp_path, type_, *texts)
+    assert (bounds.lower.to_pylist(), bounds.null_count.to_pylist()) == (lower, nulls)
+    if type_ != "timestamp":
+        assert bounds.upper.to_pylist() == lower
+    if type_ == "double":  # a value of every row
+        assert bounds.nan_count.to_pylist() == [4, 0]
 
 
 @pytest.mark.parametrize("type_", ["string", "binary"])
@@ -64,18 +79,6 @@ def test_an_empty_text_is_a_value_of_text_and_binary(tmp_path: Path, type_: str)
     assert bounds.null_count.to_pylist() == [4, 0, 0]
     assert bounds.lower.to_pylist() == bounds.upper.to_pylist() == [None, b"", b"x"]
     assert bounds.lower_exact.to_pylist() == [False, True, True]
-
-
-def test_what_is_no_value_of_the_type_is_null(tmp_path: Path) -> None:
-    _, bounds = made(tmp_path, "integer", "x", "1_0", "99999999999999999999", "٣")
-    assert values(bounds) == [None] * 4
-    assert bounds.null_count.to_pylist() == [4] * 4
-
-
-def test_what_only_a_session_knows_is_unknown(tmp_path: Path) -> None:
-    _, bounds = made(tmp_path, "timestamp", "12:00:00", "2020-01-01 12:00:00 Nowhere/Else")
-    assert values(bounds) == [None, None]
-    assert bounds.null_count.to_pylist() == [None, None]
 
 
 def test_a_text_that_reads_like_null_is_told_from_null(tmp_path: Path) -> None:
@@ -87,11 +90,6 @@ def test_a_text_that_reads_like_null_is_told_from_null(tmp_path: Path) -> None:
     ]
 
 
-def test_days_beyond_the_calendar_are_exact(tmp_path: Path) -> None:
-    _, bounds = made(tmp_path, "date", "-0044-03-15", "+12345-01-01")
-    assert bounds.lower.to_pylist() == bounds.upper.to_pylist() == [-735_525, 3_789_391]
-
-
 def test_a_time_without_zone_is_as_wide_as_zones_are(tmp_path: Path) -> None:
     _, bounds = made(tmp_path, "timestamp", "2020-01-01 12:00:00")
     (low,), (high,) = values(bounds, "lower"), values(bounds, "upper")
@@ -99,12 +97,6 @@ def test_a_time_without_zone_is_as_wide_as_zones_are(tmp_path: Path) -> None:
     assert low <= noon - dt.timedelta(hours=14)
     assert high >= noon + dt.timedelta(hours=12)
     assert bounds.lower_exact.to_pylist() == [False]
-
-
-def test_nan_is_a_value_of_every_row(tmp_path: Path) -> None:
-    _, bounds = made(tmp_path, "double", "NaN", "1.0")
-    assert bounds.nan_count.to_pylist() == [4, 0]
-    assert values(bounds) == [None, 1.0]
 
 
 def test_a_partition_column_has_no_log_bounds_and_others_no_partition_bounds(tmp_path: Path) -> None:
@@ -129,10 +121,7 @@ def test_texts_follow_the_metadatas_order_and_logical_names(tmp_path: Path, wher
     ]
     tuples = [("x/y", None), ("é=%", ""), (None, "2020-01-01 00:00:00"), ("x/y", None)]
     adds = [add(f"f{n}", partitionValues={"col-a": a, "col-b": b}) for n, (a, b) in enumerate(tuples)]
-    if where == "commit":
-        commit(tmp_path, 0, *head, *adds)
-    else:
-        checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *head, *adds)
+    log(tmp_path, where, *head, *adds)
     found = snapshot(tmp_path)
     expected = [partition_text(["b", "a"], [b, a]) for a, b in tuples]
     assert found.files.table.column("partition").to_pylist() == expected

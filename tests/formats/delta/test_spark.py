@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -17,7 +16,7 @@ from metaindex.expressions import to_physical
 from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
-from tests.formats.delta.hand import DELTA, leaf, ref, snapshot
+from tests.formats.delta.hand import DELTA, check_bounds, leaf, ref, snapshot
 
 DataFrame = pytest.importorskip("pyspark.sql").DataFrame
 
@@ -105,30 +104,6 @@ def positions(diff: Diff) -> dict[str, tuple[set[int], set[int]]]:
         path: (set(one.deleted), set(one.restored))
         for path, one in zip(diff.deletes_changed.paths.to_pylist(), changed, strict=True)
     }
-
-
-def check_bounds(found: Snapshot) -> None:
-    """No value of a physical row lies outside of what the log is taken to say."""
-    for one in found.schema.leaves():
-        bounds = None if one.field.partition else found.details.log_bounds(one)
-        if bounds is None:
-            continue
-        for row, path in enumerate(found.files.paths.to_pylist()):
-            with pq.ParquetFile(found.uri(path), coerce_int96_timestamp_unit="us") as file:
-                if one.source[0] not in file.schema_arrow.names:
-                    continue
-                column = file.read(columns=[one.source[0]]).column(one.source[0])
-            for part in one.source[1:]:
-                column = pc.struct_field(column, [part])
-            nulls = bounds.null_count[row].as_py()
-            assert nulls is None or nulls == column.null_count, (one.parts, path)
-            column = column.cast(one.type)
-            for values, upper in ((bounds.lower, False), (bounds.upper, True)):
-                bound = values[row].as_py()
-                if bound is None:
-                    continue
-                for value in to_physical(column.drop_null(), one.type, upper=upper).to_pylist():
-                    assert value is None or (value <= bound if upper else value >= bound), (one.parts, value, bound)
 
 
 def sql(spark: SparkSession, *statements: str) -> None:

@@ -112,7 +112,7 @@ def test_structs_of_a_checkpoint_are_repaired_like_texts(
     tmp_path: Path, type_: str, written: list[tuple[Any, Any]], expected: list[tuple[Any, Any]]
 ) -> None:
     rows = [add(f"f{n}", stats_parsed=parsed(*one)) for n, one in enumerate(written)]
-    checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", protocol(), metadata(column("c", type_)), *rows)
+    checkpoint(tmp_path, 0, protocol(), metadata(column("c", type_)), *rows)
     found = snapshot(tmp_path)
     assert both(found.details.log_bounds(leaf(found, "c"))) == expected
 
@@ -290,7 +290,7 @@ def parsed(low: Any, high: Any, nulls: int = 0, records: int = 7, tight: bool | 
 def test_struct_only_statistics_of_a_checkpoint(tmp_path: Path) -> None:
     checkpoint(
         tmp_path,
-        f"{3:020d}.checkpoint.parquet",
+        3,
         protocol(),
         metadata(column("c")),
         add("a", stats_parsed=parsed(1, 5, 2)),
@@ -345,7 +345,7 @@ def test_record_counts_are_those_of_the_texts(texts: list[str | None], offset: i
 def test_struct_times_kept_as_int96_do_not_overflow(tmp_path: Path, year: int) -> None:
     at = dt.datetime(year, 6, 1, tzinfo=dt.UTC)
     rows = [protocol(), metadata(column("c", "timestamp")), add("a", stats_parsed=parsed(at, at))]
-    path = checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *rows)
+    path = checkpoint(tmp_path, 0, *rows)
     pq.write_table(pq.read_table(path), path, use_deprecated_int96_timestamps=True)
     found = snapshot(tmp_path)
     ((low, high),) = both(found.details.log_bounds(leaf(found, "c")))

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from metaindex.formats.diff import Diff
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.formats.model import Snapshot
 from metaindex.storage import LocalStorage
+from tests.formats.writers import hold
 
 UUID = "0d0c0ffe-0000-4000-8000-000000000001"
 FORMAT = IcebergFormat()
@@ -275,3 +280,41 @@ class HandTable:
 
     def snapshot(self, **more: Any) -> Snapshot:
         return open_now(self.write(**more))
+
+
+def agreed(ref: TableRef, base: Snapshot, target: Snapshot) -> Diff | None:
+    """The difference by the metadata, where there is one: that of the two snapshots."""
+    diff = FORMAT.diff(ref, base, At(version=target.version.id))
+    if diff is not None:
+        compared = Diff.between(base, target)
+        for name in ("appended", "deleted", "deletes_changed"):
+            ours, theirs = (sorted(getattr(one, name).table.to_pylist(), key=str) for one in (diff, compared))
+            assert ours == theirs
+    return diff
+
+
+def column(path: str, field_id: int | None) -> pa.ChunkedArray | None:
+    """The physical values of a column of a file, found by field id."""
+    table = pq.read_table(path)
+    for one in table.schema:
+        if one.metadata is None:
+            continue
+        if one.metadata[b"PARQUET:field_id"] == str(field_id).encode():
+            return table.column(one.name)
+        if pa.types.is_struct(one.type):
+            for child in one.type:
+                if child.metadata[b"PARQUET:field_id"] == str(field_id).encode():
+                    return pc.struct_field(table.column(one.name), child.name)
+    return None
+
+
+def check_bounds(snapshot: Snapshot) -> int:
+    """Every stated bound holds for the physical rows; how many were stated."""
+    stated = 0
+    for leaf in snapshot.schema.leaves():
+        told = snapshot.details.log_bounds(leaf), snapshot.details.partition_bounds(leaf)
+        for row, one in enumerate(snapshot.files.entries()):
+            values = column(snapshot.uri(one.path), leaf.field.field_id)
+            if values is not None:
+                stated += sum(hold(values.cast(leaf.type), bounds, row) for bounds in told if bounds is not None)
+    return stated

@@ -2,19 +2,16 @@
 version."""
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from metaindex.expressions import to_physical
-from metaindex.formats.diff import Diff
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
-from tests.formats.iceberg.handmade import FORMAT, open_now, table_ref
+from tests.formats.iceberg.handmade import FORMAT, agreed, check_bounds, open_now, table_ref
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
@@ -68,51 +65,9 @@ def check_versions(spark: SparkSession, table: str, ref: TableRef) -> list[Snaps
             if positions:
                 ours[snapshot.uri(one.path)] = positions
         assert ours == seen
-    for base in snapshots:
-        for target in snapshots:
-            diff = FORMAT.diff(ref, base, At(version=target.version.id))
-            if diff is not None:
-                compared = Diff.between(base, target)
-                for name in ("appended", "deleted", "deletes_changed"):
-                    one, other = (sorted(getattr(d, name).table.to_pylist(), key=str) for d in (diff, compared))
-                    assert one == other
+    for base, target in product(snapshots, repeat=2):
+        agreed(ref, base, target)
     return snapshots
-
-
-def check_bounds(snapshot: Snapshot) -> int:
-    """Every stated bound holds for the physical rows; how many were stated."""
-    stated = 0
-    leaves = [leaf for leaf in snapshot.schema.leaves() if len(leaf.path) == 1]
-    for leaf in leaves:
-        known = [
-            b for b in (snapshot.details.log_bounds(leaf), snapshot.details.partition_bounds(leaf)) if b is not None
-        ]
-        for row, one in enumerate(snapshot.files.entries()):
-            file = pq.ParquetFile(snapshot.uri(one.path))
-            name = next(
-                (
-                    f.name
-                    for f in file.schema_arrow
-                    if f.metadata[b"PARQUET:field_id"] == str(leaf.field.field_id).encode()
-                ),
-                None,
-            )
-            if name is None:
-                continue
-            values = file.read(columns=[name]).column(0).combine_chunks()
-            for bounds in known:
-                if bounds.null_count is not None and bounds.null_count[row].is_valid:
-                    assert bounds.null_count[row].as_py() == values.null_count
-                for bound, upper in ((bounds.lower, False), (bounds.upper, True)):
-                    if bound is not None and bound[row].is_valid:
-                        stated += 1
-                        got = [
-                            v
-                            for v in to_physical(values.cast(leaf.type), leaf.type, upper=upper).to_pylist()
-                            if v is not None
-                        ]
-                        assert all(v <= bound[row].as_py() if upper else v >= bound[row].as_py() for v in got)
-    return stated
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

@@ -33,67 +33,54 @@ def between(lower: bytes, upper: bytes, **more: Any) -> dict[str, Any]:
     return {"lower_bounds": {1: lower}, "upper_bounds": {1: upper}, **more}
 
 
+def packed(code: str, lower: float, upper: float, **more: Any) -> dict[str, Any]:
+    """In few bytes, the low ones first, as `struct` calls them."""
+    return between(struct.pack(f"<{code}", lower), struct.pack(f"<{code}", upper), **more)
+
+
+NAN = float("nan")
+
+
 def both(bounds: ColumnBounds | None) -> list[Any]:
     return list(zip(bounds.lower.to_pylist(), bounds.upper.to_pylist(), strict=True))
 
 
-def test_bounds_written_before_a_widening_are_read_by_their_width(tmp_path: Path) -> None:
-    files = [
-        between(struct.pack("<i", -5), struct.pack("<i", 7)),
-        between(struct.pack("<q", -(2**40)), struct.pack("<q", 2**40)),
-    ]
-    assert both(bounds_of(tmp_path, "long", *files)) == [(-5, 7), (-(2**40), 2**40)]
+NONE = (None, None)
+BOUNDS: dict[str, tuple[str, list[dict[str, Any]], list[tuple[Any, Any]]]] = {
+    "before a widening, by their width": ("long", [packed("i", -5, 7), packed("q", -(2**40), 2**40)],
+        [(-5, 7), (-(2**40), 2**40)]),
+    "floats in a double column": ("double", [packed("f", 1.5, 2.5), packed("d", 0.1, 0.2)], [(1.5, 2.5), (0.1, 0.2)]),
+    "dates in a timestamp column": ("timestamp", [packed("i", 1, 2)], [(86_400_000_000, 2 * 86_400_000_000)]),
+    "nanoseconds are rounded outwards": ("timestamp_ns", [packed("q", -1, 1)], [(-1, 1)]),
+    "a nan below": ("double", [packed("d", NAN, 1.0)], [NONE]),
+    "a nan above": ("double", [packed("d", 1.0, NAN)], [NONE]),
+    "crossed": ("double", [packed("d", 2.0, 1.0)], [NONE]),
+    "crossed strings": ("string", [between(b"b", b"a")], [NONE]),
+    # U+D7FF raised by one is no character; Java writes a question mark for it.
+    "lost in the surrogates": ("string", [between(b"abc", b"abcdefghijklmno?"), between(b"a", b"b")],
+        [(b"abc", None), (b"a", b"b")]),
+    "strings that are no utf8 are bytes": ("string", [between(b"\xff\xfe", b"\xff\xff")], [(b"\xff\xfe", b"\xff\xff")]),
+    "of another width": ("int", [between(b"\x01\x02", b"\x01\x02\x03"), packed("i", 1, 2)], [NONE, (1, 2)]),
+    "four bytes of a time are milliseconds": ("time", [packed("i", 5, 6), packed("q", 5, 6)], [NONE, (5, 6)]),
+    "files without statistics": ("long", [{}, packed("q", 1, 2), {}], [NONE, (1, 2), NONE]),
+}  # fmt: skip
 
 
-def test_float_bounds_are_read_in_a_double_column(tmp_path: Path) -> None:
-    files = [
-        between(struct.pack("<f", 1.5), struct.pack("<f", 2.5)),
-        between(struct.pack("<d", 0.1), struct.pack("<d", 0.2)),
-    ]
-    assert both(bounds_of(tmp_path, "double", *files)) == [(1.5, 2.5), (0.1, 0.2)]
-
-
-def test_dates_are_read_in_a_timestamp_column(tmp_path: Path) -> None:
-    assert both(bounds_of(tmp_path, "timestamp", between(struct.pack("<i", 1), struct.pack("<i", 2)))) == [
-        (86_400_000_000, 2 * 86_400_000_000)
-    ]
-
-
-def test_nanoseconds_are_rounded_outwards(tmp_path: Path) -> None:
-    assert both(bounds_of(tmp_path, "timestamp_ns", between(struct.pack("<q", -1), struct.pack("<q", 1)))) == [(-1, 1)]
+@pytest.mark.parametrize(("kind", "files", "expected"), BOUNDS.values(), ids=BOUNDS)
+def test_bounds_are_read_or_unknown(
+    tmp_path: Path, kind: str, files: list[dict[str, Any]], expected: list[tuple[Any, Any]]
+) -> None:
+    assert both(bounds_of(tmp_path, kind, *files)) == expected
 
 
 def test_a_zero_has_both_signs(tmp_path: Path) -> None:
-    ((low, high),) = both(bounds_of(tmp_path, "double", between(struct.pack("<d", 0.0), struct.pack("<d", -0.0))))
+    ((low, high),) = both(bounds_of(tmp_path, "double", packed("d", 0.0, -0.0)))
     assert (np.signbit(low), np.signbit(high)) == (True, False)
-
-
-@pytest.mark.parametrize(("low", "high"), [(float("nan"), 1.0), (1.0, float("nan")), (2.0, 1.0)])
-def test_a_nan_or_crossed_bound_makes_both_unknown(tmp_path: Path, low: float, high: float) -> None:
-    assert both(bounds_of(tmp_path, "double", between(struct.pack("<d", low), struct.pack("<d", high)))) == [
-        (None, None)
-    ]
 
 
 def test_a_single_nan_bound_is_unknown(tmp_path: Path) -> None:
     bounds = bounds_of(tmp_path, "float", {"upper_bounds": {1: struct.pack("<f", float("nan"))}})
     assert bounds.upper.to_pylist() == [None]
-
-
-def test_crossed_strings_are_unknown(tmp_path: Path) -> None:
-    assert both(bounds_of(tmp_path, "string", between(b"b", b"a"))) == [(None, None)]
-
-
-def test_an_upper_bound_lost_in_the_surrogates_is_unknown(tmp_path: Path) -> None:
-    # U+D7FF raised by one is no character; Java writes a question mark for it.
-    assert both(bounds_of(tmp_path, "string", between(b"abc", b"abcdefghijklmno?"), between(b"a", b"b"))) == [
-        (b"abc", None),
-        (b"a", b"b"),
-    ]
-
-
-def test_strings_that_are_no_utf8_are_kept_as_bytes(tmp_path: Path) -> None:
-    assert both(bounds_of(tmp_path, "string", between(b"\xff\xfe", b"\xff\xff"))) == [(b"\xff\xfe", b"\xff\xff")]
 
 
 def test_no_bound_of_a_string_is_exact(tmp_path: Path) -> None:
@@ -108,36 +95,12 @@ def test_uuid_bounds_are_unknown(tmp_path: Path) -> None:
     assert bounds.upper is None
 
 
-def test_a_bound_of_another_width_is_unknown(tmp_path: Path) -> None:
-    assert both(
-        bounds_of(
-            tmp_path, "int", between(b"\x01\x02", b"\x01\x02\x03"), between(struct.pack("<i", 1), struct.pack("<i", 2))
-        )
-    ) == [(None, None), (1, 2)]
-
-
 def test_timestamps_of_a_table_with_imported_files_are_not_believed(tmp_path: Path) -> None:
     imported = {"schema.name-mapping.default": "[]"}
-    millis = between(
-        struct.pack("<q", 1577836800123),
-        struct.pack("<q", 1577836800123),
-        null_value_counts={1: 0},
-        value_counts={1: 10},
-    )
+    millis = packed("q", 1577836800123, 1577836800123, null_value_counts={1: 0}, value_counts={1: 10})
     bounds = bounds_of(tmp_path, "timestamptz", millis, properties=imported)
     assert (bounds.lower, bounds.upper) == (None, None)
     assert bounds.null_count.to_pylist() == [0]
-
-
-def test_four_bytes_of_a_time_are_milliseconds_and_not_believed(tmp_path: Path) -> None:
-    assert both(
-        bounds_of(
-            tmp_path,
-            "time",
-            between(struct.pack("<i", 5), struct.pack("<i", 6)),
-            between(struct.pack("<q", 5), struct.pack("<q", 6)),
-        )
-    ) == [(None, None), (5, 6)]
 
 
 @pytest.mark.parametrize(
@@ -150,14 +113,14 @@ def test_four_bytes_of_a_time_are_milliseconds_and_not_believed(tmp_path: Path) 
         ({"null_value_counts": {1: -1}, "value_counts": {1: 10}}, None),
         ({"null_value_counts": {1: 3}, "value_counts": {1: 30}}, None),  # counted something else than rows
         (
-            {"null_value_counts": {1: 10}, **between(struct.pack("<q", 1), struct.pack("<q", 2))},
+            {"null_value_counts": {1: 10}, **packed("q", 1, 2)},
             None,
         ),  # all NULL, and yet bounds
         ({"value_counts": {1: 10}}, None),
     ],
 )
 def test_null_counts_must_agree_with_the_rest(tmp_path: Path, file: dict[str, Any], expected: int | None) -> None:
-    bounds = bounds_of(tmp_path, "long", file, between(struct.pack("<q", 1), struct.pack("<q", 2)))
+    bounds = bounds_of(tmp_path, "long", file, packed("q", 1, 2))
     got = None if bounds.null_count is None else bounds.null_count[0].as_py()
     assert got == expected
 
@@ -166,14 +129,6 @@ def test_columns_without_metrics_say_nothing(tmp_path: Path) -> None:
     assert bounds_of(tmp_path, "long", {}, {"lower_bounds": {2: b"12345678"}}) is None
     counts_only = bounds_of(tmp_path / "b", "long", {"value_counts": {1: 10}, "null_value_counts": {1: 0}})
     assert (counts_only.lower, counts_only.upper) == (None, None)
-
-
-def test_files_without_statistics_stay_unknown_beside_those_with(tmp_path: Path) -> None:
-    assert both(bounds_of(tmp_path, "long", {}, between(struct.pack("<q", 1), struct.pack("<q", 2)), {})) == [
-        (None, None),
-        (1, 2),
-        (None, None),
-    ]
 
 
 def test_nan_counts_are_of_float_columns_only(tmp_path: Path) -> None:
