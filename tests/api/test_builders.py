@@ -11,16 +11,14 @@ from pyspark.sql import SparkSession
 import metaindex as mi
 from metaindex.core import ArgumentError
 from tests.processes import python
-from tests.tables import settle
+from tests.tables import settle, settled
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    root = tmp_path / "lake"
-    root.mkdir()
-    for number in range(3):
-        pq.write_table(pa.table({"a": [number, number + 1]}), root / f"{number}.parquet")
-    settle(root)
+    root = settled(
+        tmp_path / "lake", {f"{number}.parquet": pa.table({"a": [number, number + 1]}) for number in range(3)}
+    )
     return root
 
 

@@ -19,7 +19,7 @@ from metaindex.storage import Confines, LocalStorage, Storage, confined
 from tests.contract.storage_contract import StorageContract
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.index.actions.index_bytes import everything
-from tests.tables import settle
+from tests.tables import settle, settled
 
 
 class TestConfinedDisk(StorageContract):
@@ -38,8 +38,7 @@ def secret(tmp_path: Path) -> Path:
 
 
 def delta(root: Path, path: str, size: int) -> str:
-    root.mkdir()
-    pq.write_table(pa.table({"a": range(5), "s": list("abcde")}), root / "own.parquet")
+    settled(root, {"own.parquet": pa.table({"a": range(5), "s": list("abcde")})})
     own = add("own.parquet", size=(root / "own.parquet").stat().st_size)
     commit(root, 0, protocol(), metadata(column("a"), column("s", "string")), own)
     commit(root, 1, add(path, size=size))
@@ -47,9 +46,7 @@ def delta(root: Path, path: str, size: int) -> str:
 
 
 def plain(root: Path, link: str, target: Path) -> str:
-    root.mkdir()
-    pq.write_table(pa.table({"a": range(5), "s": list("abcde")}), root / "own.parquet")
-    settle(root)
+    settled(root, {"own.parquet": pa.table({"a": range(5), "s": list("abcde")})})
     (root / link).symlink_to(target)
     return str(root)
 

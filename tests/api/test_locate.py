@@ -10,7 +10,7 @@ import pytest
 import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import UnknownColumnError
-from tests.tables import FORMATS, Lake, settle
+from tests.tables import FORMATS, Lake, settle, settled
 
 
 @pytest.fixture
@@ -217,9 +217,7 @@ def test_deletion_vectors_of_each_version_are_applied(tmp_path: Path) -> None:
 
 
 def test_what_is_printed_is_what_the_command_line_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = tmp_path / "t"
-    root.mkdir()
-    pq.write_table(pa.table({"k": [1, 2, 2]}), root / "one.parquet")
+    root = settled(tmp_path / "t", {"one.parquet": pa.table({"k": [1, 2, 2]})})
     table = mi.open_table(root)
     table.create_index("k", mi.Values("k"), builder="local")
     for found, words in (

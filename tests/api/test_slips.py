@@ -10,7 +10,7 @@ import metaindex as mi
 from metaindex.ops.hooks.after_commit import check_options
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of
-from tests.tables import settle
+from tests.tables import settled
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,10 @@ def test_an_option_that_nobody_knows_is_refused(
 
 def test_an_index_that_recorded_an_option_that_nobody_knows_goes_on(tmp_path: Path) -> None:
     """It was taken once, and told nobody anything."""
-    path = tmp_path / "t"
-    path.mkdir()
-    for at in range(3):
-        pq.write_table(pa.table({"a": [at]}), path / f"{at}.parquet")
-    settle(path)
+    path = settled(tmp_path / "t", {f"{at}.parquet": pa.table({"a": [at]}) for at in range(3)})
     Table(Handle.open(path, foo=1, recursiveFileLookup=True)).create_index("i", mi.Values("a"), builder="local")
     assert "foo" in handle_of(mi.open_table(path)).entries()[0].table.options
-    pq.write_table(pa.table({"a": [4]}), path / "4.parquet")
-    settle(path)
+    settled(path, {"4.parquet": pa.table({"a": [4]})})
     table = mi.open_table(path)
     assert table.refresh_index("i").changed
     assert table.verify_index("i").sound

@@ -13,7 +13,7 @@ import pytest
 import metaindex as mi
 from metaindex.cli.words import CommandWords
 from metaindex.core import Cure, ScanError, Words
-from tests.tables import settle
+from tests.tables import settle, settled
 
 from .conftest import Call
 
@@ -106,8 +106,7 @@ def test_no_error_that_can_be_read_in_the_source_names_an_argument_of_python() -
 
 
 def test_errors_name_options(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "0.csv").write_text("id,name\n1,a\n")
+    settled(tmp_path / "t", {"0.csv": "id,name\n1,a\n"})
     answer = call("prune", tmp_path / "t", "id = 1", "--format", "parquet")
     assert "say --format csv" in answer.err
     machine = call("prune", tmp_path / "t", "id = 1", "--format", "parquet", "--json")
@@ -117,11 +116,7 @@ def test_errors_name_options(call: Call, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> None:
     """Also in the cells of tables."""
-    root = tmp_path / "t"
-    root.mkdir()
-    for number in range(4):
-        (root / f"{number}.csv").write_text(f"id\n{number}\n")
-    settle(root)
+    root = settled(tmp_path / "t", {f"{number}.csv": f"id\n{number}\n" for number in range(4)})
     mi.open_table(root).create_index("i", mi.ValueList("id", limit=1), mi.Values("id"), builder="local")
     (root / "1.csv").write_text("id\n1\n2\n")
     os.utime(root / "1.csv", (1.6e9, 1.6e9))
@@ -145,9 +140,7 @@ def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> N
 
 
 def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "0.csv").write_text('id,name\n1,"say ""hi"", you"\n')
-    settle(tmp_path / "t")
+    settled(tmp_path / "t", {"0.csv": 'id,name\n1,"say ""hi"", you"\n'})
     call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local", "--option", 'escape="')
     told = call("indexes", tmp_path / "t")
     assert "i: used by queries that say --option 'escape=\"'\n" in told.out
@@ -172,9 +165,7 @@ def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, 
 
 @pytest.mark.slow
 def test_notes_name_options(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "0.csv").write_text('id,name\n1,"say ""hi"", you"\n')
-    settle(tmp_path / "t")
+    settled(tmp_path / "t", {"0.csv": 'id,name\n1,"say ""hi"", you"\n'})
     made = call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local")
     machine = call("create", tmp_path / "t", "j", "--values", "name", "--builder", "local", "--json")
     for told in (made.out, *machine.json["notes"][1:]):
@@ -184,11 +175,9 @@ def test_notes_name_options(call: Call, tmp_path: Path) -> None:
         assert "such as --option 'escape=\"'" in told
     said = "i: 1 file could not be read when indexed, and no query leaves out what the table has of them: where"
     assert said in call("indexes", tmp_path / "t").out
-    (tmp_path / "t" / "1.csv").write_text("id,name\n2,b\n")
-    settle(tmp_path / "t")
+    settled(tmp_path / "t", {"1.csv": "id,name\n2,b\n"})
     call("refresh", tmp_path / "t", "i", "--builder", "local")
-    (tmp_path / "t" / "2.csv").write_text('id,name\n3,"say ""ho"", you"\n')
-    settle(tmp_path / "t")
+    settled(tmp_path / "t", {"2.csv": 'id,name\n3,"say ""ho"", you"\n'})
     watched = call("watch", tmp_path / "t", "--once", "--index", "i").out
     assert (
         "0 of 1 file and 1 key indexed by the local builder; 1 file could not be read, and no query leaves" in watched
@@ -200,10 +189,7 @@ def test_notes_name_options(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_deleted_index_says_the_commands_that_restore_and_remove_it(call: Call, tmp_path: Path) -> None:
-    path = tmp_path / "a t"
-    path.mkdir()
-    (path / "0.csv").write_text("id,name\n1,a\n")
-    settle(path)
+    path = settled(tmp_path / "a t", {"0.csv": "id,name\n1,a\n"})
     opening = ["--index-location", str(tmp_path / "in dex"), "--option", "header=true"]
     call("create", path, "i", "--values", "id", "--builder", "local", *opening)
     told = call("drop", path, "i", *opening).out

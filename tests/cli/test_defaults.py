@@ -12,7 +12,7 @@ from metaindex.core import ArgumentError
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.disks import someone_elses_folder
-from tests.tables import settle
+from tests.tables import settled
 
 
 @pytest.fixture
@@ -26,10 +26,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
     """Files of which only who knows that they have no header reads all rows."""
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    (lake / "a.csv").write_text("1,x\n2,y\n")
-    settle(lake)
+    lake = settled(tmp_path / "lake", {"a.csv": "1,x\n2,y\n"})
     return lake
 
 
@@ -51,9 +48,7 @@ def test_a_table_has_a_name_and_its_options(file: Path, lake: Path, tmp_path: Pa
 
 def test_statements_and_several_tables_know_the_names(file: Path, lake: Path, tmp_path: Path, call: Call) -> None:
     kept, other = tmp_path / "elsewhere", tmp_path / "other"
-    other.mkdir()
-    (other / "a.csv").write_text("5;z\n")
-    settle(other)
+    settled(other, {"a.csv": "5;z\n"})
     file.write_text(
         f'[defaults]\nindex-location = "{kept}"\n'
         f'[tables.t]\ntable = "{lake}"\nformat = "csv"\noption = {{ header = false }}\n'

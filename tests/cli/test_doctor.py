@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from packaging.requirements import Requirement
 
@@ -19,7 +18,7 @@ from metaindex.cli.diagnosis import Health, look
 from metaindex.storage import LocalStorage, ObjectInfo
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import settle
+from tests.tables import settled
 
 
 @pytest.mark.parametrize(
@@ -45,10 +44,7 @@ def test_every_package_that_is_declared_and_there_is_told() -> None:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    pq.write_table(pa.table({"a": [1, 2, 3]}), lake / "f.parquet")
-    settle(lake)
+    lake = settled(tmp_path / "lake", {"f.parquet": pa.table({"a": [1, 2, 3]})})
     return lake
 
 
@@ -149,9 +145,7 @@ def test_a_machine_by_itself(call: Call) -> None:
 
 
 def test_cures_are_said_in_options(tmp_path: Path, call: Call) -> None:
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "0.csv").write_text("a\n1\n")
-    settle(tmp_path / "t")
+    settled(tmp_path / "t", {"0.csv": "a\n1\n"})
     (tmp_path / "file").write_text("")
     told = call("doctor", tmp_path / "t", "--index-location", tmp_path / "file" / "below")
     assert "choose another place with --index-location" in told.out

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.disks import files_up_to, someone_elses_folder
+from tests.tables import settled
 
 from .conftest import Call
 
@@ -94,8 +95,7 @@ def test_a_folder_that_takes_no_files_is_said_before_anything_is_read(
 ) -> None:
     with someone_elses_folder() as folder:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
-        (folder / "t").mkdir()
-        pq.write_table(pa.table({"i": [1]}), folder / "t" / "0.parquet")
+        settled(folder / "t", {"0.parquet": pa.table({"i": [1]})})
         (folder / "closed").mkdir(0o500)
         for words in (["scan", folder / "t"], ["report", folder / "t"]):
             name = "rows.csv" if words[0] == "scan" else "page.html"
@@ -108,8 +108,7 @@ def test_a_folder_that_takes_no_files_is_said_before_anything_is_read(
 
 
 def test_a_disk_that_is_full_while_rows_are_written_is_said_in_our_words(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "t").mkdir()
-    pq.write_table(pa.table({"i": range(100_000)}), tmp_path / "t" / "0.parquet")
+    settled(tmp_path / "t", {"0.parquet": pa.table({"i": range(100_000)})})
     for end in ("csv", "jsonl", "parquet"):
         with files_up_to(50_000):
             answer = call("scan", tmp_path / "t", "--output", tmp_path / f"rows.{end}")
@@ -128,9 +127,7 @@ def test_a_file_that_is_no_table_is_not_said_to_be_missing(call: Call, tmp_path:
 
 
 def test_a_format_that_is_not_the_files_is_refused_and_the_right_one_named(call: Call, tmp_path: Path) -> None:
-    table = tmp_path / "t"
-    table.mkdir()
-    (table / "0.csv").write_text("id,name\n1,a\n2,b\n")
+    table = settled(tmp_path / "t", {"0.csv": "id,name\n1,a\n2,b\n"})
     for _ in range(2):  # without an index, and with one, which is of CSV files
         for verb in ("scan", "prune"):
             for said in ("parquet", "json"):

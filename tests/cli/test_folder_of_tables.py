@@ -7,7 +7,7 @@ import pytest
 import metaindex as mi
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import Lake, delta_lake, parquet_lake, rows, settle
+from tests.tables import Lake, delta_lake, parquet_lake, rows, settle, settled
 
 
 def test_a_folder_of_tables_is_said_to_be_one(tmp_path: Path, call: Call) -> None:
@@ -20,8 +20,7 @@ def test_a_folder_of_tables_is_said_to_be_one(tmp_path: Path, call: Call) -> Non
     assert str(mi.sql(f"SHOW INDEXES ON '{root}'")) == f"no index; {said}"
     assert f"no index; {said}" in call("sql", f"SHOW INDEXES ON '{root}'").out
     assert str(mi.sql(f"SHOW INDEXES ON '{root}/one/lake'")) == "no index"
-    (root / "three").mkdir()
-    (root / "three" / "0.csv").write_text("a\n1\n")
+    settled(root / "three", {"0.csv": "a\n1\n"})
     for command in (["prune", root, "id = 1"], ["create", root, "s"]):
         told = call(*command)
         assert told.code == 1
@@ -31,8 +30,7 @@ def test_a_folder_of_tables_is_said_to_be_one(tmp_path: Path, call: Call) -> Non
 
 def test_a_table_of_several_folders_is_not(tmp_path: Path, call: Call) -> None:
     for day in (1, 2):
-        (tmp_path / f"day={day}").mkdir()
-        (tmp_path / f"day={day}" / "0.csv").write_text("a\n1\n")
+        settled(tmp_path / f"day={day}", {"0.csv": "a\n1\n"})
     settle(tmp_path)
     assert "build one: metaindex create" in call("indexes", tmp_path).out
     assert "folder of tables" not in call("prune", tmp_path / "nope", "a = 1").err

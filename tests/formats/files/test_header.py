@@ -15,16 +15,13 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import MetaIndexError, UnsupportedFeatureError
-from tests.tables import settle
+from tests.tables import settled
 
 from .folders import now, put
 
 
 def folder(root: Path, *texts: str) -> Path:
-    root.mkdir()
-    for number, text in enumerate(texts):
-        (root / f"{number}.csv").write_text(text)
-    settle(root)
+    settled(root, {f"{number}.csv": text for number, text in enumerate(texts)})
     return root
 
 
@@ -102,8 +99,7 @@ def test_verbs_on_an_index_know_the_options_that_it_was_built_with(
 ) -> None:
     root = folder(tmp_path / "t", DATA["ranges of addresses"])
     mi.open_table(root, header=False).create_index("i", mi.ColumnStats())
-    (root / "more.csv").write_text("1,2,US\n")
-    settle(root)
+    settled(root, {"more.csv": "1,2,US\n"})
     (told,) = mi.open_table(root).indexes()
     assert (told.problem, told.new_files) == ("", 1)
     for verb in ("refresh", "verify", "repair", "optimize", "history", "clean"):
@@ -183,10 +179,7 @@ def test_whatever_options_say_no_error_is_another_librarys(
 def test_what_is_no_utf8_is_told_with_its_cure(data: bytes, cure: str, tmp_path: Path) -> None:
     """By a process of its own: where Arrow cannot decode a row that it hands over, it prints a traceback, which nothing
     catches, and a thread of its stream may outlive the process and abort it."""
-    root = tmp_path / "t"
-    root.mkdir()
-    (root / "a.csv").write_bytes(data)
-    settle(root)
+    root = settled(tmp_path / "t", {"a.csv": data})
     ran = subprocess.run(
         [sys.executable, "-m", "metaindex", "scan", str(root)], capture_output=True, text=True, check=False
     )

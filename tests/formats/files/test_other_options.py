@@ -24,12 +24,11 @@ from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import Version
 from metaindex.table import handle_of
-from tests.tables import settle
+from tests.tables import settled
 
 
 def put(root: Path, name: str, text: str) -> None:
-    root.mkdir(exist_ok=True)
-    (root / name).write_text(text)
+    settled(root, {name: text})
     os.utime(root / name, (1.7e9, 1.7e9))
 
 
@@ -507,16 +506,13 @@ def test_a_comma_that_is_said_is_another_reading_where_tabs_go_without_saying(
     tmp_path: Path, built: dict[str, str]
 ) -> None:
     """Files called .tsv: an index of the one reading is none of the other, as long as it lives."""
-    for number in range(3):
-        (tmp_path / f"p{number}.tsv").write_text(f"id,n\n{number}\t{number},x{number}\n")
-    settle(tmp_path)
+    settled(tmp_path, {f"p{number}.tsv": f"id,n\n{number}\t{number},x{number}\n" for number in range(3)})
     schema = "id STRING, n STRING"
     mi.open_table(tmp_path, schema=schema, **built).create_index("i", mi.ColumnStats(), builder="local")
     asked = ("id = '1\t1'", "id = '1'", "n = 'x1'", "n = '1,x1'")
     unsaid, said = mi.open_table(tmp_path, schema=schema), mi.open_table(tmp_path, schema=schema, delimiter=",")
     assert [unsaid.count(each) for each in asked] == [0, 1, 0, 1]
     assert [said.count(each) for each in asked] == [1, 0, 1, 0]
-    (tmp_path / "p9.tsv").write_text("id,n\n9\t9,x9\n")
-    settle(tmp_path)
+    settled(tmp_path, {"p9.tsv": "id,n\n9\t9,x9\n"})
     mi.hooks.after_commit(str(tmp_path), mode="synchronous", builder="local")
     assert (unsaid.count("n = '9,x9'"), said.count("n = 'x9'")) == (1, 1)

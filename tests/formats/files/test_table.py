@@ -13,6 +13,7 @@ from metaindex.storage import ObjectInfo
 from metaindex.storage.object_store import ObjectStorage
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.storage_counting import CountingStorage
+from tests.tables import settled
 
 from .folders import FORMAT, ONE, now, put, ref
 
@@ -244,10 +245,7 @@ def test_a_delta_table_is_not_read_as_plain_files(tmp_path: Path) -> None:
 
 def test_partitions_are_parsed_once_a_folder(tmp_path: Path) -> None:
     for folder in range(20):
-        where = tmp_path / f"p={folder}"
-        where.mkdir()
-        for file in range(50):
-            (where / f"{file}.csv").write_bytes(b"a\n1\n")
+        settled(tmp_path / f"p={folder}", {f"{file}.csv": b"a\n1\n" for file in range(50)})
     snapshot = now(tmp_path)
     assert len(snapshot.files) == 1000
     assert len(snapshot.details.parts.raw) == 20

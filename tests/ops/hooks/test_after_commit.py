@@ -11,7 +11,7 @@ import metaindex as mi
 from metaindex.ops import hooks
 from metaindex.ops.hooks.keep import Kept
 from metaindex.ops.hooks.worker import Worker
-from tests.tables import FORMATS, catalog_in, csv_lake, delta_lake, indexed, parquet_lake, rows, settle
+from tests.tables import FORMATS, catalog_in, csv_lake, delta_lake, indexed, parquet_lake, rows, settled
 
 
 def fresh(table: mi.Table) -> dict[str, bool | None]:
@@ -34,14 +34,10 @@ def test_a_synchronous_hook_leaves_the_index_at_the_version(tmp_path: Path, name
 
 @pytest.mark.slow
 def test_a_path_is_enough_for_text_files_that_were_indexed_with_options(tmp_path: Path) -> None:
-    root = tmp_path / "lake"
-    root.mkdir()
-    (root / "a.csv").write_text("id;v\n1;x\n")
-    settle(root)
+    root = settled(tmp_path / "lake", {"a.csv": "id;v\n1;x\n"})
     table = mi.open_table(str(root), format="csv", header=True, delimiter=";")
     table.create_index("stats", mi.ColumnStats(), builder="local")
-    (root / "b.csv").write_text("id;v\n2;y\n")
-    settle(root)
+    settled(root, {"b.csv": "id;v\n2;y\n"})
     (kept,) = hooks.after_commit(str(root), mode="synchronous")
     assert kept.changed
     assert fresh(table) == {"stats": True}

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import deltalake
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
 from metaindex.ops import hooks
 from metaindex.ops.hooks import handles
-from tests.tables import settle
+from tests.tables import settled
 
 
 def rows(first: int) -> pa.Table:
@@ -61,12 +60,9 @@ def test_a_folder_that_became_a_table_of_another_format(tmp_path: Path) -> None:
     indexed(path)
     write(path, 100)
     shutil.rmtree(path)
-    path.mkdir()
-    pq.write_table(rows(0), path / "a.parquet")
-    settle(path)
+    settled(path, {"a.parquet": rows(0)})
     mi.open_table(str(path)).create_index("stats", mi.ColumnStats(), builder="local")
-    pq.write_table(rows(10), path / "b.parquet")
-    settle(path)
+    settled(path, {"b.parquet": rows(10)})
     (kept,) = hooks.after_commit(str(path), mode="synchronous")
     assert (kept.changed, kept.error) == (True, "")
     check(path)

@@ -5,13 +5,12 @@ import shlex
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import metaindex as mi
 from metaindex.table import handle_of
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import delta_lake, indexed, parquet_lake, rows
+from tests.tables import delta_lake, indexed, parquet_lake, rows, settled
 
 
 def test_what_a_lake_says_to_do_can_be_pasted(tmp_path: Path, call: Call) -> None:
@@ -61,8 +60,7 @@ def test_how_the_table_was_opened_is_said(tmp_path: Path) -> None:
 
 def test_a_warning_is_said_once_though_each_table_has_a_page(tmp_path: Path, call: Call) -> None:
     for name in ("a", "b"):
-        (tmp_path / "lake" / name).mkdir(parents=True)
-        pq.write_table(pa.table({"id": [1]}), tmp_path / "lake" / name / "0.parquet")
+        settled(tmp_path / "lake" / name, {"0.parquet": pa.table({"id": [1]})})
         table = mi.open_table(tmp_path / "lake" / name)
         table.create_index("stats", mi.ColumnStats(), builder="local")
         for part in Path(table.indexes()[0].location).rglob("file_ids/*/*.mix"):
@@ -77,8 +75,7 @@ def test_a_warning_is_said_once_though_each_table_has_a_page(tmp_path: Path, cal
 def test_a_long_name_is_cut_in_the_middle_for_people_alone(tmp_path: Path, call: Call) -> None:
     name = "n" * 120 + "m" * 130
     for folder in (name, "short"):
-        (tmp_path / folder).mkdir()
-        pq.write_table(pa.table({"id": [1]}), tmp_path / folder / "0.parquet")
+        settled(tmp_path / folder, {"0.parquet": pa.table({"id": [1]})})
     told = call("lake", tmp_path).out
     assert max(map(len, told.splitlines())) < 250
     assert "nnn...mmm" in told

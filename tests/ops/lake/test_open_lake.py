@@ -17,7 +17,7 @@ from metaindex.ops.lake.asking import RowsAsked, ask
 from metaindex.ops.lake.opening import LakeAsked, places_of
 from metaindex.ops.lake.side_by_side import SideBySide, Unanswered
 from metaindex.ops.lake.watching import Watcher
-from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows, settle
+from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows, settled
 
 NASTY = "'; <img src=x onerror=alert(1)> \u202e \x1b[31m"
 
@@ -162,10 +162,7 @@ def test_an_index_that_is_damaged_is_a_problem_of_its_row_alone(tmp_path: Path) 
 
 
 def test_a_deleted_index_is_told_as_such_and_needs_nothing(tmp_path: Path) -> None:
-    table = tmp_path / "lake" / "t"
-    table.mkdir(parents=True)
-    (table / "0.csv").write_text("a,b;c\n1,2;3\n")
-    settle(table)
+    table = settled(tmp_path / "lake" / "t", {"0.csv": "a,b;c\n1,2;3\n"})
     mi.open_table(table, header=True).create_index("comma", mi.ColumnStats(), builder="local")
     semi = mi.open_table(table, header=True, sep=";")
     semi.create_index("semi", mi.ColumnStats(), builder="local")
@@ -179,11 +176,7 @@ def test_a_deleted_index_is_told_as_such_and_needs_nothing(tmp_path: Path) -> No
 
 
 def test_an_index_of_other_reader_options_is_told_of_and_not_behind(tmp_path: Path) -> None:
-    table = tmp_path / "lake" / "t"
-    table.mkdir(parents=True)
-    for number in range(2):
-        (table / f"{number}.csv").write_text("a,b;c\n1,2;3\n")
-    settle(table)
+    table = settled(tmp_path / "lake" / "t", {f"{number}.csv": "a,b;c\n1,2;3\n" for number in range(2)})
     mi.open_table(table, header=True).create_index("comma", mi.ColumnStats(), builder="local")
     mi.open_table(table, header=True, sep=";").create_index("semi", mi.ColumnStats(), builder="local")
     told = mi.open_lake(tmp_path / "lake")

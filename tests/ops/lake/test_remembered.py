@@ -9,7 +9,7 @@ import pytest
 import metaindex as mi
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import settle
+from tests.tables import settle, settled
 
 
 def semicolons(root: Path, part: int) -> None:
@@ -76,11 +76,7 @@ def test_what_is_told_of_a_table_is_told_as_its_indexes_read_it(tmp_path: Path, 
 
 
 def test_a_command_of_a_lakes_advice_that_reads_rows_says_how(tmp_path: Path) -> None:
-    root = tmp_path / "lake" / "t"
-    root.mkdir(parents=True)
-    for part in range(9):
-        (root / f"{part}.csv").write_text("number;note\n1;a\n9;b\n")
-    settle(root)
+    root = settled(tmp_path / "lake" / "t", {f"{part}.csv": "number;note\n1;a\n9;b\n" for part in range(9)})
     mi.open_table(root, sep=";").create_index("stats", mi.ColumnStats(), builder="local")
     row = mi.open_lake(root.parent)["t"]
     assert f"metaindex clustering {root} --format csv --option 'sep=;'" in row.commands

@@ -21,7 +21,7 @@ from metaindex.index.store.writer import RunSink
 from metaindex.table import handle_of
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import delta_lake, rows, settle
+from tests.tables import delta_lake, rows, settle, settled
 
 
 def files_of(table: str) -> list[Path]:
@@ -116,10 +116,7 @@ DOUBLED = 'id,note,city,"a,b"\n{number},"say ""hi"", you",x,y\n'
 
 def doubled(root: Path, files: int = 3) -> Path:
     """Files of CSV that `escape='"'` alone reads."""
-    root.mkdir(parents=True)
-    for number in range(files):
-        (root / f"{number}.csv").write_text(DOUBLED.format(number=number))
-    settle(root)
+    settled(root, {f"{number}.csv": DOUBLED.format(number=number) for number in range(files)})
     return root
 
 
@@ -172,8 +169,7 @@ def test_what_is_advised_for_text_files_that_lack_an_option_reads_them(tmp_path:
 def test_an_option_that_spoils_other_files_is_not_advised(tmp_path: Path) -> None:
     """An index that knows them would be taken away for one that knows less."""
     root = doubled(tmp_path / "lake" / "t", 1)
-    (root / "1.csv").write_text('id,note,city,"a,b"\n1,"say \\"hi\\", you",x,y\n')
-    settle(root)
+    settled(root, {"1.csv": 'id,note,city,"a,b"\n1,"say \\"hi\\", you",x,y\n'})
     mi.open_table(root).create_index("i", mi.Values("note"), builder="local")
     row = mi.open_lake(root.parent)["t"]
     assert row.indexes[0].unread == "0.csv"
@@ -191,8 +187,7 @@ def test_one_index_is_advised_and_no_other_where_it_could_not_read_all(tmp_path:
     """Else each advice, pasted, would build one more."""
     root = doubled(tmp_path / "lake" / "t", 2)
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
-    (root / "2.csv").write_text('id,note,city,"a,b"\n1,"say \\"hi\\", you",x,y\n')
-    settle(root)
+    settled(root, {"2.csv": 'id,note,city,"a,b"\n1,"say \\"hi\\", you",x,y\n'})
     mi.open_table(root, escape='"').create_index("k", mi.ColumnStats(), builder="local")
     row = mi.open_lake(root.parent)["t"]
     assert {index.info.name for index in row.indexes if index.info.uncovered_files} == {"i", "k"}
@@ -209,11 +204,7 @@ def test_a_new_name_is_none_that_is_there(tmp_path: Path) -> None:
 
 def test_text_files_that_nobody_knows_how_to_read_are_looked_at(tmp_path: Path) -> None:
     """No refresh is advised, which would read them as before."""
-    root = tmp_path / "lake" / "t"
-    root.mkdir(parents=True)
-    (root / "0.csv").write_text("id,note\n1,a\n")
-    (root / "1.csv").write_text('id,note\n1,"a ""b"" c" d"\n')
-    settle(root)
+    root = settled(tmp_path / "lake" / "t", {"0.csv": "id,note\n1,a\n", "1.csv": 'id,note\n1,"a ""b"" c" d"\n'})
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
     row = mi.open_lake(root.parent)["t"]
     verify = f"metaindex verify {root} i --files all"
@@ -224,12 +215,10 @@ def test_text_files_that_nobody_knows_how_to_read_are_looked_at(tmp_path: Path) 
 
 
 def test_files_of_parquet_lack_no_option(tmp_path: Path) -> None:
-    root = tmp_path / "lake" / "t"
-    root.mkdir(parents=True)
-    for part in range(3):
-        pq.write_table(pa.table({"id": [part]}), root / f"{part}.parquet")
-    (root / "1.parquet").write_bytes(b'{"id": 1}')
-    settle(root)
+    root = settled(
+        tmp_path / "lake" / "t",
+        {**{f"{part}.parquet": pa.table({"id": [part]}) for part in range(3)}, "1.parquet": b'{"id": 1}'},
+    )
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
     verify, again = f"metaindex verify {root} i --files all", f"metaindex refresh {root} i --mode full"
     assert mi.open_lake(root.parent)["t"].commands == (verify, again)
@@ -248,11 +237,7 @@ class Unmounted(LocalBuilder):
 
 
 def test_text_files_that_can_be_read_now_are_read_again(tmp_path: Path) -> None:
-    root = tmp_path / "lake" / "t"
-    root.mkdir(parents=True)
-    for number in range(2):
-        (root / f"{number}.csv").write_text(f"id,note\n{number},a\n")
-    settle(root)
+    root = settled(tmp_path / "lake" / "t", {f"{number}.csv": f"id,note\n{number},a\n" for number in range(2)})
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder=Unmounted())
     row = mi.open_lake(root.parent)["t"]
     again = f"metaindex refresh {root} i --mode full"
@@ -313,8 +298,7 @@ def test_a_damaged_file_that_would_tell_the_columns_is_done_without(tmp_path: Pa
     table = mi.open_table(root)
     assert table.verify_index("i").sound
     assert not table.refresh_index("i").changed
-    pq.write_table(pa.table({"id": [77]}), root / "9.parquet")
-    settle(root)
+    settled(root, {"9.parquet": pa.table({"id": [77]})})
     (row,) = mi.open_lake(root.parent).tables
     assert (row.format, row.files, row.problem) == ("parquet", 5, "")
     assert [index.info.new_files for index in row.indexes] == [1]
@@ -341,10 +325,7 @@ def run(command: str) -> None:
 def test_a_table_whose_columns_are_found_with_an_option_has_the_command(
     tmp_path: Path, call: Call, name: str, text: str
 ) -> None:
-    root = tmp_path / "lake" / "t"
-    root.mkdir(parents=True)
-    (root / name).write_text(text)
-    settle(root)
+    root = settled(tmp_path / "lake" / "t", {name: text})
     row = mi.open_lake(root.parent)["t"]
     (command,) = row.commands
     assert row.problem
@@ -373,11 +354,7 @@ def test_damaged_parquet_that_should_tell_the_columns_has_the_command(tmp_path: 
 
 
 def test_a_table_that_no_option_reads_has_no_command(tmp_path: Path) -> None:
-    root = tmp_path / "lake" / "t"
-    root.mkdir(parents=True)
-    (root / "0.parquet").write_bytes(b"no footer" * 50)
-    (root / "1.parquet").write_bytes(b"no footer either" * 50)
-    settle(root)
+    root = settled(tmp_path / "lake" / "t", {"0.parquet": b"no footer" * 50, "1.parquet": b"no footer either" * 50})
     row = mi.open_lake(root.parent)["t"]
     with pytest.raises(CorruptTableError, match=r"or name the columns with schema=\Z"):
         mi.open_table(root).snapshot()

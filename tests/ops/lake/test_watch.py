@@ -16,7 +16,7 @@ from metaindex.ops.lake.events import Event, Pace
 from metaindex.ops.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import delta_lake, indexed, parquet_lake, rows, settle
+from tests.tables import delta_lake, indexed, parquet_lake, rows, settled
 
 ROOT = Path(__file__).parents[3]
 
@@ -122,8 +122,7 @@ def test_that_an_index_is_mended_is_told(tmp_path: Path, call: Call) -> None:
     assert told() == [("fresh", "", None)]
     for log in (*logs.values(), mine):
         log.rename(log.with_name("away"))
-        log.mkdir()
-        (log / f"{1:020}.json").write_text("{")
+        settled(log, {f"{1:020}.json": "{"})
     assert told() == [("failed", "other", None), ("failed", "stats", None), ("failed", "other", "mine")]
     assert told() == []
     assert "(namespace mine): fails" in call("watch", lake.path, "--once").out
@@ -240,10 +239,7 @@ def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> Non
 
 def test_what_several_indexes_fail_of_is_said_once(tmp_path: Path, call: Call) -> None:
     """In words; each is an event of its own for machines. With --once nothing is tried again."""
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    (lake / "0.csv").write_text("id,n\n1,2\n")
-    settle(lake)
+    lake = settled(tmp_path / "lake", {"0.csv": "id,n\n1,2\n"})
     for name in ("a", "b", "c"):
         mi.open_table(lake).create_index(name, mi.Values("id"), builder="local")
     (lake / "1.csv").write_text("id;n\n3;4\n")

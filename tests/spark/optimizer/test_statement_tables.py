@@ -13,6 +13,7 @@ from metaindex.core import SparkDriver
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
+from tests.tables import settled
 
 
 def test_names_of_a_session(sql: SparkSession, tmp_path: Path) -> None:
@@ -64,8 +65,7 @@ def test_a_metadata_table_is_not_the_table_that_it_tells_of(sql: SparkSession, t
 @pytest.mark.parametrize("said", [{}, {"HEADER": "true"}])
 def test_a_csv_table_without_a_header(sql: SparkSession, tmp_path: Path, said: dict[str, str]) -> None:
     """Spark's default, of a table whose options do not say it in whatever letters."""
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "a.csv").write_text(("a,b\n" if said else "") + "1,x\n2,y\n")
+    settled(tmp_path / "t", {"a.csv": ("a,b\n" if said else "") + "1,x\n2,y\n"})
     read = sql.read.schema("a INT, b STRING").options(**said).csv(str(tmp_path / "t"))
     read.createOrReplaceTempView("plain_csv")
     try:
@@ -80,8 +80,7 @@ def test_a_database_that_is_named_as_a_format(sql: SparkSession, tmp_path: Path)
     """Its table is meant, and not a folder: with options the index of a folder `x1` was made."""
     from pyspark.errors import PySparkException
 
-    (tmp_path / "x2").mkdir()
-    (tmp_path / "x2" / "a.csv").write_text("a\n2\n")
+    settled(tmp_path / "x2", {"a.csv": "a\n2\n"})
     sql.sql("CREATE DATABASE csv")
     try:
         sql.sql(f"CREATE TABLE csv.`x1` (a INT) USING csv OPTIONS (header true) LOCATION '{tmp_path / 'x2'}'")
@@ -189,9 +188,7 @@ def test_a_refresh_blames_what_somebody_said(sql: SparkSession, tmp_path: Path) 
     """Spark's relations have a schema, whether one was said or not: without `escape` it infers another type."""
     from pyspark.errors import PySparkException
 
-    folder = tmp_path / "t"
-    folder.mkdir()
-    (folder / "a.csv").write_text('id,note,amount\n1,"say ""hi"", you",1.5\n2,"no ""b"" c",2.5\n')
+    folder = settled(tmp_path / "t", {"a.csv": 'id,note,amount\n1,"say ""hi"", you",1.5\n2,"no ""b"" c",2.5\n'})
     mi.open_table(folder, escape='"').create_index("i", mi.ColumnStats(), builder="local")
     inferred = sql.read.options(header=True, inferSchema=True)
     inferred.csv(str(folder)).createOrReplaceTempView("unescaped")

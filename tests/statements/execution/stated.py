@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
 from metaindex.statements.execution.results import schema_of
 from metaindex.statements.grammar.parsing import parsed
 from tests.contract.verbs_lake import Lake, rows
-from tests.tables import settle
+from tests.tables import settle, settled
 
 
 def named(lake: Lake) -> str:
@@ -42,10 +41,9 @@ def told(statement: str, **how: Any) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "it's a lake" / "ä b"
-    root.mkdir(parents=True)
-    for part in range(3):
-        pq.write_table(pa.table({"id": range(part * 10, part * 10 + 10), "N": ["x"] * 10}), root / f"{part}.parquet")
-    settle(root)
+    root = settled(
+        tmp_path / "it's a lake" / "ä b",
+        {f"{part}.parquet": pa.table({"id": range(part * 10, part * 10 + 10), "N": ["x"] * 10}) for part in range(3)},
+    )
     monkeypatch.chdir(root.parent)
     return root

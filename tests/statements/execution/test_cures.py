@@ -15,7 +15,7 @@ from metaindex.statements.execution.words import StatementWords
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.tree import ShowIndexes, TableName
 from tests.cli.test_cures import ROOT, _raised
-from tests.tables import settle
+from tests.tables import settle, settled
 
 CSV = StatementWords(TableName(("csv", "/data/q")), "i")
 
@@ -122,10 +122,7 @@ def _raised_of_tables() -> Iterator[tuple[str, str]]:
 
 
 def test_statements_say_their_own_cures(tmp_path: Path) -> None:
-    path = tmp_path / "q"
-    path.mkdir()
-    (path / "0.csv").write_text('id,note\n1,"say ""hi"", you"\n')
-    settle(path)
+    path = settled(tmp_path / "q", {"0.csv": 'id,note\n1,"say ""hi"", you"\n'})
     cure = f"such as csv.`{path}` WITH (escape = '\"'), or read it with Spark"
     made = mi.sql(f"CREATE INDEX i ON csv.`{path}` USING values (note)", builder="local")
     assert cure in made.to_json()[0]["notes"][1]
@@ -136,9 +133,7 @@ def test_statements_say_their_own_cures(tmp_path: Path) -> None:
 
 
 def test_an_error_of_a_statement_keeps_its_kind(tmp_path: Path) -> None:
-    path = tmp_path / "q"
-    path.mkdir()
-    (path / "0.csv").write_text("1,2\n3,4\n")
+    path = settled(tmp_path / "q", {"0.csv": "1,2\n3,4\n"})
     with pytest.raises(MetaIndexError) as raised:
         mi.sql(f"CREATE INDEX i ON '{path}' USING values (note)", builder="local")
     with pytest.raises(type(raised.value)) as plain:
@@ -149,9 +144,7 @@ def test_an_error_of_a_statement_keeps_its_kind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["EXPLAIN INDEXES {}", "EXPLAIN WHATIF {} WITH INDEX USING values (id)"])
 def test_a_cure_of_a_query_can_be_pasted_into_it(tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "q"
-    path.mkdir()
-    (path / "0.csv").write_text("id;note\n1;x\n2;y\n")
+    path = settled(tmp_path / "q", {"0.csv": "id;note\n1;x\n2;y\n"})
     with pytest.raises(MetaIndexError) as told:
         mi.sql(form.format(f"SELECT * FROM '{path}' WHERE id = 1"))
     cure = f"'{path}' WITH (delimiter = ';')"
@@ -165,11 +158,7 @@ def test_a_cure_of_a_query_can_be_pasted_into_it(tmp_path: Path, form: str, caps
 
 @pytest.mark.slow
 def test_a_name_of_other_queries_is_given_as_the_cure_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "q"
-    path.mkdir()
-    for at in range(4):
-        (path / f"{at}.csv").write_text(f"id,note\n{at}1,x\n{at}2,y\n")
-    settle(path)
+    path = settled(tmp_path / "q", {f"{at}.csv": f"id,note\n{at}1,x\n{at}2,y\n" for at in range(4)})
     (tmp_path / "log.sql").write_text("SELECT note FROM db.t WHERE id = 1; SELECT * FROM q WHERE id = 11")
     asked = f"RECOMMEND INDEXES ON '{path}' FROM '{tmp_path / 'log.sql'}' OPTIONS (copies = false)"
     assert "db.t (1); tables={'name': 'path'} names a table by its path" in str(mi.sql(asked))
@@ -200,10 +189,7 @@ def test_what_wants_spark_is_recommended_as_such(tmp_path: Path, capsys: pytest.
 
 
 def test_a_dropped_index_says_how_it_comes_back_and_how_it_goes(tmp_path: Path) -> None:
-    path = tmp_path / "q"
-    path.mkdir()
-    (path / "0.csv").write_text("id,note\n1,x\n2,y\n")
-    settle(path)
+    path = settled(tmp_path / "q", {"0.csv": "id,note\n1,x\n2,y\n"})
     mi.sql(f"CREATE INDEX `a.b` ON '{path}' WITH (header = true) USING values (id)", builder="local")
     dropped = mi.sql(f"DROP INDEX `a.b` ON '{path}' WITH (header = true)")
     (row,) = dropped.to_json()

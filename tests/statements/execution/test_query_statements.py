@@ -4,14 +4,13 @@ import re
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
 from metaindex.statements.grammar.parsing import parsed
 from tests.contract.verbs_lake import FORMATS
 from tests.statements.execution.stated import filled, named, told
-from tests.tables import settle
+from tests.tables import settle, settled
 
 
 @pytest.mark.parametrize("format_", [format_ for format_ in FORMATS if format_ != "csv"])  # a query says no options
@@ -83,11 +82,7 @@ def test_a_query_may_name_what_changes_a_table(tmp_path: Path, query: str) -> No
 
 
 def test_what_is_recommended_is_said_as_statements_that_can_be_pasted(tmp_path: Path) -> None:
-    place = tmp_path / "texts"
-    place.mkdir()
-    for number in range(12):
-        (place / f"{number}.csv").write_text(f"{number};n21\n" * 40)
-    settle(place)
+    place = settled(tmp_path / "texts", {f"{number}.csv": f"{number};n21\n" * 40 for number in range(12)})
     (tmp_path / "log.sql").write_text("SELECT * FROM texts WHERE a = 4")
     given = "header = false, delimiter = ';', schema = 'a INT, b STRING', nullValue = 'n21'"
     answer = mi.sql(f"RECOMMEND INDEXES ON csv.`{place}` WITH ({given}) FROM '{tmp_path}/log.sql'")
@@ -110,8 +105,7 @@ def test_a_path_between_quotes_is_a_path_in_queries_too(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     for name, count in (("json.lines", 1), ("lines", 2), ("t.v1", 3), ("par quet.v1 ü", 4), ("json.d/x", 5)):
         for number in range(count):
-            (tmp_path / name).mkdir(parents=True, exist_ok=True)
-            pq.write_table(pa.table({"id": [number]}), tmp_path / name / f"{number}.parquet")
+            settled(tmp_path / name, {f"{number}.parquet": pa.table({"id": [number]})})
         told(f"CREATE INDEX i ON '{name}'")
         (row,) = told(f"EXPLAIN INDEXES SELECT * FROM '{name}' WHERE id = 0")
         assert (Path(str(row["scan"])).name, row["total_files"]) == (Path(name).name, count), row
@@ -126,8 +120,7 @@ def test_a_query_says_how_its_files_are_read(tmp_path: Path, monkeypatch: pytest
     """As SHOW INDEXES and DESCRIBE INDEX say that an index is used, and as Spark reads it."""
     monkeypatch.chdir(tmp_path)
     for number in range(3):
-        (tmp_path / "c").mkdir(exist_ok=True)
-        (tmp_path / "c" / f"{number}.csv").write_text(f"{number},x\n{number + 10},y\n")
+        settled(tmp_path / "c", {f"{number}.csv": f"{number},x\n{number + 10},y\n"})
     settle(tmp_path / "c")
     told("CREATE INDEX i ON 'c' WITH (header = false)")
     for name in ("'c' WITH (header = false)", "csv.`c` WITH ('header' = 'false')", "csv.c with(header=false)"):

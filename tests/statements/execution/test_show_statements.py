@@ -10,7 +10,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import UnsupportedFeatureError, human_bytes, moment
 from tests.statements.execution.stated import told
-from tests.tables import settle
+from tests.tables import settled
 
 
 def test_indexes_are_shown_in_few_columns_and_described_in_full(tmp_path: Path) -> None:
@@ -60,9 +60,7 @@ def test_indexes_are_shown_in_few_columns_and_described_in_full(tmp_path: Path) 
 
 
 def test_an_index_of_other_reader_options_is_shown_with_them(tmp_path: Path) -> None:
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "a.csv").write_text("a;b\n1;2\n")
-    settle(tmp_path / "t")
+    settled(tmp_path / "t", {"a.csv": "a;b\n1;2\n"})
     told(f"CREATE INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true, sep = ';') USING column_stats (a)")
     (shown,) = told(f"SHOW INDEXES ON csv.`{tmp_path / 't'}` WITH (header = true)")
     cure = "name the table as in DESCRIBE INDEX, or create another"
@@ -82,11 +80,7 @@ def test_an_index_of_other_reader_options_is_shown_with_them(tmp_path: Path) -> 
 
 def test_files_that_cannot_be_read_are_told_of_with_the_reason_and_the_cure(tmp_path: Path) -> None:
     """RFC 4180 doubles a quote inside a quoted value; Spark escapes it, unless it is told otherwise."""
-    path = tmp_path / "t"
-    path.mkdir()
-    for part in range(2):
-        (path / f"{part}.csv").write_text(f'id,note\n{part},"say ""hi"", you"\n')
-    settle(path)
+    path = settled(tmp_path / "t", {f"{part}.csv": f'id,note\n{part},"say ""hi"", you"\n' for part in range(2)})
     made = mi.sql(f"CREATE INDEX i ON csv.`{path}` USING column_stats USING values (note)", builder="local")
     (row,) = made.to_json()
     assert row["notes"][0] == "0 of 2 files, 2 columns and 1 key indexed by the local builder"
@@ -109,10 +103,7 @@ def test_files_that_cannot_be_read_are_told_of_with_the_reason_and_the_cure(tmp_
     "options", [{"escape": '"'}, {"sep": ",", "schema": "id BIGINT, note STRING", "escape": '"', "header": True}]
 )
 def test_the_statement_of_an_index_says_how_its_files_are_read(tmp_path: Path, options: dict[str, Any]) -> None:
-    path = tmp_path / "t's"
-    path.mkdir()
-    (path / "a.csv").write_text('id,note\n1,"a ""b"""\n2,c\n')
-    settle(path)
+    path = settled(tmp_path / "t's", {"a.csv": 'id,note\n1,"a ""b"""\n2,c\n'})
     table = mi.open_table(path, **options)
     table.create_index("i", mi.Values("note"), builder="local")
     place = str(path).replace("'", "''")
