@@ -1,4 +1,4 @@
-"""A candidate as far as it is built: over the sample, over all files where footers tell, or as rows of the sample."""
+"""A candidate as far as it is built: an index over the sample, or rows of the sample."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.expressions import Predicate
-from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, Sandbox, Trial
+from metaindex.index import KINDS, AskedColumns, FactKind, OpenIndex, Sandbox
 
 from .answer import Cost, Rate, Reads, Upkeep
 from .baseline import Rows
@@ -30,18 +30,12 @@ _MOST_FOOTERS = 10_000
 
 @dataclass(slots=True)
 class Built:
-    """`exact` over all files that queries read now, `sampled` over the files `rows`."""
+    """`index`: a trial over the files `rows`, which the walk may ask; `copies`: of a candidate that keeps rows."""
 
     cost: Cost
     rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
-    exact: list[Trial] = field(default_factory=list)
-    sampled: list[Trial] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)  # of a candidate that keeps rows
-
-    @property
-    def indexes(self) -> tuple[list[OpenIndex], list[OpenIndex]]:
-        """Return the trial indexes that the walk may ask: over all files, and over the sample."""
-        return [trial.index for trial in self.exact], [trial.index for trial in self.sampled]
+    index: OpenIndex | None = None
+    copies: tuple[Copy, ...] = ()
 
 
 def build(
@@ -61,10 +55,8 @@ def build(
         whole = len(rows) == len(bench.snapshot.files)
         if footers and not whole and sight.bounds is None:
             sight.bounds = sight.once("bounds", lambda: bounds_of(bench, trees, wanted))
-        exact = _exact(bench, candidate, trees, wanted) if footers and not whole else []
-        out = Built(Cost(candidate.name), rows, exact)
         if not len(rows):
-            return out
+            return Built(Cost(candidate.name), rows)
         portions = _portions(bench, rows)
         if candidate.copies:
             return _copied(bench, sight, candidate, portions, rate)
@@ -73,10 +65,7 @@ def build(
         notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
         every = Weight.of(bench.snapshot)
         size = size_of(weighed, every)
-        if not exact or len(candidate.facts) < len(candidate.kinds):
-            out.sampled = [trials[0]]
-        out.cost = _cost(candidate, size, build_seconds(weighed, every), rate, every, notes)
-        return out
+        return Built(_cost(candidate, size, build_seconds(weighed, every), rate, every, notes), rows, trials[0].index)
     except MetaIndexError as error:
         return Built(Cost(candidate.name, problem=str(error)))
     except Exception as error:  # noqa: BLE001 - a candidate may be a stranger's kind, and read any file
@@ -103,7 +92,7 @@ def _copied(bench: Sandbox, sight: SampleContext, candidate: Candidate, portions
         " what it spares of shuffles and sorts below joins and groups is not counted",
     )
     cost = _cost(candidate, copy.size, build_seconds(copy.trials, every), rate, every, notes)
-    return Built(cost, portions[0], copies=[copy])
+    return Built(cost, portions[0], copies=(copy,))
 
 
 def _portions(bench: Sandbox, sample: Rows) -> list[Rows]:
@@ -111,21 +100,6 @@ def _portions(bench: Sandbox, sample: Rows) -> list[Rows]:
     loads counts for nothing then."""
     ordered = bench.in_order(sample)
     return [ordered, ordered[::2]] if 1 < len(ordered) < len(bench.snapshot.files) else [ordered]
-
-
-def _exact(bench: Sandbox, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
-    """The facts that it would keep of the queries' columns, of every file that they read now, where footers tell them:
-    then no sample is needed for these."""
-    refs = {ref.parts: ref.name for tree in trees for ref in tree.columns}
-    kinds: list[Kind] = []
-    for kind in candidate.facts:
-        names = [refs[leaf.parts] for leaf in kind.leaves(bench.snapshot.schema) if leaf.parts in refs]
-        if names:
-            kinds.append(kind.narrowed(names))
-    if not kinds or not 0 < len(wanted) <= _MOST_FOOTERS:
-        return []
-    trial = bench.tried(f"bounds of {candidate.name}", kinds, wanted, scans=False)
-    return [] if trial.unread_files else [trial]
 
 
 def bounds_of(bench: Sandbox, trees: Sequence[Predicate], wanted: Rows) -> OpenIndex | None:
@@ -150,23 +124,21 @@ def bounds_of(bench: Sandbox, trees: Sequence[Predicate], wanted: Rows) -> OpenI
 
 def reads_with(sight: SampleContext, now: Now, several: Sequence[Built]) -> Reads:
     """Return what the query reads with all of them together, without those that keep rows."""
-    exact = [index for built in several for index in built.indexes[0]]
-    sampled = [index for built in several for index in built.indexes[1]]
-    rows = min((built.rows for built in several if built.sampled), key=len, default=sight.sample)
-    return with_candidate(sight, now, exact, sampled, rows)[0] if exact or sampled else now.reads
+    sampled = [built.index for built in several if built.index is not None]
+    rows = min((built.rows for built in several if built.index is not None), key=len, default=sight.sample)
+    return with_candidate(sight, now, sampled, rows)[0] if sampled else now.reads
 
 
 def asks(sight: SampleContext, now: Now, built: Built) -> bool:
     """Return whether the candidate answers some part of the query."""
-    exact, sampled = built.indexes
-    return bool(exact or sampled) and not idle(
-        sight.standing.with_more(*exact, *sampled).answer(now.tree), exact, sampled
-    )
+    if built.index is None:
+        return False
+    return not idle(sight.standing.with_more(built.index).answer(now.tree), [built.index])
 
 
 def narrowed(built: Built, name: str, stables: AbstractSet[str], share: float) -> Built:
     """`stables`: of the columns that stay, which are a `share` of all; its cost is this share, too."""
-    cost = built.cost
+    cost, index = built.cost, built.index
     size, seconds, upkeep = cost.size_bytes, cost.build_cpu_seconds, cost.upkeep
     return Built(
         replace(
@@ -177,10 +149,5 @@ def narrowed(built: Built, name: str, stables: AbstractSet[str], share: float) -
             upkeep=None if upkeep is None else Upkeep(upkeep.size_bytes * share, upkeep.cpu_seconds * share),
         ),
         built.rows,
-        _trials(built.exact, stables),
-        _trials(built.sampled, stables),
+        None if index is None else index.narrowed(index.name, stables),
     )
-
-
-def _trials(trials: Sequence[Trial], stables: AbstractSet[str]) -> list[Trial]:
-    return [replace(trial, index=trial.index.narrowed(trial.index.name, stables)) for trial in trials]

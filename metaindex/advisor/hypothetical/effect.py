@@ -101,33 +101,24 @@ class Now:
 
 
 def with_candidate(
-    sight: SampleContext, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
+    sight: SampleContext, now: Now, sampled: Sequence[OpenIndex], over: Rows
 ) -> tuple[Reads, PruneResult]:
-    """Return what the query reads with a candidate. `exact`: what was built of it over all files that queries read now;
-    `sampled`: over the files `over`, none if its effect is exact. Queries of one predicate are weighed once."""
-    key = (now.tree, *(index.entry.index_uuid for index in (*exact, *sampled)))
-    return sight.once(key, lambda: _with_candidate(sight, now, exact, sampled, over))
+    """Return what the query reads with a candidate, which was built over the files `over`. Queries of one predicate are
+    weighed once."""
+    key = (now.tree, *(index.entry.index_uuid for index in sampled))
+    return sight.once(key, lambda: _with_candidate(sight, now, sampled, over))
 
 
 def _with_candidate(
-    sight: SampleContext, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
+    sight: SampleContext, now: Now, sampled: Sequence[OpenIndex], over: Rows
 ) -> tuple[Reads, PruneResult]:
-    standing = sight.standing.with_more(*exact) if exact else sight.standing
-    kept, result = now.kept, now.result
-    if exact:
-        result = standing.answer(now.tree)
-        kept = now.kept & standing.kept(result)
-    if not sampled:
-        size = Estimate.exactly(float(sight.sizes[kept].sum()))
-        groups = of_rest(sight, groups_of(sight, result, sight.sample[kept[sight.sample]]), kept)
-        return Reads(Estimate.exactly(float(kept.sum())), groups, size), result
-    more = standing.with_more(*sampled)
+    more = sight.standing.with_more(*sampled)
     result = more.answer(now.tree)
-    if idle(result, exact, sampled):
+    if idle(result, sampled):
         return now.reads, result
-    rows, then = over[kept[over]], more.kept(result)
+    rows, then = over[now.kept[over]], more.kept(result)
     still = rows[then[rows]]
-    others_kept = _others(sight, now.tree, kept, rows, then, sampled, standing, more)
+    others_kept = _others(sight, now, rows, then, sampled, more)
     look = sight.grouped and not len(still) and others_kept.files.any()
     alike = home_groups(sight, more, others_kept.redrawn) if look else []
     groups = row_groups(sight, groups_of(sight, result, still), others_kept.files, others_kept.left, alike)
@@ -151,18 +142,11 @@ class _NotTried:
 
 
 def _others(
-    sight: SampleContext,
-    tree: Predicate,
-    kept: Mask,
-    rows: Rows,
-    then: Mask,
-    sampled: Sequence[OpenIndex],
-    standing: Baseline,
-    more: Baseline,
+    sight: SampleContext, now: Now, rows: Rows, then: Mask, sampled: Sequence[OpenIndex], more: Baseline
 ) -> _NotTried:
-    """Estimate what a candidate keeps of the files `kept`, which are read as things stand, but for the tried ones in
-    `rows`. `then`: files that are kept with the candidate; `standing`: without it; `more`: with it."""
-    sizes = sight.sizes
+    """Estimate what a candidate keeps of the files that are read now, but for the tried ones in `rows`. `then`: files
+    that are kept with the candidate; `more`: the table with it."""
+    sizes, standing, tree, kept = sight.sizes, sight.standing, now.tree, now.kept
     places = sight.places(standing, sampled)
     possible = kept & places.kept(places.answer(tree))
     if (then & ~possible)[rows].any():  # it keeps files all the same
@@ -172,7 +156,7 @@ def _others(
     left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
     if places is not standing and len(still) == len(tried) and sight.facts_tell(tree, sampled):
         others_kept = _NotTried(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), left)
-        by_chance = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
+        by_chance = with_nan(len(elsewhere), len(rows)) if len(elsewhere) and sight.asks_floats(tree) else None
     else:
         redrawn = sight.redraws.of(tree, rows, standing, places, more) if others.any() else None
         chance = None if redrawn is None else redrawn.by_chance
@@ -203,9 +187,9 @@ def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:
     return float(np.clip(sizes[left].mean() / sizes[tried].mean(), 0.5, 2.0))
 
 
-def idle(result: PruneResult, *candidate: Sequence[OpenIndex]) -> bool:
+def idle(result: PruneResult, candidate: Sequence[OpenIndex]) -> bool:
     """Return whether the candidate answers no part of the query."""
-    names = {index.name for indexes in candidate for index in indexes}
+    names = {index.name for index in candidate}
     return not any(report.used for report in result.indexes if report.name in names)
 
 

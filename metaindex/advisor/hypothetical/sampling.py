@@ -286,6 +286,11 @@ class SampleContext:
         known = {column.stable for run in self.bounds.entry.content.runs for column in run.columns}
         return needed & {column.stable for run in runs for column in run.columns} <= known
 
+    def asks_floats(self, tree: Predicate) -> bool:
+        """Return whether a column may hold NaN, of which footers do not tell."""
+        asked = {ref.parts for ref in tree.columns}
+        return any(leaf.parts in asked and is_float(leaf) for leaf in self.snapshot.schema.leaves())
+
     def share_of(self, sources: Iterable[tuple[str, ...]]) -> float:
         """Estimate the share of the files' bytes that these columns take, by footers of sampled files; 1 for files
         whose columns do not lie apart."""

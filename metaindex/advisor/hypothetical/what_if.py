@@ -29,8 +29,8 @@ from metaindex.query import (
     paths_of,
 )
 
-from .answer import Effect, QueryWeighed, Rate, Reads, WhatIf
-from .baseline import Baseline, Rows
+from .answer import Effect, QueryWeighed, Rate, WhatIf
+from .baseline import Baseline
 from .built import Built, build
 from .candidates import A_PART, AskedQuery, Candidate, following, named
 from .copy import read_of
@@ -146,8 +146,13 @@ class Weighing:
         """Return what was read for the answer."""
         return _told(self.snapshot, self.sight.sampling, self.limit)
 
-    def notes(self, built: Sequence[Built]) -> tuple[str, ...]:
-        return (*self.workload.notes, *_footers_read(self.sight, built, np.flatnonzero(self.wanted)))
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return notes, also on what was read beside the sample."""
+        if self.sight.bounds is None:
+            return self.workload.notes
+        files = counted(int(self.wanted.sum()), "file")
+        return (*self.workload.notes, f"footers of {files} were read, too, beside the limit")
 
 
 def weigh(workload: TableWorkload) -> WhatIf:
@@ -173,7 +178,7 @@ def weigh(workload: TableWorkload) -> WhatIf:
         candidates=tuple(one.cost for one in built),
         sampled=weighing.sampled,
         rate=weighing.rate,
-        notes=weighing.notes(built),
+        notes=weighing.notes,
     )
 
 
@@ -189,14 +194,6 @@ def _told(snapshot: Snapshot, sampling: FileSample, limit: int) -> Sampled:
     counts = Vector(some.column("record_count")).array
     rows = 0 if counts.null_count else int(Vector(counts).numbers.sum())
     return Sampled(len(sampling.rows), sampling.size_bytes, rows, limit, total)
-
-
-def _footers_read(sight: SampleContext, built: Sequence[Built], wanted: Rows) -> list[str]:
-    """Return notes on what was read beside the sample."""
-    if sight.bounds is None and not any(one.exact for one in built):
-        return []
-    exactly = ": what statistics leave out is told exactly" if any(one.exact for one in built) else ""
-    return [f"footers of {counted(len(wanted), 'file')} were read, too, beside the limit{exactly}"]
 
 
 def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:
@@ -220,21 +217,16 @@ def _effect(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], b
     if built.copies:
         found = read_of(sight, now, needs, built.copies[0])
         return Effect(name, found.reads or now.reads, tried_on, found.note, found.instead_of)
-    exact, sampled = built.indexes
-    if not exact and not sampled:
+    if built.index is None:
         return Effect(name, now.reads, 0, "not tried: no file was read")
-    reads, result = with_candidate(sight, now, exact, sampled, built.rows)
-    names = {one.name for one in (*exact, *sampled)}
-    idle = [one.reason for one in result.indexes if one.name in names and not one.used]
-    if len(idle) == len(names):
+    reads, result = with_candidate(sight, now, [built.index], built.rows)
+    idle = [report.reason for report in result.indexes if report.name == built.index.name and not report.used]
+    if idle:
         return Effect(name, now.reads, tried_on, idle[0])
-    return Effect(name, reads, tried_on, idle[0] if idle else _remark(now, reads, tried_on))
-
-
-def _remark(now: Now, reads: Reads, tried_on: int) -> str:
     if reads.files.exact or tried_on:
-        return ""
-    return f"not tried: none of the {counted(int(now.reads.files.expected), 'file')} that it reads was in the sample"
+        return Effect(name, reads, tried_on)
+    files = counted(int(now.reads.files.expected), "file")
+    return Effect(name, reads, 0, f"not tried: none of the {files} that it reads was in the sample")
 
 
 _MOST_TOLD = 10

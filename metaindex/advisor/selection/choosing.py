@@ -1,16 +1,15 @@
 """The choice of the candidates that, within budgets, spare a workload the most bytes.
 
-It is the knapsack of index selection, and what a candidate is worth depends on those chosen before it. Chosen is one
-after another, each time what spares most per byte of its size (Extend: Schlosser, Kossmann, Boissier, ICDE 2019), with
-what the others add asked anew after each step. Other sets may be better where a budget keeps something out: these are
-looked for by a guess, from what is known of fewer candidates, and those that promise most are asked. What adds nothing
-beside the others goes. A question is asked with the candidates that touch it alone, and with each set of them once.
+It is the knapsack of index selection, and what a candidate is worth depends on those chosen before it. Candidates are
+chosen one after another, each time the one that spares most per byte of its size (Extend: Schlosser, Kossmann,
+Boissier, ICDE 2019), with what the others add evaluated anew after each step. Other sets may be better where a budget
+excludes a candidate: a limited number of them is evaluated. What adds nothing beside the others is removed. A question
+is evaluated with the candidates that touch it alone, and with each set of them once.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -20,11 +19,8 @@ Some = frozenset[int]
 """Of the candidates, by their numbers."""
 
 NONE: Final = frozenset[int]()
-_ROUNDS: Final = 12
-_MOST_ASKED: Final = 100
-"""That are asked to better a choice, beside those of the choice itself and of guesses."""
-_PROMISING: Final = 4
-"""Sets that are asked in a round, of those by which a choice may be bettered."""
+_MOST_ASKED: Final = 200
+"""Evaluations to improve a choice, beside those of the choice itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,40 +102,23 @@ class _Ledger:
             self.asked += 1
         return known[touching]
 
-    def guess(self, question: int, some: Some) -> float:
-        """Return the known gain; else assume that each candidate leaves out its share of what the others leave, from
-        the best known set on."""
-        touching = some & self.choosing.touched[question]
-        known = self._known[question]
-        if not touching or touching in known:
-            return known[touching] if touching else 0.0
-        most = self.of(question, self.choosing.touched[question])
-        inside = [(spared, len(other), other) for other, spared in known.items() if other <= touching]
-        spared, _, start = max(inside, key=lambda known_one: known_one[:2], default=(0.0, 0, NONE))
-        left = max(most - spared, 0.0)
-        for number in sorted(touching - start) if most else ():
-            left *= 1.0 - min(max(known.get(frozenset([number]), 0.0) / most, 0.0), 1.0)
-        return most - left
-
     def touches(self, some: Some) -> list[int]:
         """The questions that they may change."""
         return sorted({question for number in some for question in self._questions[number]})
 
-    def total(self, some: Some, *, guessed: bool = False) -> float:
-        of = self.guess if guessed else self.of
-        return sum(of(question, some) for question in self.touches(some)) - self.upkeep(some)
+    def total(self, some: Some) -> float:
+        return self.gain(some, NONE)
 
-    def gain(self, more: Some, beside: Some, *, guessed: bool = False) -> float:
+    def gain(self, more: Some, beside: Some) -> float:
         """Return what they add."""
-        of = self.guess if guessed else self.of
         both = beside | more
-        added = sum(of(question, both) - of(question, beside) for question in self.touches(more))
+        added = sum(self.of(question, both) - self.of(question, beside) for question in self.touches(more))
         return added - self.upkeep(more - beside)
 
     def most(self, more: Some, beside: Some) -> float:
         """Return an upper bound of what they add: no set spares a question more than all candidates that touch it."""
         touched = self.choosing.touched
-        left = (self.of(question, touched[question]) - self.guess(question, beside) for question in self.touches(more))
+        left = (self.of(question, touched[question]) - self.of(question, beside) for question in self.touches(more))
         return sum(max(bytes_left, 0.0) for bytes_left in left) - self.upkeep(more - beside)
 
     def size(self, some: Some) -> float:
@@ -151,100 +130,69 @@ class _Ledger:
     def least(self, some: Some) -> float:
         return max((self.choosing.candidates[number].least for number in some), default=0.0)
 
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """The way to choose the next one: per byte of its size, or not; by evaluating, or by a guess."""
-
-    by_size: bool = True
-    guessed: bool = False
-
-    def worth(self, ledger: _Ledger, gain: float, more: Some) -> float:
-        return gain / max(ledger.size(more), 1.0) if self.by_size else gain
+    def worth(self, gain: float, more: Some, *, by_size: bool) -> float:
+        return gain / max(self.size(more), 1.0) if by_size else gain
 
 
-_ASKED: Final = (_Way(), _Way(by_size=False))
-_GUESSED: Final = (_Way(guessed=True), _Way(by_size=False, guessed=True))
-
-
-def _greedy(ledger: _Ledger, options: Sequence[Some], start: Some, way: _Way = _ASKED[0]) -> Some:
+def _greedy(ledger: _Ledger, options: Sequence[Some], start: Some, *, by_size: bool = True) -> Some:
     """Add the best next option to `start`, as long as one adds enough and fits."""
     taken = start
-    while (step := _next(ledger, options, taken, way)) is not None:
+    while (step := _next(ledger, options, taken, by_size=by_size)) is not None:
         taken |= step.taken
     return taken
 
 
-def _next(ledger: _Ledger, options: Sequence[Some], taken: Some, way: _Way = _ASKED[0]) -> Step | None:
+def _next(ledger: _Ledger, options: Sequence[Some], taken: Some, *, by_size: bool = True) -> Step | None:
     """Return the best next step; options of the highest bound are evaluated first, so that most need not be."""
     open_ = [option - taken for option in options if not option <= taken and ledger.choosing.fits(taken | option)]
-    hoped = [(way.worth(ledger, ledger.most(more, taken), more), more) for more in open_]
+    hoped = [(ledger.worth(ledger.most(more, taken), more, by_size=by_size), more) for more in open_]
     best: Step | None = None
     best_worth = 0.0
     for hope, more in sorted(hoped, key=lambda pair: (-pair[0], sorted(pair[1]))):
         if hope <= best_worth:
             break
-        gain = ledger.gain(more, taken, guessed=way.guessed)
-        worth = way.worth(ledger, gain, more)
+        gain = ledger.gain(more, taken)
+        worth = ledger.worth(gain, more, by_size=by_size)
         if gain > 0 and gain >= ledger.least(more) and worth > best_worth:
             best, best_worth = Step(more, gain), worth
     return best
 
 
 def _bettered(ledger: _Ledger, options: Sequence[Some], best: Some) -> Some:
-    """Improve a choice: force one candidate in or out and choose the rest anew, first by guesses, of which the most
-    promising are evaluated, then by evaluation, within a limit."""
-    tried = {best}
-    for _ in range(_ROUNDS):
-        changes = dict.fromkeys(change for change in _changed(ledger, options, best, _GUESSED) if change not in tried)
-        promises = [(ledger.total(change, guessed=True), change) for change in changes]
-        promises.sort(key=lambda pair: (-pair[0], sorted(pair[1])))
-        total = ledger.total(best)
-        promising = [change for promise, change in promises[:_PROMISING] if promise > total]
-        tried |= set(promising)
-        better = max(promising, key=ledger.total, default=best)
-        if ledger.total(better) > total:
-            best = better
-        elif not promising:
-            break
+    """Improve a choice: force one candidate in or out and choose the rest anew, within a limit of evaluations."""
     most = ledger.asked + _MOST_ASKED
     while ledger.asked < most:
-        further = _until(_changed(ledger, options, best, _ASKED), lambda: ledger.asked >= most)
-        better = max(further, key=ledger.total, default=best)
+        better = best
+        for change in _changed(ledger, options, best):
+            better = max(better, change, key=ledger.total)
+            if ledger.asked >= most:
+                break
         if ledger.total(better) <= ledger.total(best) * (1 + 1e-9):
             break
         best = better
     return best
 
 
-def _until(changes: Iterable[Some], over: Callable[[], bool]) -> Iterable[Some]:
-    return itertools.takewhile(lambda _: not over(), changes)
-
-
-def _changed(ledger: _Ledger, options: Sequence[Some], best: Some, ways: Sequence[_Way]) -> Iterable[Some]:
-    for way in ways:
-        yield _greedy(ledger, options, NONE, way)
+def _changed(ledger: _Ledger, options: Sequence[Some], best: Some) -> Iterator[Some]:
+    for by_size in (True, False):
+        yield _greedy(ledger, options, NONE, by_size=by_size)
         for option in options:
-            others = [other for other in options if not other & option]
             if option <= best:
-                yield _greedy(ledger, others, best - option, way)
-            elif (room := _made_room(ledger, option, best, guessed=way.guessed)) is not None:
-                yield _greedy(ledger, options, room, way)
+                others = [other for other in options if not other & option]
+                yield _greedy(ledger, others, best - option, by_size=by_size)
+            elif (room := _made_room(ledger, option, best)) is not None:
+                yield _greedy(ledger, options, room, by_size=by_size)
 
 
-def _made_room(ledger: _Ledger, option: Some, best: Some, *, guessed: bool) -> Some | None:
+def _made_room(ledger: _Ledger, option: Some, best: Some) -> Some | None:
     """Add the option and remove those that spare least per byte beside it, as many as must go."""
     taken = best | option
     while not ledger.choosing.fits(taken):
-        others = sorted(taken - option)
+        others = [frozenset([number]) for number in sorted(taken - option)]
         if not others:
             return None
-
-        def lost(number: int, taken: Some = taken) -> float:
-            alone = frozenset([number])
-            return ledger.gain(alone, taken - alone, guessed=guessed) / max(ledger.size(alone), 1.0)
-
-        taken -= {min(others, key=lost)}
+        lost = [ledger.worth(ledger.gain(alone, taken - alone), alone, by_size=True) for alone in others]
+        taken -= others[lost.index(min(lost))]
     return taken
 
 

@@ -246,7 +246,7 @@ def advice_of(
     nows = [case.now(number).reads.size_bytes for number in numbers]
     then = [less(now, saved) for now, saved in zip(nows, spared, strict=True)]
     layouts: tuple[Advice, ...] = ()
-    notes = [*weighing.notes(case.built), *case.notes, *_why_nothing(case, some)]
+    notes = [*weighing.notes, *case.notes, *_why_nothing(case, some)]
     if columns := columns_left(case):
         layouts, read = _layout(table, columns, sample)
         notes += [read.said] if read.said else []
