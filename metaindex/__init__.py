@@ -114,7 +114,7 @@ CLIENTS.offer(
     clustering="metaindex.advisor.clustering.measure:clustering",
     frame_reads="metaindex.spark.optimizer.asking:frame_reads",
     recommend="metaindex.advisor.selection.recommend:recommend_for",
-    report="metaindex.advisor.report.reporting:write_report",
+    report="metaindex.advisor.report.page:write_report",
     savings="metaindex.advisor.savings:savings_of",
     spark_session="metaindex.spark:spark_session",
     text_reads="metaindex.spark.optimizer.asking:text_reads",

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import metaindex as mi
 from benchmarks.tpch.queries import NEEDLES, QUERIES
 from metaindex.advisor import TableNames, of_table
-from metaindex.cli.flights.questions import QUESTIONS
+from metaindex.cli.flights.data import QUESTIONS
 from metaindex.expressions import Predicate
 from metaindex.index import Kind
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .selection.recommend import named_below as named_below
     from .selection.recommend import recommend as recommend
     from .selection.recommend import recommend_for as recommend_for
-    from .workloads.reads import PlanReads as PlanReads
+    from .workloads.shape import PlanReads as PlanReads
     from .workloads.table_queries import TableNames as TableNames
     from .workloads.table_queries import TableQuery as TableQuery
     from .workloads.table_queries import of_table as of_table
@@ -47,7 +47,7 @@ else:
             "savings": "Savings Spared computed_savings",
             "selection.answer": "Recommendation",
             "selection.recommend": "is_named named_below recommend recommend_for",
-            "workloads.reads": "PlanReads",
+            "workloads.shape": "PlanReads",
             "workloads.table_queries": "TableNames TableQuery of_table",
             "workloads.taking": "workload",
             "workloads.template": "UnreadNote Workload",

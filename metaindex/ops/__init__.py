@@ -6,9 +6,9 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .lake.answer import Lake as Lake
-    from .lake.budget import UpkeepBudget as UpkeepBudget
     from .lake.events import Event as Event
     from .lake.events import Pace as Pace
+    from .lake.events import UpkeepBudget as UpkeepBudget
     from .lake.opening import LakeAsked as LakeAsked
     from .lake.opening import open_lake as open_lake
     from .lake.watching import PACE as PACE
@@ -19,8 +19,7 @@ else:
         __name__,
         {
             "lake.answer": "Lake",
-            "lake.budget": "UpkeepBudget",
-            "lake.events": "Event Pace",
+            "lake.events": "Event Pace UpkeepBudget",
             "lake.opening": "LakeAsked open_lake",
             "lake.watching": "PACE Unopened Watcher",
         },

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from .grammar.forms import INSTEAD as INSTEAD
     from .grammar.parsing import is_ours as is_ours
     from .grammar.parsing import parsed as parsed
+    from .grammar.parsing import placed as placed
     from .grammar.parsing import slip as slip
     from .grammar.parsing import split as split
-    from .grammar.places import placed as placed
     from .grammar.query_tables import begins_as_query as begins_as_query
     from .grammar.query_tables import no_query as no_query
     from .grammar.query_tables import path_between_quotes as path_between_quotes
@@ -45,8 +45,7 @@ else:
             "execution.tables": "AskedTables not_asked",
             "grammar.errors": "pointed",
             "grammar.forms": "ALSO FORMS INSTEAD",
-            "grammar.parsing": "is_ours parsed slip split",
-            "grammar.places": "placed",
+            "grammar.parsing": "is_ours parsed placed slip split",
             "grammar.query_tables": "begins_as_query no_query path_between_quotes",
             "grammar.tokens": "Token tokens",
             "grammar.tree": "ChangeIndex CreateIndex RefreshIndex Statement TableName",

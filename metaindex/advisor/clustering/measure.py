@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute, counted, dataclass
-from metaindex.expressions import column_sql, physical_type
+from metaindex.expressions import physical_type
 from metaindex.formats import At, Leaf, Snapshot
 from metaindex.index import FileStatistics
 from metaindex.query import Handle, TimestampLike, VersionLike, names_of
@@ -21,11 +20,6 @@ from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
 from .layouts import Curve, SampleColumns, SamplePartitions, files_then, fractions_of
 from .overlap import Floats, numbers_of
 from .sample import Sampled, SampleRows, check_share, chosen, file_scan, limit_of, read_sample
-
-if TYPE_CHECKING:
-    from metaindex.advisor.report.page import LayoutFindings
-
-    from .clustering import Clustering
 
 logger = logging.getLogger("metaindex")
 
@@ -235,10 +229,6 @@ def _fractions(measured: Measured, values: pa.Array, sample: SampleRows) -> Floa
     return fractions_of(seen, low[place], high[place], len(measured.ranges))
 
 
-_MOST = 60
-"""Columns of a page that are measured."""
-_STRIPS = 8
-"""Columns of a page whose ranges are drawn."""
 _CHOOSING = {"glob", "pathglobfilter", "recursivefilelookup", "basepath", "modifiedbefore", "modifiedafter"}
 """Options that choose among plain files."""
 
@@ -254,7 +244,7 @@ def clustering(
 ) -> Clustering:
     """Implement `Table.clustering`."""
     handle = handle.as_indexed()
-    bounds = _bounds(handle, handle.snapshot(At.asked(version, timestamp)), indexes)
+    bounds = bounds_of(handle, handle.snapshot(At.asked(version, timestamp)), indexes)
     return measure(ClusteringQuestion(handle, tuple(columns), sample), bounds)
 
 
@@ -264,39 +254,7 @@ def known_clustering(handle: Handle, snapshot: Snapshot, most: int) -> tuple[Col
     return measure(ClusteringQuestion(handle, (), 0.0, most), bounds).columns
 
 
-def layout_found(
-    handle: Handle,
-    snapshot: Snapshot,
-    named: Sequence[tuple[str, ...]],
-    *,
-    sample: float | None,
-    indexes: Iterable[str] | None,
-) -> LayoutFindings:
-    """Measure for a page: the columns of the table, the ranges of some, and advice for those that are `named` (by their
-    parts), or for all if none is."""
-    from metaindex.advisor.clustering.clustering import FilesOf, Measured
-    from metaindex.advisor.clustering.strips import strip_of
-    from metaindex.advisor.report.page import LayoutFindings
-
-    bounds = _bounds(handle, snapshot, indexes)
-    whole = measure(ClusteringQuestion(handle, (), 0.0 if named else sample, _MOST), bounds)
-    leaves = [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
-    wanted = [leaf for leaf in leaves if leaf.parts in named]
-    names = tuple(column_sql(leaf.parts) for leaf in wanted)
-    advised = measure(ClusteringQuestion(handle, names, sample), bounds) if wanted else whole
-    by_name = {column.column: column for column in (*whole.columns, *(advised.columns if wanted else ()))}
-    drawn = [
-        leaf for leaf in [*wanted, *(leaf for leaf in leaves if leaf not in wanted)] if ".".join(leaf.parts) in by_name
-    ]
-    files = FilesOf.of(snapshot)
-    strips = []
-    for facts in bounds.columns(drawn[:_STRIPS]) if drawn else ():
-        column = by_name[".".join(facts.leaf.parts)]
-        strips.append(strip_of(Measured.of(facts, files), column))
-    return LayoutFindings(whole, tuple(strips), advised, max(0, len(leaves) - _MOST))
-
-
-def _bounds(handle: Handle, snapshot: Snapshot, indexes: Iterable[str] | None) -> FileStatistics:
+def bounds_of(handle: Handle, snapshot: Snapshot, indexes: Iterable[str] | None) -> FileStatistics:
     opened, refused = handle.open_indexes(names_of(indexes, "indexes"))
     notes = [f"index {report.name} is left out: {report.reason}" for report in refused]
     return FileStatistics(snapshot, opened, notes, storage=handle.ref.storage)

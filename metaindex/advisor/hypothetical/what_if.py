@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.advisor.clustering.sample import Sampled, check_share, file_scan, limit_of
-from metaindex.advisor.workloads.reads import is_frame
+from metaindex.advisor.workloads.shape import is_frame
 from metaindex.advisor.workloads.table_queries import TableNames, TableQuery, of_table, typed
 from metaindex.advisor.workloads.taking import path_in, workload
 from metaindex.advisor.workloads.template import UnreadNote, Workload

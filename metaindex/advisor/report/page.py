@@ -4,21 +4,29 @@ answer prints, as HTML; ages and sizes of files are counted by columns, whatever
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from shlex import quote
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.advisor.clustering.clustering import Clustering, measured_parts
+from metaindex.advisor.clustering.clustering import Clustering, FilesOf, Measured, measured_parts
+from metaindex.advisor.clustering.measure import ClusteringQuestion, bounds_of, measure
+from metaindex.advisor.clustering.strips import strip_of
 from metaindex.advisor.figures.charts import ColumnChart, Strip, columns_figure, strip_figure
 from metaindex.advisor.figures.page import Page, Section, copied
-from metaindex.advisor.savings import Savings
+from metaindex.advisor.hypothetical.cost import rate_of
+from metaindex.advisor.savings import Savings, savings_of
 from metaindex.advisor.selection.answer import Recommendation
 from metaindex.core import (
+    ArgumentError,
     Cure,
     Element,
+    MetaIndexError,
     Picture,
     Tabular,
     TextTable,
@@ -29,9 +37,17 @@ from metaindex.core import (
     moment,
     percent,
 )
-from metaindex.formats import Format, Snapshot
-from metaindex.query import Explanation
-from metaindex.table import IndexList
+from metaindex.expressions import column_sql, physical_type
+from metaindex.formats import At, Format, Snapshot
+from metaindex.query import Explanation, Handle, Queries, TimestampLike, VersionLike, check_since, paths_of
+from metaindex.storage import is_remote, local_path
+from metaindex.table import IndexList, Table
+
+from .written import Reported, check_page, write_page
+
+if TYPE_CHECKING:
+    from metaindex.index import Progress
+
 
 Ints = npt.NDArray[np.int64]
 
@@ -266,3 +282,154 @@ def _shortened(text: str) -> str:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+_STEPS = 6
+_MOST_CONDITIONS = 50
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportQuestion:
+    """The parameters of `Table.report`."""
+
+    where: tuple[object, ...]
+    queries: object
+    tables: Mapping[str, str | os.PathLike[str]] | None
+    version: VersionLike
+    timestamp: TimestampLike
+    since: dt.timedelta | None
+    sample: float | None
+    indexes: Iterable[str] | None
+    overwrite: bool
+
+    def __post_init__(self) -> None:
+        check_since(self.since)
+        paths_of(self.tables)
+        if len(self.where) > _MOST_CONDITIONS:
+            raise ArgumentError(
+                f"a report shows at most {_MOST_CONDITIONS} conditions; got {len(self.where):,}; give them as queries="
+            )
+        if self.queries is not None and (self.version is not None or self.timestamp is not None):
+            raise ArgumentError(
+                "indexes are recommended for a table as it is now; a version is asked, too; leave out"
+                f" {Cure('argument', 'queries')}, or {Cure('argument', 'version')}"
+            )
+
+
+def write_report(handle: Handle, path: object, progress: Progress | None, *arguments: Any) -> Reported:
+    """Implement `Table.report`, whose other arguments follow in the order of `ReportQuestion`."""
+    handle, question = handle.as_indexed(), ReportQuestion(*arguments)
+    place = check_page(path, _forbidden(handle), overwrite=question.overwrite)
+    collector = _Collector(handle, question, progress or (lambda what, done, total: None))
+    findings = collector.findings()
+    collector.step("writing the page")
+    return Reported(handle.path, str(place), write_page(place, page_of(findings).html()), findings.notes)
+
+
+class _Collector:
+    """Collects the findings of a page, all of one version. What cannot be read is a note, unless the caller asked for
+    it: then it is an error."""
+
+    def __init__(self, handle: Handle, question: ReportQuestion, progress: Progress) -> None:
+        self._handle, self._question, self._progress = handle, question, progress
+        self._notes: list[str] = []
+        self._done = 0
+
+    def step(self, what: str) -> None:
+        self._progress(what, self._done, _STEPS)
+        self._done += 1
+
+    def findings(self) -> TableFindings:
+        question, handle = self._question, self._handle
+        self.step("reading the version")
+        snapshot = handle.snapshot(At.asked(question.version, question.timestamp))
+        self.step("asking the conditions")
+        explained = [
+            (
+                " ".join(str(condition).split()),
+                handle.made(Queries).explain(condition, snapshot.version, indexes=question.indexes),
+            )
+            for condition in question.where
+        ]
+        self.step("weighing the workload")
+        recommended = self._recommended()
+        self.step("looking at the indexes")
+        infos = IndexList()
+        if handle.config.use_indexes:
+            infos = Table(handle).indexes(version=snapshot.version)
+        self.step("measuring the layout")
+        named = list(dict.fromkeys(ref.parts for _, each in explained for ref in each.result.predicate.columns))
+        layout = _layout(handle, snapshot, named, sample=question.sample, indexes=question.indexes)
+        self.step("reading the query log")
+        savings = self._noted("the query log", lambda: savings_of(handle, question.since))
+        growth = self._noted("growth", lambda: rate_of(handle.table_format, handle.ref, snapshot))
+        return TableFindings(
+            path=handle.path,
+            snapshot=snapshot,
+            growth="" if growth is None or growth.reason else growth.said.removeprefix("the table: "),
+            indexes=infos,
+            layout=layout,
+            queries=tuple(explained),
+            recommended=recommended,
+            savings=savings,
+            made_ms=int(time.time() * 1000),
+            notes=tuple(self._notes),
+        )
+
+    def _recommended(self) -> Recommendation | None:
+        from metaindex.advisor.selection.recommend import recommend_for
+
+        asked = self._question
+        if asked.queries is None:
+            return None
+        how = {"sample": asked.sample, "tables": asked.tables, "progress": self._progress}
+        return recommend_for([self._handle], asked.queries, **how)
+
+    def _noted(self, what: str, read: Callable[[], _T]) -> _T | None:
+        try:
+            return read()
+        except (MetaIndexError, OSError) as error:
+            self._notes.append(f"{what}: {' '.join(str(error).split())}")
+            return None
+
+
+_MEASURED = 60
+"""Columns that are measured."""
+_DRAWN = 8
+"""Columns whose ranges are drawn."""
+
+
+def _layout(
+    handle: Handle,
+    snapshot: Snapshot,
+    named: Sequence[tuple[str, ...]],
+    *,
+    sample: float | None,
+    indexes: Iterable[str] | None,
+) -> LayoutFindings:
+    """Measure for a page: the columns of the table, the ranges of some, and advice for those that are `named` (by their
+    parts), or for all if none is."""
+    bounds = bounds_of(handle, snapshot, indexes)
+    whole = measure(ClusteringQuestion(handle, (), 0.0 if named else sample, _MEASURED), bounds)
+    leaves = [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
+    wanted = [leaf for leaf in leaves if leaf.parts in named]
+    names = tuple(column_sql(leaf.parts) for leaf in wanted)
+    advised = measure(ClusteringQuestion(handle, names, sample), bounds) if wanted else whole
+    by_name = {column.column: column for column in (*whole.columns, *(advised.columns if wanted else ()))}
+    drawn = [
+        leaf for leaf in [*wanted, *(leaf for leaf in leaves if leaf not in wanted)] if ".".join(leaf.parts) in by_name
+    ]
+    files = FilesOf.of(snapshot)
+    strips = []
+    for facts in bounds.columns(drawn[:_DRAWN]) if drawn else ():
+        column = by_name[".".join(facts.leaf.parts)]
+        strips.append(strip_of(Measured.of(facts, files), column))
+    return LayoutFindings(whole, tuple(strips), advised, max(0, len(leaves) - _MEASURED))
+
+
+def _forbidden(handle: Handle) -> list[str]:
+    """Folders of the table and of its indexes, as far as they are here."""
+    roots = [handle.indexes_folder(), *([] if handle.ref.patterns else [handle.root(None)])]
+    places = [None if is_remote(root) else local_path(root) for root in roots]
+    return [str(place) for place in places if place is not None]

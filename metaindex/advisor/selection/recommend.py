@@ -27,8 +27,6 @@ from .recommending import of_indexes, recommended
 if TYPE_CHECKING:
     from metaindex.index import Progress
 
-    from .answer import Recommendation
-
 _MOST_NAMES = 5
 _MOST = 1e18
 """Bytes, seconds or days that a question may say."""
@@ -66,11 +64,7 @@ class RecommendQuestion:
 
 def recommend_for(handles: Sequence[Handle], *arguments: Any, **named_arguments: Any) -> Recommendation:
     """Implement `Table.recommend`, whose arguments are those of `RecommendQuestion`."""
-    return recommendation(handles, RecommendQuestion(*arguments, **named_arguments))
-
-
-def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Recommendation:
-    """Implement `Table.recommend`."""
+    question = RecommendQuestion(*arguments, **named_arguments)
     if question.candidates and len(handles) > 1:
         raise ArgumentError(
             f"candidates= are of one table; {len(handles)} are asked; leave it out, or ask the tables one by one"
@@ -92,7 +86,6 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
         days = max((queries.days for queries in workloads if queries.days is not None), default=None)
     budget = budget_of(question.budget_bytes, question.budget_cpu)
     indexes, tables = recommended(asked, question.sample, budget, days, question.progress)
-    by_path = {handle.path: handle for handle in handles}
     distinct = [several] if several is not None else workloads
     return Recommendation(
         indexes=indexes,
@@ -103,14 +96,8 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
         budget_bytes=question.budget_bytes,
         budget_cpu_seconds=question.budget_cpu,
         notes=tuple(_notes(question, distinct, handles)),
-        creates=partial(_created_in, by_path),
+        creates=partial(_created, {handle.path: handle for handle in handles}),
     )
-
-
-def _created_in(
-    handles: Mapping[str, Handle], index: RecommendedIndex, builder: object, progress: object
-) -> CreatedIndex:
-    return _created(handles[index.table], index, builder, progress)
 
 
 def _workload(queries: object, handles: Sequence[Handle]) -> Workload:
@@ -140,10 +127,6 @@ def _table(
     return TableWorkload.of(handle, snapshot, queries, tuple(given), share, tables=question.tables, copies=copies)
 
 
-def _names(path: str, question: RecommendQuestion) -> TableNames:
-    return TableNames(path, paths_of(question.tables))
-
-
 def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: Sequence[Handle]) -> Iterator[str]:
     """Yield notes on queries that have no part in the answer, and on why it may be empty."""
     for queries in workloads:
@@ -156,7 +139,7 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
             if question.queries is None
             else "the workload is empty: no query of it can be read"
         )
-    names = [_names(handle.path, question) for handle in handles]
+    names = [TableNames(handle.path, paths_of(question.tables)) for handle in handles]
     others: dict[str, int] = {}
     for template in (template for queries in every for template in queries.templates):
         for read in template.tables:
@@ -171,10 +154,10 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
             yield f"nothing is recommended: the budget is 0 {word}"
 
 
-def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: Any) -> CreatedIndex:
+def _created(handles: Mapping[str, Handle], index: RecommendedIndex, builder: Any, progress: Any) -> CreatedIndex:
     """Create an index; any error becomes its problem."""
     try:
-        made = Table(handle).create_index(index.name, *index.kinds, builder=builder, progress=progress)
+        made = Table(handles[index.table]).create_index(index.name, *index.kinds, builder=builder, progress=progress)
     except MetaIndexError as error:
         return CreatedIndex(index.table, index.name, str(error))
     return CreatedIndex(index.table, index.name, notes=made.notes)
@@ -212,8 +195,9 @@ def recommend(
             " or a folder that holds them"
         )
     opened = [table for place in wanted for table in _opened(place, queries, mapped)]
-    question = RecommendQuestion(queries, candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress)
-    return recommendation([handle_of(table) for table in opened], question)
+    handles = [handle_of(table) for table in opened]
+    how = candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress
+    return recommend_for(handles, queries, *how)
 
 
 def _opened(place: Table | str | os.PathLike[str], queries: object, mapped: Mapping[str, str]) -> list[Table]:

@@ -377,9 +377,7 @@ def recommended(
         picked = _picked(cases, _steps(cases, budget, days))
         costs = [_costs(cases[index.case], index, folder) for index in picked]
         indexes = described(tables, cases, picked, costs, days)
-        chosen_of = [
-            frozenset(n for index in picked if index.case == at for n in index.some) for at in range(len(cases))
-        ]
+        chosen_of = [all_of(picked, at) for at in range(len(cases))]
         left = _left(cases, chosen_of, budget)
         advice = [
             advice_of(table, case, some, left, sample)

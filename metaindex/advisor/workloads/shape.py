@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from metaindex.core import ExpressionError
+from metaindex.core import ExpressionError, dataclass
 from metaindex.expressions import (
     And,
     Comparison,
@@ -20,6 +21,7 @@ from metaindex.expressions import (
     StartsWith,
     StatementReads,
     TableRead,
+    normalize,
 )
 
 # What is begun and not ended goes to the end of the text, and nothing is tried a second time: texts are anybody's.
@@ -133,3 +135,45 @@ def _shown_read(read: TableRead) -> str:
     where = shown_predicate(read.predicate)
     behind = "" if where == "TRUE" else f" WHERE {where}"
     return f"SELECT {', '.join(read.columns)} FROM {read.table}{behind}"  # noqa: S608 - shown, and run by nobody
+
+
+def reads_of(text: str, time_zone: str = "UTC") -> StatementReads:
+    """Return what a text reads, a condition or a statement. Raises ExpressionError if it cannot be parsed."""
+    from metaindex.expressions import is_statement, statement_reads
+
+    return statement_reads(text, timezone=time_zone) if is_statement(text) else bare(condition(text, time_zone))
+
+
+def condition(query: object, time_zone: str = "UTC") -> Predicate:
+    """Parse a condition, in any words that `prune` takes. Raises MetaIndexError if it cannot be read."""
+    from metaindex.expressions import to_predicate
+
+    return to_predicate(query, time_zone=time_zone)
+
+
+def bare(predicate: Predicate) -> StatementReads:
+    """A condition of the table that is asked."""
+    return StatementReads((TableRead("", normalize(predicate), tuple(ref.name for ref in predicate.columns)),))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReads:
+    """`untold`: why something of it is not known."""
+
+    reads: StatementReads
+    untold: tuple[str, ...] = ()
+
+    @classmethod
+    def merged(cls, plans: Sequence[PlanReads]) -> PlanReads:
+        """Merge the plans of one query, each read once."""
+        tables = dict.fromkeys(read for plan in plans for read in plan.reads.tables)
+        joins = dict.fromkeys(join for plan in plans for join in plan.reads.joins)
+        limit = next((plan.reads.limit for plan in plans if plan.reads.limit is not None), None)
+        untold = dict.fromkeys(reason for plan in plans for reason in plan.untold)
+        return cls(StatementReads(tuple(tables), tuple(joins), limit), tuple(untold))
+
+
+def is_frame(query: object) -> bool:
+    """Return whether a query is a DataFrame of Spark's."""
+    kind = type(query)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")

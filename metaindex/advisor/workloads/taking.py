@@ -27,8 +27,7 @@ from metaindex.expressions import JoinKey, Predicate, StatementReads, TableRead,
 from metaindex.storage import clean
 
 from .gathering import Gathering, too_long
-from .reads import PlanReads, bare, condition, is_frame, reads_of
-from .shape import shown_reads
+from .shape import PlanReads, bare, condition, is_frame, reads_of, shown_reads
 from .template import Workload
 from .text_files import lines, pieces, statements
 

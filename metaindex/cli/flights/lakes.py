@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from metaindex.core import SparkDriver
 
-from .data import DDL, SCHEMA
-from .questions import DemoQuestion
+from .data import DDL, SCHEMA, DemoQuestion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

@@ -13,8 +13,7 @@ from metaindex.cli.opening import columns
 from metaindex.cli.output import Output
 from metaindex.core import human_bytes
 
-from .data import SCHEMA
-from .questions import DemoQuestion
+from .data import SCHEMA, DemoQuestion
 
 if TYPE_CHECKING:
     from metaindex.table import Table

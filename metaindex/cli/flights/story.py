@@ -23,9 +23,8 @@ from metaindex.core import BuildError, Config, MissingDependencyError, SparkDriv
 from metaindex.spark import quiet_session
 from metaindex.table import Table, handle_of, open_table
 
-from .data import days, flights, split
+from .data import AFTER_COMMIT, CORRECTION, QUESTIONS, DemoQuestion, days, flights, split
 from .lakes import DemoLake, lakes, spark_answers
-from .questions import AFTER_COMMIT, CORRECTION, QUESTIONS, DemoQuestion
 from .report import AskedTwice, Report, ask, canonical, difference, seconds
 
 if TYPE_CHECKING:

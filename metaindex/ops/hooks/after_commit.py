@@ -26,8 +26,7 @@ from metaindex.core import ArgumentError
 from metaindex.table import Table, handle_of
 
 from . import worker
-from .handles import use
-from .keep import Kept, keep, names_in, no_index_named
+from .keep import Kept, keep, names_in, no_index_named, use
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,11 +133,8 @@ def commits(table: object, **options: Any) -> Iterator[None]:
 def flush(timeout_seconds: float | None = None, spark: SparkSession | None = None) -> bool:
     """Wait for the refreshes in the background of this process. False: they were not done in time."""
     started = time.monotonic()
-    if spark is not None:
-        from .listeners import told
-
-        if not told(spark, _LONG_SECONDS if timeout_seconds is None else timeout_seconds):
-            return False
+    if spark is not None and not worker.told(spark, _LONG_SECONDS if timeout_seconds is None else timeout_seconds):
+        return False
     left = None if timeout_seconds is None else max(timeout_seconds - (time.monotonic() - started), 0.0)
     return worker.WORKER.flush(left)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from metaindex.table import Table, handle_of, refresh
 if TYPE_CHECKING:
     from metaindex.core import BuilderName
     from metaindex.index import Builder
+
 
 logger = logging.getLogger("metaindex.hooks")
 
@@ -163,3 +164,41 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
         return Kept(table.path, name, version.id, False, time.perf_counter() - started, why)
     seconds = time.perf_counter() - started
     return Kept(table.path, name, version.id, outcome.changed, seconds, notes=outcome.notes)
+
+
+TABLES = 8
+USES = 64
+"""Tables kept, and how often one is used: what a handle knows of runs that are merged since is let go then."""
+
+_kept: dict[Hashable, tuple[Table, int]] = {}
+
+
+def use(key: Hashable, opened: Callable[[], Table], job: Callable[[Table], list[Kept]]) -> list[Kept]:
+    """Do a job with the table of the key: with the cached handle, or a new one. Raises what `opened` or `job` raise
+    with a new one. A writer commits to the same few tables again and again, and opening one, and reading the runs of
+    its indexes, costs as much as what is new. A handle is taken out while it is used, so that no two threads share one;
+    it keeps what is immutable, and nothing of the state of the table or an index."""
+    table, uses = _kept.pop(key, (None, 0))
+    if table is not None:
+        try:
+            done = job(table)
+        except MetaIndexError:
+            done = None
+        if done is not None and not any(kept.error for kept in done):
+            _put(key, table, uses + 1)
+            return done
+    table = opened()
+    done = job(table)
+    if not any(kept.error for kept in done):
+        _put(key, table, 1)
+    return done
+
+
+def _put(key: Hashable, table: Table, uses: int) -> None:
+    handle = handle_of(table)
+    # Without its log the handle fails; a plain folder may have become another table unseen.
+    if uses < USES and handle.table_format.numbered:
+        handle.forget()
+        _kept[key] = (table, uses)
+        for oldest in list(_kept)[:-TABLES]:
+            _kept.pop(oldest, None)

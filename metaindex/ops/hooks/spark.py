@@ -1,5 +1,6 @@
 """Spark tells of its writes: a QueryExecutionListener, and a StreamingQueryListener for micro-batches, in Java source
-that Spark compiles (no jar); each calls back over py4j, with a token.
+that Spark compiles (no jar); each calls back over py4j, and nothing is done without its token (any process of the host
+could call listeners that Python implements).
 
     mi.hooks.enable(spark)                        # in the background
     mi.hooks.enable(spark, mode="synchronous")    # inside Spark's own call to its listeners
@@ -12,7 +13,7 @@ shutdown waits for the refreshes as it does for its listeners.
 
 A listener hears of the session that it was enabled on and of sessions that Spark clones from it (streaming queries,
 `foreachBatch`), not of `newSession()`: enable that, too. Commits of Iceberg tables, CALL procedures among them, are
-heard of from every session of the JVM once one is enabled (`listeners.listen`). What names no table that can be found
+heard of from every session of the JVM once one is enabled (`listen`). What names no table that can be found
 (JDBC) is not followed: say `after_commit(table)`, or watch the table.
 """
 
@@ -21,7 +22,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -34,10 +35,55 @@ from metaindex.table import config_of
 from . import worker
 from .after_commit import Mode, after_commit, check_options
 from .keep import Kept
-from .listeners import listen, listener, told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
+    """A new one of the class of `java/<name>.java`. Raises Py4JJavaError if this Spark lacks what it is built upon."""
+    return SparkDriver(spark).room_classes(__package__).new(name, *arguments)
+
+
+_heard_by: list[tuple[object, object]] = []
+"""The JVM (its gateway), and the listener that it has: Iceberg forgets none, so each JVM gets one."""
+
+
+def listen(spark: SparkSession, tell: Callable[[str], None]) -> None:
+    """Call `tell` with the name of each Iceberg table to which a snapshot is committed, as long as the JVM lives. Does
+    nothing without Iceberg.
+
+    `org.apache.iceberg.events.Listeners` of the driver's JVM hears of every snapshot, whatever made it: CALL
+    procedures, which Spark does not tell its listeners of, and sessions of `newSession()`. It calls in the thread that
+    commits, after the commit, so that nothing is done there but to name the table. What moves a table to an existing
+    snapshot (rollback, fast_forward, publish_changes) makes none, and is not heard of."""
+    from py4j.protocol import Py4JError
+
+    gateway = SparkDriver(spark).gateway
+    if any(heard is gateway for heard, _ in _heard_by):
+        return
+    jvm = SparkDriver(spark).jvm
+
+    def committed(name: str) -> str:
+        try:
+            with interrupts_first():
+                tell(name)
+        except Exception as error:  # noqa: BLE001 - a hook never fails the writer
+            worker.WORKER.failed(error)
+        return ""
+
+    token, function = SparkDriver.java_function(committed)
+    try:
+        with interrupts_first():
+            commits = listener(spark, "Commits", function, token)
+            loader = jvm.Thread.currentThread().getContextClassLoader()
+            event = jvm.java.lang.Class.forName("org.apache.iceberg.events.CreateSnapshotEvent", True, loader)
+            jvm.org.apache.iceberg.events.Listeners.register(commits, event)
+    except (Py4JError, TypeError) as error:  # no such class: no such tables
+        logger.debug("Iceberg's own events are not heard: %s", error)
+        return
+    _heard_by.append((gateway, commits))
+
 
 logger = logging.getLogger("metaindex.hooks")
 
@@ -77,7 +123,7 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
         options = {**options, "config": config}
     disable(spark)
     _enabled[_key(spark)] = _Hook(spark, mode, options)
-    worker.at_exit(lambda: told(spark, _EXIT_SECONDS))
+    worker.at_exit(lambda: worker.told(spark, _EXIT_SECONDS))
     return spark
 
 

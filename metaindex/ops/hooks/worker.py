@@ -14,10 +14,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from metaindex.core import first_line
+from metaindex.core import first_line, interrupts_first
 
 from .keep import Kept
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger("metaindex.hooks")
 
@@ -209,3 +213,19 @@ def _wait() -> None:
             "the process ends before its refreshes are done: indexes stay stale; `metaindex refresh`, or the next hook,"
             " brings them up"
         )
+
+
+def told(spark: SparkSession, timeout_seconds: float) -> bool:
+    """Wait until Spark has told its listeners of everything so far. False: it had not in time."""
+    from py4j.protocol import Py4JError
+
+    context = spark.sparkContext._jsc
+    if context is None:  # stopped: it told them before
+        return True
+    try:
+        with interrupts_first():
+            context.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
+    except (Py4JError, OSError) as error:
+        logger.debug("Spark's listeners were not told in time: %s", error)
+        return False
+    return True

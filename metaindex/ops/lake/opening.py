@@ -20,7 +20,7 @@ from .answer import Lake
 from .asking import LakePlace, RowsAsked, ask
 from .catalogs import PREFIX, LakeCatalog, catalog_places, check_catalog
 from .facts import LakeTable
-from .paging import lake_report
+from .page import lake_report
 from .side_by_side import SideBySide, Unanswered
 
 if TYPE_CHECKING:

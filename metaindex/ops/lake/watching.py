@@ -32,8 +32,7 @@ from metaindex.ops.hooks.keep import IndexKey, keep, living, no_index_named, sta
 from metaindex.table import Table, handle_of
 
 from .asking import LakePlace
-from .budget import UpkeepBudget
-from .events import ITSELF, Event, EventKind, Failures, Pace, counted_failing
+from .events import ITSELF, Event, EventKind, Failures, Pace, UpkeepBudget, counted_failing
 from .needs import TableState, UpkeepNeed, needs_of
 from .opening import LakeAsked, places_of
 from .side_by_side import SideBySide, Unanswered

@@ -9,8 +9,7 @@ from typing import Final
 
 from metaindex.core import ArgumentError, StatementError
 
-from .candidates import candidates_from
-from .clauses import kinds_of, verb_options
+from .clauses import candidates_from, kinds_of, verb_options
 from .cursor import Cursor
 from .errors import wrong
 from .forms import ALSO, CHANGES, FORMS, INSTEAD, Form
@@ -269,3 +268,12 @@ def _rest(cursor: Cursor, what: str) -> str:
         cursor.step()
         last = cursor.token
     return cursor.text[first.start : end]
+
+
+def placed(text: str, name: str) -> int | None:
+    """Return where a name begins, such as user_id; None if it is not there."""
+    named = (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)
+    try:
+        return next((token.start for token in tokens(text) if token.kind in named and token.value == name), None)
+    except StatementError:
+        return None

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.advisor.workloads.eventlog.catalog_types import fields_of, leaves_of
-from metaindex.advisor.workloads.eventlog.spark_printed import conjuncts_of, printed_columns, printed_parts
-from metaindex.advisor.workloads.eventlog.spark_text import PrintedColumns, Unclear, printed_predicate
+from metaindex.advisor.workloads.eventlog.spark_text import (
+    PrintedColumns,
+    Unclear,
+    conjuncts_of,
+    fields_of,
+    leaves_of,
+    printed_columns,
+    printed_parts,
+    printed_predicate,
+)
 from metaindex.expressions import (
     And,
     ColumnRef,

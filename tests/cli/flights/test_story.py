@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from metaindex.cli.flights.data import LAST_DAY, SCHEMA, flights
-from metaindex.cli.flights.questions import QUESTIONS
+from metaindex.cli.flights.data import LAST_DAY, QUESTIONS, SCHEMA, flights
 from metaindex.cli.flights.report import AskedTwice, Report, _cell, canonical, difference
 from metaindex.cli.flights.story import conclude, run_demo, what_next
 from metaindex.cli.output import Output

@@ -9,7 +9,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.ops import hooks
-from metaindex.ops.hooks import handles
+from metaindex.ops.hooks import keep as handles
 from tests.tables import settled
 
 

@@ -18,7 +18,7 @@ from metaindex.expressions import parse_path
 from metaindex.formats.iceberg.configured import said_name
 from metaindex.ops.lake.events import Event
 from metaindex.ops.lake.opening import LakeAsked
-from metaindex.ops.lake.paging import file_names
+from metaindex.ops.lake.page import file_names
 from metaindex.ops.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
@@ -163,7 +163,7 @@ def test_pages_have_other_names_where_only_capitals_differ() -> None:
 
 
 def test_pages_have_other_names_where_short_digests_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaindex.ops.lake.paging._SHORT", 0)
+    monkeypatch.setattr("metaindex.ops.lake.page._SHORT", 0)
     names = ["a/t", "a-t", "a.t"]
     assert len(set(file_names(names).values())) == len(names)
 

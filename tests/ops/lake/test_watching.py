@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.index import State
-from metaindex.ops.lake.budget import TokenBucket, UpkeepBudget
-from metaindex.ops.lake.events import Event
+from metaindex.ops.lake.events import Event, TokenBucket, UpkeepBudget
 from metaindex.ops.lake.opening import LakeAsked
 from metaindex.ops.lake.watching import Watcher
 from tests.cli.conftest import Call

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metaindex.advisor.workloads.gathering import Gathering
-from metaindex.advisor.workloads.reads import PlanReads, reads_of
+from metaindex.advisor.workloads.shape import PlanReads, reads_of
 from metaindex.advisor.workloads.text_files import MOST_CHARACTERS, byte_lines
 from metaindex.core import MetaIndexError, StorageError, dataclass
 from metaindex.expressions import StatementReads, is_statement

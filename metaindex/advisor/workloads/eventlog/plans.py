@@ -7,11 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
-from metaindex.advisor.workloads.eventlog.catalog_types import fields_of, leaves_of
-from metaindex.advisor.workloads.eventlog.spark_printed import conjuncts_of, printed_columns, printed_parts
-from metaindex.advisor.workloads.eventlog.spark_text import PrintedColumns, Unclear, printed_predicate
-from metaindex.advisor.workloads.reads import PlanReads, condition
-from metaindex.advisor.workloads.shape import shape_of
+from metaindex.advisor.workloads.eventlog.spark_text import (
+    PrintedColumns,
+    Unclear,
+    conjuncts_of,
+    fields_of,
+    leaves_of,
+    printed_columns,
+    printed_parts,
+    printed_predicate,
+)
+from metaindex.advisor.workloads.shape import PlanReads, condition, shape_of
 from metaindex.core import ExpressionError, dataclass
 from metaindex.expressions import (
     ColumnRef,
