@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.core import ArgumentError, Config
-from metaindex.index import IndexFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,6 +49,8 @@ def _value(setting: str, text: str) -> str | bool:
         return _TRUTHS[text.lower()]
     try:
         if name == "namespace":
+            from metaindex.index import IndexFolder
+
             IndexFolder.check_name(text)
         Config(**{name: text})  # type: ignore[arg-type]
     except ArgumentError as error:

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.index import Kind
-from metaindex.spark import optimizer as rule
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.encrypted import write_encrypted
 from tests.tables import settle

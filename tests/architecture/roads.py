@@ -23,7 +23,7 @@ import pyarrow as pa
 import metaindex as mi
 from metaindex.core import Config
 from metaindex.spark import RuleConfig
-from metaindex.spark.optimizer.scan_planner import ScanPlanner
+from metaindex.spark.optimizer.request_handler import RequestHandler
 from tests.architecture.test_rooms import ROOMS
 from tests.spark.optimizer.test_requests import request
 
@@ -118,7 +118,7 @@ def spark_scan(folder: Path) -> Walk:
     """What Spark's optimizer asks of one scan, to the reply: the Python side, without a JVM."""
     _indexed(folder)
     asked = request(folder, [15])
-    skipping = ScanPlanner(Config(), {}, RuleConfig())
+    skipping = RequestHandler(Config(), {}, RuleConfig())
     with walked() as walk:
         assert skipping(asked)
     return walk

@@ -13,9 +13,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.index import Kind
 from metaindex.index.build.spark import SparkBuilder
-from metaindex.spark import optimizer as rule
 from metaindex.spark.session import spark_session
 
 BUCKETS = 16

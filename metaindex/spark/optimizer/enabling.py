@@ -2,8 +2,9 @@
 
 A rule of Spark's optimizer, in Java source that the Janino inside Spark compiles (no jar, no build step, executors
 never see it), asks this process once a plan: these scans, with these filters, at these versions of their tables; which
-files hold no matching row? All logic of indexes stays in Python (`skipping`). A query never fails or changes its answer
-because of the rule: what goes wrong, takes too long or is in doubt leaves the plan as it was, is counted and logged.
+files hold no matching row? All logic of indexes stays in Python (`scan_planner`). A query never fails or changes its
+answer because of the rule: what goes wrong, takes too long or is in doubt leaves the plan as it was, is counted and
+logged.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.core import ArgumentError, Config, SparkDriver, SparkRelease, UnsupportedFeatureError, dataclass
-from metaindex.query import Offer
 from metaindex.table import config_of
 
 from . import remote
 from .parsing import ANSWERS, Handed
 from .placing import Placed, is_on_class_path, is_own, made, place, placed_in, take_out, value_of
 from .reasons import Reason, Unasked
-from .request import PlanScans, read_survey
-from .scan_planner import ScanPlanner
+from .request_handler import RequestHandler
 from .settings import ENABLED, HINT, RuleConfig, put_back
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from .request import PlanScans
 
 logger = logging.getLogger("metaindex")
 _LOCK = threading.Lock()
@@ -36,8 +37,9 @@ _ENABLED: dict[tuple[int, int], Enabled] = {}
 _SWITCHED_OFF: Final[dict[tuple[int, int], str | None]] = {}
 """Sessions that `disable` has told to stay without what Spark's configuration gives them, and the setting that they
 had."""
-_SERVING: Final[list[ScanPlanner]] = []
+_SERVING: Final[list[RequestHandler]] = []
 """One, in a process that answers for sessions which are not in `_ENABLED`."""
+_CLUSTER: Final = 8  # cores at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Enabled:
     """The rule in one session, and what answers it."""
 
     placed: Placed
-    skipping: ScanPlanner
+    handler: RequestHandler
 
     @property
     def rule(self) -> Any:
@@ -85,11 +87,13 @@ class Enabled:
 
     def survey(self, execution: Any) -> PlanScans:
         """Return what the rule would ask about an optimized plan (`MetaIndexRule.survey`)."""
+        from .request import read_survey
+
         return read_survey(str(self.rule.survey(execution.optimizedPlan())))
 
     def settings(self) -> RuleConfig:
         """Return the settings with which a query is planned now."""
-        return self.skipping.settings(json.loads(str(self.rule.settings())))
+        return self.handler.settings(json.loads(str(self.rule.settings())))
 
 
 def enable(
@@ -129,36 +133,36 @@ def enable(
         put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
     ensure_callback_server_started(SparkDriver(spark).gateway)
     rule = rule or RuleConfig()
-    skipping = ScanPlanner(config, storage_options, rule, cores_of(spark))
+    handler = RequestHandler(config, storage_options, rule, cores_of(spark))
     with _LOCK:
         try:
             stated = ANSWERS[0](lambda: spark, config, storage_options)
             placed = place(
                 spark,
                 rule,
-                SparkDriver.java_function(skipping, in_pieces=True),
+                SparkDriver.java_function(handler, in_pieces=True),
                 SparkDriver.java_function(stated, in_pieces=True),
             )
         except UnsupportedFeatureError:
-            skipping.close()
+            handler.close()
             raise
-        _ENABLED[_key(spark)] = Enabled(placed, skipping)
+        _ENABLED[_key(spark)] = Enabled(placed, handler)
 
 
 def serve(
-    spark: SparkSession, skipping: ScanPlanner, asked: Handed, stated: Handed, has_ended: Callable[[Any], bool]
+    spark: SparkSession, handler: RequestHandler, asked: Handed, stated: Handed, has_ended: Callable[[Any], bool]
 ) -> None:
     """Enable a session for a process that answers for every session of an application (`sidecar`): nothing of the
     session is held, so that it ends when nobody else holds it. One that somebody has enabled stays as it is; what a
     cloned session has from its original is replaced, and so is a rule that nobody answers any more (`has_ended`)."""
-    _SERVING[:] = [skipping]
+    _SERVING[:] = [handler]
     with _LOCK:
         placed = placed_in(spark)
         if placed is not None and (not is_own(spark, placed) or has_ended(placed.rule)):
             take_out(spark, placed)
             placed = None
         if placed is None:
-            place(spark, skipping.rule, asked, stated)
+            place(spark, handler.rule, asked, stated)
 
 
 def surveyor(spark: SparkSession) -> Any:
@@ -173,7 +177,7 @@ def surveyor(spark: SparkSession) -> Any:
 def cores_of(spark: SparkSession) -> int:
     """Return how many cores work on a query. Executors of a cluster may still be starting; it has some at least."""
     context = spark.sparkContext
-    return max(1 if str(context.master).startswith("local") else Offer.CORES, int(context.defaultParallelism))
+    return max(1 if str(context.master).startswith("local") else _CLUSTER, int(context.defaultParallelism))
 
 
 def disable(spark: SparkSession) -> None:
@@ -197,7 +201,7 @@ def _disable(spark: SparkSession) -> bool:
         if placed is not None:
             take_out(spark, placed)
         if enabled is not None:
-            enabled.skipping.close()
+            enabled.handler.close()
     return placed is not None
 
 
@@ -230,7 +234,7 @@ def counts(spark: SparkSession) -> RuleCounts:
     """Return what the rule did in this session. Raises ArgumentError if it is not enabled."""
     enabled = rule_of(spark)
     java = {name: value_of(enabled.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
-    ours, every = enabled.skipping.counts, (enabled.rule, *enabled.placed.strategies)
+    ours, every = enabled.handler.counts, (enabled.rule, *enabled.placed.strategies)
     failed, late = (sum(int(value_of(part, name)) for part in every) for name in ("failed", "late"))
     error = next((said for said in (str(value_of(part, "lastError")) for part in every) if said), "")
     return RuleCounts(

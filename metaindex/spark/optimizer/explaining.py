@@ -311,17 +311,17 @@ def _scans(
     counted: bool,
 ) -> list[ExplainedScan]:
     scans = []
-    for scan, planned in zip(asked, enabled.skipping.plan(asked, rule), strict=True):
+    for scan, planned in zip(asked, enabled.handler.planner.plan(asked, rule), strict=True):
         answer = planned.skipping
-        joins = tuple(name for name in enabled.skipping.joinable(scan, rule) if name in narrowed)
+        joins = tuple(name for name in enabled.handler.planner.joinable(scan, rule) if name in narrowed)
         why = {name: why for (root, name), why in unasked.items() if root == scan.root and name not in joins}
-        known = enabled.skipping.joinable(replace(scan, joins=tuple(why)), rule) if rule.joins else ()
+        known = enabled.handler.planner.joinable(replace(scan, joins=tuple(why)), rule) if rule.joins else ()
         scans.append(
             ExplainedScan(
                 str(scan),
                 answer if isinstance(answer, PruneResult) else None,
                 answer if isinstance(answer, Reason) else None,
-                verdicts(enabled.skipping, scan, planned, rule, joins),
+                verdicts(enabled.handler.planner, scan, planned, rule, joins),
                 planned.cover,
                 planned.taken,
                 joins,
@@ -340,7 +340,7 @@ def _whole(
     if scan.listed is not None or scan.plain or scan.source.version is None or not counted:
         return scan.listed
     try:
-        files = handle_of(enabled.skipping.table_of(scan, rule)).snapshot(At.asked(scan.source.version)).files
+        files = handle_of(enabled.handler.planner.table_of(scan, rule)).snapshot(At.asked(scan.source.version)).files
     except MetaIndexError:
         return None
     return len(files), files.size_bytes

@@ -10,14 +10,10 @@ one that was replaced has another identity, which is looked at (`replaced`).
 from __future__ import annotations
 
 import json
-import logging
-import threading
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as LateError
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
 import pyarrow.compute as pc
 
@@ -37,6 +33,7 @@ from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts, text_scans
 from .alike import are_rows_alike, is_read_as_written, judged_of_files
+from .answer_counts import AnswerCounts
 from .candidates import Offered, offered
 from .covers import Cover, cover_now, cover_reply, ranked
 from .reasons import Reason
@@ -51,21 +48,10 @@ from .whole_files import Answered, CertainFirst, FirstFound, scan_files
 if TYPE_CHECKING:
     from .noting import NotedScan
 
-logger = logging.getLogger("metaindex")
 Taken: TypeAlias = FirstFound | Answered | CertainFirst
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
 _PARTS = {FirstFound: "first", Answered: "aggregate", CertainFirst: "certain"}
-_TOLD = 1_000  # of what is not supported: more is not told
-
-
-@dataclass(slots=True)
-class AnswerCounts:
-    """Counts of the answers of one session."""
-
-    failed: int = 0
-    timed_out: int = 0
-    stopped: int = 0  # of those, how many were being computed: their threads are free again
-    bad_settings: int = 0
-    last_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,59 +70,26 @@ class Planned:
 
 @dataclass(slots=True)
 class ScanPlanner:
-    """Answers requests; the reply is empty if nothing is known. Never raises. Several threads of Spark may ask at
-    once."""
+    """Plans the scans of a session's requests. Several threads of Spark may ask at once."""
 
     config: Config
     storage_options: Mapping[str, str]
-    rule: RuleConfig
-    cores: int = Offer.CORES  # that work on a query
-    counts: AnswerCounts = field(default_factory=AnswerCounts)
-    _pool: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
-    )
+    counts: AnswerCounts
+    cores: int | None = None  # that work on a query
     _tables: Tables = field(init=False)
     _noting: QueryLog | None = field(init=False)
     _requests: Requests = field(default_factory=Requests)
-    _read: tuple[Mapping[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
-    _told: set[str] = field(default_factory=set)  # what is not supported, of the tables that were asked
-    _told_lock: threading.Lock = field(default_factory=threading.Lock)
     _broken: frozenset[str] = frozenset()  # runs of covering indexes that queries of the session failed to read
 
     def __post_init__(self) -> None:
         self._tables = Tables(self.config, self.storage_options)
         self._noting = self.config.query_log_settings
 
-    def __call__(self, request: str) -> str:
-        rule = self.rule
-        try:
-            asked = self._requests.read(request)
-            rule = self.settings(asked.settings)
-            self._note(asked.broken)
-            seconds = rule.timeout_seconds if asked.running is None else min(asked.running, rule.timeout_seconds)
-            answer = self._pool.submit(self._answer_until, time.monotonic() + seconds, asked, rule)
-            try:
-                reply, noted = answer.result(seconds)
-                if noted:
-                    from .noting import note
-
-                    note(noted)
-                if not asked.explained and asked.running is None:
-                    TELEMETRY.spark_query("answered")
-                return reply
-            finally:
-                answer.cancel()  # where no thread has begun with it
-        except (LateError, TooLate):
-            self.counts.timed_out += 1
-            TELEMETRY.spark_query("timed_out")
-            self.counts.last_error = f"no answer within {rule.timeout_seconds} s"
-            logger.warning("a Spark query is planned without indexes: %s", self.counts.last_error)
-        except Exception as error:  # noqa: BLE001 - a query never fails because of an index
-            self._failed(error)
-        return ""
-
-    def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def read(self, text: str) -> Request:
+        """Read a request. Raises ArgumentError for what is none."""
+        request = self._requests.read(text)
+        self._note(request.broken)
+        return request
 
     def _note(self, broken: Mapping[str, str]) -> None:
         """Note parts that Spark failed to read: this session does not read them again, and all who plan look at them
@@ -148,39 +101,15 @@ class ScanPlanner:
         seen_parts.forget(new)
         for part in new.values():
             index = part.partition("/")[0]
-            self.counts.failed += 1
-            TELEMETRY.spark_query("failed")
-            self.counts.last_error = (
+            self.counts.failure(
                 f"a part of an index is as its manifest says; Spark could not read {part}, and its query failed; run it"
                 " again: this session reads the table instead; "
-                f"verify_index({index!r}) tells what is wrong, repair_index({index!r}) mends it"
+                f"verify_index({index!r}) tells what is wrong, repair_index({index!r}) mends it",
+                "a Spark query failed because of an index: %s",
             )
-            logger.warning("a Spark query failed because of an index: %s", self.counts.last_error)
 
-    def settings(self, conf: Mapping[str, str]) -> RuleConfig:
-        """Return the settings of `enable`, overridden by the session's configuration of now; what cannot be read there
-        is counted once, and ignored."""
-        read = self._read
-        if read is None or read[0] != conf:
-            rule, bad = self.rule.with_conf(conf)
-            for complaint in bad:
-                self.counts.bad_settings += 1
-                self.counts.last_error = f"a setting is left out: {complaint}"
-                logger.warning("a setting of the Spark session is left out: %s", complaint)
-            read = self._read = conf, rule
-        return read[1]
-
-    def _answer_until(self, late: float, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
-        """Answer within a deadline: an answer for which the wait is over is not computed to its end."""
-        try:
-            with TooLate.after(late):
-                return self._answer(asked, rule)
-        except TooLate:
-            self.counts.stopped += 1
-            raise
-
-    def _answer(self, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
-        """The reply, and what is noted of the query once that is given."""
+    def answer(self, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
+        """Return the reply, and what is noted of the query once that is given."""
         if not rule.enabled:
             return "", ()
         if asked.running is not None:
@@ -197,7 +126,8 @@ class ScanPlanner:
                 reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
             if planned.cover is not None and planned.table is not None:
                 reply["cover"] = cover_reply(planned.cover, scan, handle_of(planned.table).root(None))
-            if scan.joins and rule.joins and not _is_one_file(planned.skipping):
+            few = isinstance(planned.skipping, PruneResult) and planned.skipping.kept_files <= 1
+            if scan.joins and rule.joins and not few:
                 columns_ = self.joinable(scan, rule)
                 reply |= {"joins": join_reply(columns_, rule)} if columns_ else {}
             if reply:
@@ -218,7 +148,7 @@ class ScanPlanner:
             answers = [(planned.asked, planned.cover) for planned in plans]
             return noted_scans(setting, asked.scans, answers, tables, seconds, asked.limit)
         except Exception as error:  # noqa: BLE001 - a query never fails of its log
-            self._say_once(error, "queries of a Spark session are not noted: %s")
+            self.counts.unsupported(error, "queries of a Spark session are not noted: %s")
             return ()
 
     def plan(self, scans: Sequence[SparkScan], rule: RuleConfig) -> list[Planned]:
@@ -227,8 +157,7 @@ class ScanPlanner:
         with self._tables.looked_at_once(), looked_at_once():
             pruned = [self.pruned(scan, rule) for scan in scans]
             decided = [decided_by(answer) for answer in pruned]
-            TooLate.check()
-            taken = [self._taken(scan, rule) for scan in scans]
+            taken = [self._tried(self._taken, scan, rule) for scan in scans]
             offers = [self._offered(scan, skipping, rule) for scan, skipping in zip(scans, decided, strict=True)]
             chosen = ranked(scans, [some for _, some in offers], rule)
             now = [
@@ -245,28 +174,20 @@ class ScanPlanner:
         asked = (scan.first if rule.top_k else None) or (scan.aggregate if rule.aggregates else None)
         if asked is None and not (scan.any and rule.limit):
             return None
-        TooLate.check()
-        try:
-            table = self._tables.usable(scan, rule)
-            if isinstance(table, Reason):
-                return table
-            allowed = self._allowed(table, rule)
-            known = Reason.NOT_ALLOWED if allowed == [] else scan_files(table, scan, allowed)
-            if isinstance(known, Reason):
-                return known
-            match asked:
-                case FirstAsked():
-                    return known.first(asked)
-                case AggregateAsked():
-                    return known.aggregate(asked)
-                case _:
-                    return known.certain_first()
-        except UnsupportedFeatureError as error:
-            self._say_once(error)
-            return Reason.UNSUPPORTED
-        except Exception as error:  # noqa: BLE001 - the plan stays as it was
-            self._failed(error)
-            return Reason.FAILED
+        table = self._tables.usable(scan, rule)
+        if isinstance(table, Reason):
+            return table
+        allowed = self._allowed(table, rule)
+        known = Reason.NOT_ALLOWED if allowed == [] else scan_files(table, scan, allowed)
+        if isinstance(known, Reason):
+            return known
+        match asked:
+            case FirstAsked():
+                return known.first(asked)
+            case AggregateAsked():
+                return known.aggregate(asked)
+            case _:
+                return known.certain_first()
 
     def _allowed(self, table: Table, rule: RuleConfig) -> list[str] | None:
         """Names of the indexes that may be used; None: all."""
@@ -276,26 +197,25 @@ class ScanPlanner:
         self, scan: SparkScan, skipping: PruneResult | Reason, rule: RuleConfig
     ) -> tuple[Table | None, Offered]:
         """The covering indexes that may stand for a scan."""
+        offer = self._tried(self._offer, scan, skipping, rule)
+        return (None, Offered()) if isinstance(offer, Reason) else offer
+
+    def _offer(self, scan: SparkScan, skipping: PruneResult | Reason, rule: RuleConfig) -> tuple[Table | None, Offered]:
         source = scan.source
-        try:
-            if (isinstance(source, Files) and source.catalog) or not is_read_as_written(source):
-                return None, Offered()
-            table = self._tables.usable(scan, rule)
-            if not isinstance(table, Reason) and are_rows_alike(table, source):
-                kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
-                some = offered(table, scan, rule, kept, self._broken, self.cores)
-                for error in some.damaged.values():
-                    self._failed(error)
-                if scan.text is not None:
-                    lists = [[candidate.serving.files.paths] for candidate in some.candidates]
-                    told = [text_scans.tabs_are_told(table, paths) for paths in lists]
-                    some.candidates = [candidate for candidate, said in zip(some.candidates, told, strict=True) if said]
-                return table, some
-        except UnsupportedFeatureError as error:
-            self._say_once(error)
-        except Exception as error:  # noqa: BLE001 - the other scans are still answered
-            self._failed(error)
-        return None, Offered()
+        if (isinstance(source, Files) and source.catalog) or not is_read_as_written(source):
+            return None, Offered()
+        table = self._tables.usable(scan, rule)
+        if isinstance(table, Reason) or not are_rows_alike(table, source):
+            return None, Offered()
+        kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
+        some = offered(table, scan, rule, kept, self._broken, self.cores or Offer.CORES)
+        for error in some.damaged.values():
+            self.counts.raised(error)
+        if scan.text is not None:
+            lists = [[candidate.serving.files.paths] for candidate in some.candidates]
+            told = [text_scans.tabs_are_told(table, paths) for paths in lists]
+            some.candidates = [candidate for candidate, said in zip(some.candidates, told, strict=True) if said]
+        return table, some
 
     def table_of(self, scan: SparkScan, rule: RuleConfig) -> Table:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
@@ -303,14 +223,8 @@ class ScanPlanner:
 
     def joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None = None) -> tuple[str, ...]:
         """Return the join key columns that a usable index (or `index`) can look up."""
-        TooLate.check()
-        try:
-            return self._joinable(scan, rule, index)
-        except UnsupportedFeatureError as error:
-            self._say_once(error)
-        except Exception as error:  # noqa: BLE001 - the scan is read as it is
-            self._failed(error)
-        return ()
+        columns = self._tried(self._joinable, scan, rule, index)
+        return () if isinstance(columns, Reason) else columns
 
     def _joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None) -> tuple[str, ...]:
         source = scan.source
@@ -320,7 +234,8 @@ class ScanPlanner:
         allowed = None if isinstance(table, Reason) else self._allowed(table, rule)
         if isinstance(table, Reason) or allowed == []:
             return ()
-        return known_columns(table, scan, allowed if index is None else [index])
+        usable = allowed if index is None else [index]
+        return tuple(name for name in scan.joins if _is_known(name, table, scan, usable))
 
     def _narrowed(self, scan: SparkScan, rule: RuleConfig) -> dict[str, object]:
         """Return what is skipped in a scan that runs."""
@@ -330,38 +245,21 @@ class ScanPlanner:
             return {}
         return {"dropped": _dropped(result), "by": _by(result)}
 
-    def decide(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
-        """Return what is proved about one scan of a request, or why nothing is."""
-        return decided_by(self.pruned(scan, rule))
-
     def pruned(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
-        """Like `decide`, but return the PruneResult even if it drops no file."""
+        """Return what is proved about one scan of a request, even if it drops no file, or why nothing is."""
+        return self._tried(self._scan, scan, rule)
+
+    def _tried(self, ask: Callable[Asked, Found], *asked: Asked.args, **more: Asked.kwargs) -> Found | Reason:
+        """Ask about one scan; the others are answered, whatever comes of it."""
         TooLate.check()
         try:
-            return self._scan(scan, rule)
+            return ask(*asked, **more)
         except UnsupportedFeatureError as error:
-            self._say_once(error)
+            self.counts.unsupported(error)
             return Reason.UNSUPPORTED
-        except Exception as error:  # noqa: BLE001 - the other scans are still answered
-            self._failed(error)
+        except Exception as error:  # noqa: BLE001 - the plan stays as it was
+            self.counts.raised(error)
             return Reason.FAILED
-
-    def _say_once(
-        self, error: Exception, said: str = "Spark queries of a table are planned without indexes: %s"
-    ) -> None:
-        """Warn once of tables that are not supported: that is no failure, and is so at every query."""
-        with self._told_lock:
-            new = str(error) not in self._told and len(self._told) < _TOLD
-            self._told |= {str(error)} if new else set()
-        if new:
-            logger.warning(said, error)
-
-    def _failed(self, error: Exception) -> None:
-        self.counts.failed += 1
-        TELEMETRY.spark_query("failed")
-        self.counts.last_error = first_line(error)
-        logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
-        logger.debug("the request that failed", exc_info=error)
 
     def _scan(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         filters = [each for each in scan.conditions if not isinstance(each, Opaque) and each.columns]
@@ -438,11 +336,6 @@ def _pruned(
     return _pruned(table, known, scan, allowed)
 
 
-def _is_one_file(skipping: PruneResult | Reason) -> bool:
-    """Or none: keys of joins have nothing to leave out."""
-    return isinstance(skipping, PruneResult) and skipping.kept_files <= 1
-
-
 def _by(result: PruneResult) -> str:
     """The indexes that left files out, for people."""
     return ", ".join(each.name for each in result.indexes if each.used and each.dropped_files)
@@ -454,12 +347,8 @@ def _dropped(result: PruneResult) -> str:
     return packed(pc.binary_join_element_wise(paths, signs(result.dropped), "\0").to_pylist())
 
 
-def known_columns(table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> tuple[str, ...]:
-    """The keys of which an index may know in which files they are."""
-    return tuple(name for name in scan.joins if _is_known(name, table, scan, allowed))
-
-
 def _is_known(name: str, table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> bool:
+    """Return whether an index knows in which files a key of joins is."""
     try:
         return handle_of(table).made(Queries).knows(at_version(IsNull(ColumnRef((name,))), scan), allowed)
     except UnknownColumnError:

@@ -75,13 +75,13 @@ def _serve(gateway: Any, jvm: Any) -> None:
 
     from metaindex.core import SparkDriver, first_line
     from metaindex.spark.optimizer.enabling import cores_of, serve
-    from metaindex.spark.optimizer.scan_planner import ScanPlanner
+    from metaindex.spark.optimizer.request_handler import RequestHandler
     from metaindex.spark.optimizer.settings import RuleConfig
     from metaindex.spark.optimizer.statements import Answering
     from metaindex.table import configured
 
     session_of = _attached(gateway, jvm)
-    started: list[ScanPlanner] = []
+    started: list[RequestHandler] = []
     proof = secrets.token_hex(32)
     sign = f"{proof}\n"
 
@@ -98,7 +98,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
                 return ""
             if not started:  # one for all sessions, with what the application was started with
                 config = configured(session.sparkContext.getConf().get)
-                started.append(ScanPlanner(config, {}, RuleConfig(), cores_of(session)))
+                started.append(RequestHandler(config, {}, RuleConfig(), cores_of(session)))
             answers = Answering(lambda: _living(session_of, number), started[0].config, {})
             token, function = SparkDriver.java_function(answers, sign, in_pieces=True)
             serve(

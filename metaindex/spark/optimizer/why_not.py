@@ -45,14 +45,14 @@ class IndexVerdict:
 
 
 def verdicts(
-    skipping: ScanPlanner, scan: SparkScan, planned: Planned, rule: RuleConfig, joins: tuple[str, ...] = ()
+    planner: ScanPlanner, scan: SparkScan, planned: Planned, rule: RuleConfig, joins: tuple[str, ...] = ()
 ) -> tuple[IndexVerdict, ...]:
     """Return the verdict on every index of the scan's table, by name. `joins`: columns whose keys in other sides of
     joins may skip files once the query runs."""
     if planned.skipping is Reason.FAILED:
         return ()
-    answer = skipping.pruned(scan, rule) if planned.skipping in _PROVED_NOTHING else planned.skipping
-    table = skipping.table_of(scan, rule)
+    answer = planner.pruned(scan, rule) if planned.skipping in _PROVED_NOTHING else planned.skipping
+    table = planner.table_of(scan, rule)
     helps = isinstance(answer, PruneResult) and answer.dropped_files > 0
     credit = handle_of(table).made(Queries).credit(answer) if helps and isinstance(answer, PruneResult) else None
     infos = table.indexes(staleness=False)
@@ -65,7 +65,7 @@ def verdicts(
             verdict = unusable.get(info.name) or _verdict(info, answer, planned, credit)
             if verdict.reason is Reason.OTHER_TYPES:
                 verdict = replace(verdict, detail=types_apart(table, info.name, scan))
-            asked = skipping.joinable(replace(scan, joins=joins), rule, info.name) if joins else ()
+            asked = planner.joinable(replace(scan, joins=joins), rule, info.name) if joins else ()
             told.append(_with_keys(verdict, asked) if info.name not in unusable else verdict)
     return tuple(told)
 

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.advisor.workloads.shape import shown_predicate
 from metaindex.expressions import JoinKey, TableRead
-from metaindex.spark import optimizer as rule
 
 LOGS = {
     "plain": {"compress": "false", "rolling.enabled": "false"},

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from metaindex.table import handle_of
 from tests.index.actions.test_identity import add, commit, data, made, metadata, remove
 from tests.spark.optimizer.lakes import location_of

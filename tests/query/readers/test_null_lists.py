@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.query.readers.scan import Scan
-from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.duck import connected
 from tests.tables import Lake, delta_lake, iceberg_lake, parquet_lake, settle

@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import MetaIndexError, SparkDriver
 from metaindex.index import Kind
-from metaindex.spark import optimizer as rule
 from tests.figures import count
 from tests.query.readers.test_spark_scan import canonical
 from tests.query.readers.text_files import TextTable, text_table

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
-from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.spark.optimizer.lakes import location_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from metaindex.core.jvm.classes import ROOMS
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.reasons import Reason
 from tests.spark.optimizer.restarted import started
 

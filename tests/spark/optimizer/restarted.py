@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from metaindex.spark.session import spark_session
 
 

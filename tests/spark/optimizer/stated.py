@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from metaindex.statements import parsed, schema_of
 
 

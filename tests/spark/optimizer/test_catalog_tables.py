@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from tests.spark.optimizer.test_text_scans import answered
 
 

@@ -16,10 +16,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from metaindex.expressions import And, CatalystNodes, Opaque, bind, to_predicate
 from metaindex.expressions.evaluate import matches
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.enabling import surveyor
 from tests.facts import Facts
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from tests.figures import count
 from tests.spark.optimizer import lakes
 from tests.spark.optimizer.joined_lakes import NARROWED

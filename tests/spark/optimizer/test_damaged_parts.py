@@ -12,8 +12,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import seen_parts
 from metaindex.spark.optimizer.enabling import rule_of
 from tests.hostile.changes import turn

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
-from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.changing_lakes import Lake, asked, covered
 from tests.spark.optimizer.lakes import location_of
 

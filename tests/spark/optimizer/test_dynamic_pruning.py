@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
-from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import MAKERS, Lake, asked, covered, rows_of
 

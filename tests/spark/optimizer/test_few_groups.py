@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from metaindex.index.kinds.covering.spec import BUCKETS
-from metaindex.spark import optimizer as rule
 from metaindex.table import handle_of
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import asked

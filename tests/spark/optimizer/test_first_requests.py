@@ -13,7 +13,7 @@ import metaindex as mi
 from metaindex.core import Config
 from metaindex.spark.optimizer.reasons import Reason
 from metaindex.spark.optimizer.request import read_request
-from metaindex.spark.optimizer.scan_planner import ScanPlanner
+from metaindex.spark.optimizer.request_handler import RequestHandler
 from metaindex.spark.optimizer.settings import RuleConfig
 from tests.spark.optimizer.test_requests import asked_of, equal, node
 
@@ -45,9 +45,9 @@ def request(root: Path, **asked: Any) -> str:
 
 
 def taken(text: str, **settings: Any) -> Any:
-    skipping = ScanPlanner(Config(), {}, RuleConfig(**settings))
-    (planned,) = skipping.plan(read_request(text).scans, skipping.rule)
-    assert skipping.counts.failed == 0, skipping.counts.last_error
+    handler = RequestHandler(Config(), {}, RuleConfig(**settings))
+    (planned,) = handler.planner.plan(read_request(text).scans, handler.rule)
+    assert handler.counts.failed == 0, handler.counts.last_error
     return planned.taken
 
 
@@ -55,7 +55,7 @@ def test_files_behind_the_first_rows_are_told_with_what_proves_it(lake: Path) ->
     found = taken(request(lake, first=LATEST))
     assert (len(found.out), len(found.proof), found.result.kept_files) == (5, 1, 1)
     assert (str(found), found.indexes) == ("the first 3 by k DESC", ("stats",))
-    reply = json.loads(ScanPlanner(Config(), {}, RuleConfig())(request(lake, first=LATEST)))
+    reply = json.loads(RequestHandler(Config(), {}, RuleConfig())(request(lake, first=LATEST)))
     assert reply["0"]["first"].keys() == {"label", "dropped", "proof"}
     assert "dropped" not in reply["0"]
     wider = taken(request(lake, first=LATEST | {"rows": 25}))

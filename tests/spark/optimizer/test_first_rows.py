@@ -15,8 +15,8 @@ from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.executed import reads
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.queries import batch

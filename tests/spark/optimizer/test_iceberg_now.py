@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from metaindex.spark.optimizer.enabling import rule_of
 from metaindex.spark.optimizer.request import Iceberg
 from tests.figures import count

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.settings import RuleConfig
 from tests.patience import until
 from tests.spark.optimizer.joined_lakes import (

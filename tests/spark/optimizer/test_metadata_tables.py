@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
-from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.changing_lakes import make_iceberg
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver, UnsupportedFeatureError
 from metaindex.core.jvm.classes import ROOMS
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import enabling, placing
 
 pytestmark = pytest.mark.spark

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import ScanError, SparkDriver
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.alike import read_as_written, types_of
 from metaindex.spark.optimizer.request import Delta, Files, Session, SparkColumns
 from metaindex.spark.readers.spark_parquet import as_written

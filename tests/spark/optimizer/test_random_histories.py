@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import MetaIndexError, SparkDriver
 from metaindex.index import Kind
-from metaindex.spark import optimizer as rule
 from tests.figures import count
 from tests.histories.driver import Index, run
 from tests.histories.spark import SparkHistory, columns_of

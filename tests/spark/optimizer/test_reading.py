@@ -27,7 +27,7 @@ from metaindex.spark.optimizer.request import (
     read_survey,
     read_surveys,
 )
-from metaindex.spark.optimizer.scan_planner import ScanPlanner
+from metaindex.spark.optimizer.request_handler import RequestHandler
 from metaindex.spark.optimizer.settings import RuleConfig
 from tests.spark.optimizer.test_requests import equal
 
@@ -147,7 +147,7 @@ def test_what_is_no_request_is_refused_and_leaves_the_plan_as_it_was(data: st.Da
         del node[at]
     text = json.dumps(asked)
     if refused(text):
-        skipping = ScanPlanner(Config(), {}, RuleConfig())
+        skipping = RequestHandler(Config(), {}, RuleConfig())
         assert skipping(text) == ""
         assert skipping.counts.failed == 1
 

@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver, UnknownColumnError
 from metaindex.expressions import And, Opaque, col
 from metaindex.formats import OfSchema, Schema
 from metaindex.formats.iceberg.schema import read_schema
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.reasons import Reason
 from metaindex.spark.optimizer.request import Delta, Filters, Iceberg, SparkScan
 from metaindex.spark.optimizer.scans import at_version

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from tests.spark.optimizer.test_text_scans import read_files
 
 pytestmark = pytest.mark.spark

@@ -13,7 +13,7 @@ import metaindex as mi
 from metaindex.core import ArgumentError, Config
 from metaindex.spark.optimizer.reasons import Reason
 from metaindex.spark.optimizer.request import Requests, read_request
-from metaindex.spark.optimizer.scan_planner import ScanPlanner
+from metaindex.spark.optimizer.request_handler import RequestHandler
 from metaindex.spark.optimizer.settings import RuleConfig
 
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
@@ -74,8 +74,8 @@ def lake(tmp_path: Path) -> Path:
     return root
 
 
-def asking(**settings: Any) -> ScanPlanner:
-    return ScanPlanner(Config(), {}, RuleConfig(**settings))
+def asking(**settings: Any) -> RequestHandler:
+    return RequestHandler(Config(), {}, RuleConfig(**settings))
 
 
 def told(reply: str) -> str:
@@ -84,26 +84,26 @@ def told(reply: str) -> str:
 
 
 def test_a_filter_of_many_terms_is_answered_and_remembered(lake: Path) -> None:
-    skipping = asking()
+    handler = asking()
     many = request(lake, [*range(0, 10), *range(30, 40), 1_000])
-    first = skipping(many)
-    assert told(first) == told(skipping(many)) == told(asking()(many))
-    assert told(skipping(request(lake, [5]))) != told(first)
-    assert skipping.counts.failed == 0
+    first = handler(many)
+    assert told(first) == told(handler(many)) == told(asking()(many))
+    assert told(handler(request(lake, [5]))) != told(first)
+    assert handler.counts.failed == 0
 
     deltalake.write_deltalake(str(lake), pa.table({"k": pa.array([5], pa.int64()), "s": ["v5"]}), mode="append")
     mi.open_table(str(lake)).refresh_index("all", builder="local")
-    assert told(skipping(request(lake, [35]))) != told(asking()(many))
+    assert told(handler(request(lake, [35]))) != told(asking()(many))
 
 
 @pytest.mark.slow
 def test_an_answer_that_nobody_waits_for_is_not_computed_to_its_end(lake: Path) -> None:
-    skipping = asking(timeout_seconds=0.001)
-    assert skipping(request(lake, range(2_000))) == ""
-    skipping._pool.shutdown(wait=True)  # the threads have come to an end
-    assert skipping.counts.timed_out == 1
-    assert skipping.counts.failed == 0
-    assert skipping.counts.stopped == 1
+    handler = asking(timeout_seconds=0.001)
+    assert handler(request(lake, range(2_000))) == ""
+    handler._pool.shutdown(wait=True)  # the threads have come to an end
+    assert handler.counts.timed_out == 1
+    assert handler.counts.failed == 0
+    assert handler.counts.stopped == 1
 
 
 def test_requests_are_kept_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,12 +130,12 @@ def test_what_is_not_supported_is_a_reason_and_told_once(lake: Path, caplog: pyt
     feature = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["future"], "writerFeatures": ["future"]}
     (lake / "_delta_log" / f"{FILES:020d}.json").write_text(json.dumps({"protocol": feature}))
     asked["scans"][0]["version"] = str(FILES)
-    skipping, text = asking(), json.dumps(asked)
+    handler, text = asking(), json.dumps(asked)
     for _ in range(3):
-        assert skipping(text) == ""
-        assert skipping.decide(read_request(text).scans[0], skipping.rule) is Reason.UNSUPPORTED
-    assert skipping.counts.failed == 0
-    assert skipping.counts.last_error == ""
+        assert handler(text) == ""
+        assert handler.planner.pruned(read_request(text).scans[0], handler.rule) is Reason.UNSUPPORTED
+    assert handler.counts.failed == 0
+    assert handler.counts.last_error == ""
     said = [one.message for one in caplog.records if "future" in one.message]
     assert len(said) == 1
     assert "without indexes" in said[0]

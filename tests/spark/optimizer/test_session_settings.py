@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from tests.figures import count
 from tests.spark.optimizer.changing_lakes import (
     Lake,

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from metaindex.spark.optimizer.settings import KNOBS, RuleConfig
 
 DOCS = Path(__file__).parents[3] / "docs" / "spark-reference.md"

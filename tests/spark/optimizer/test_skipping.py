@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from metaindex.query import Queries
-from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.lakes import location_of
 
 pytestmark = pytest.mark.uncompiled

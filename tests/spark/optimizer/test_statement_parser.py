@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from tests.spark.optimizer.parsed_texts import TEXTS
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import SparkDriver
-from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
 from tests.tables import settled

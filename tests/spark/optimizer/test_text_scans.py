@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import metaindex as mi
+import metaindex.spark as rule
 from metaindex.core import ScanError, UnsupportedFeatureError
 from metaindex.formats import ReadOptions
-from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.request import Session
 from metaindex.spark.optimizer.text_scans import usual_session
 from tests.query.readers import test_text_limits as only_spark

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from metaindex.spark import optimizer as rule
+import metaindex.spark as rule
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_skipping import FILES, MAKERS, ROWS, indexed, make_delta, make_iceberg, make_parquet
 
