@@ -20,11 +20,13 @@ from typing import Any, Final
 import pytest
 
 from metaindex.core import SparkRelease
-from metaindex.core.jvm.releases import NEWEST
+from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.spark.jars import JarGroup, jars_of
 from metaindex.spark.pins import PINS
 
 VARIABLE: Final = "METAINDEX_EACH_SPARK"
+SPARKS: Final = tuple(release.name for release in RELEASES if release is not NEWEST)
+"""But the newest."""
 ROOT: Final = Path(__file__).parents[1]
 SEEN: Final = Path(__file__).parent / "each_spark.json"
 DOCS: Final = ROOT / "docs" / "spark-reference.md"

@@ -16,10 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from metaindex.core.jvm.releases import NEWEST, RELEASES
+from tests.each_spark import SPARKS
 
 ROOT: Final = Path(__file__).parents[1]
-SPARKS: Final = tuple(release.name for release in RELEASES if release is not NEWEST)
 FETCH_SECONDS: Final = 150
 TAMPERED: Final = ("DO NOT MATCH THE HASHES", "must have the pinned SHA-256")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from metaindex.storage import ObjectInfo, Storage
+from metaindex.storage.object_store import ObjectStorage
 from metaindex.storage.ranges import range_file
 
 
@@ -74,3 +75,10 @@ class CountingStorage:
         with self._lock:
             self.calls[call] += 1
             self.bytes_read += size
+
+
+def in_memory(root: str, prefix: str = "") -> Storage:
+    """An object store of its own."""
+    from obstore.store import MemoryStore
+
+    return ObjectStorage(MemoryStore(), root, prefix)

@@ -15,7 +15,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import OutsideTableError
-from metaindex.storage import Confines, LocalStorage, Storage, confined
+from metaindex.storage import Confines, LocalStorage, Storage, confined, storage_for
 from tests.contract.storage_contract import StorageContract
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.index.actions.index_bytes import everything
@@ -166,9 +166,7 @@ except Exception as error:
 
 
 def test_a_store_is_confined_by_names(tmp_path: Path) -> None:
-    from metaindex.storage.object_store import ObjectStorage
-
-    inner = ObjectStorage.from_uri("memory:///lake/t")
+    inner, _ = storage_for("memory:///lake/t")
     for key in ("lake/t/a", "lake/t2/a", "lake/other/a"):
         inner.put(f"memory:///{key}", json.dumps(key).encode())
     storage = confined(inner, Confines.of(inner, ["memory:///lake/other"]))

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 import metaindex as mi
 from metaindex.core import Shown
 from metaindex.core.shown import BRIEF
-from tests.api.test_shown import ASKED, Read, table  # noqa: F401 - a fixture
+from tests.core.test_shown import ASKED, Read, table  # noqa: F401 - a fixture
 from tests.pages import ELEMENTS
 
 PLAIN = {

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from metaindex.core import SparkRelease
-from metaindex.core.jvm.releases import NEWEST, RELEASES
+from tests.each_spark import NEWEST, RELEASES
 
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "requirements").glob("*.txt"))

@@ -2,9 +2,8 @@
 
 import json
 
-from metaindex.core.jvm.releases import NEWEST
 from metaindex.spark.pins import PINS
-from tests.each_spark import BEGIN, DOCS, END, FEATURES, ROOT, SEEN, table
+from tests.each_spark import BEGIN, DOCS, END, FEATURES, NEWEST, ROOT, SEEN, table
 
 
 def test_the_table_of_the_docs_is_what_was_seen() -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from obstore.store import MemoryStore
 
 from metaindex.core import StorageError
 from metaindex.formats.tables_below import FoundTable, Walk
 from metaindex.storage import LocalStorage, Storage
-from metaindex.storage.object_store import ObjectStorage
+from tests.storage_counting import in_memory
 
 DELTA = ("_delta_log/00000000000000000000.json", "part-0.parquet", "day=1/part-1.parquet")
 ICEBERG = ("metadata/00000-a.metadata.json", "data/a.parquet")
@@ -27,7 +26,7 @@ TABLES = {DELTA: "delta", ICEBERG: "iceberg", HINTED: "iceberg", PLAIN: "files",
 
 def stored(files: list[str], disk: Path) -> tuple[Storage, Storage]:
     """The same files on a disk and on a store."""
-    store = ObjectStorage(MemoryStore(), "memory://")
+    store = in_memory("memory://")
     for file in files:
         path = disk / file
         path.parent.mkdir(parents=True, exist_ok=True)

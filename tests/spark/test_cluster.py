@@ -16,9 +16,9 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import SparkRelease
-from metaindex.core.jvm.releases import NEWEST
 from metaindex.index.kinds.pieces import PIECES_MERGED
 from metaindex.storage import storage_for
+from tests.each_spark import NEWEST
 from tests.index.kinds.covering.served import Held, objects
 from tests.patience import until
 from tests.s3.build import missing

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from metaindex.core import SparkRelease, cache_dir
-from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
+from tests.each_spark import NEWEST, RELEASES
 from tests.processes import serving
 
 CONTENT = bytes(range(256)) * 9000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.each_spark import FEATURES, feature_of
+from tests.each_spark import FEATURES, SPARKS, feature_of
 from tests.lanes import PROMISES
-from tests.other_sparks import SPARKS, fetched, main
+from tests.other_sparks import fetched, main
 
 
 def test_the_promises_are_of_every_feature() -> None:

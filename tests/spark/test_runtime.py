@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from metaindex.core import MissingDependencyError, SparkRelease
-from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.spark.runtime import JavaHome, find_java
+from tests.each_spark import NEWEST, RELEASES
 
 RELEASE = SparkRelease.installed()
 JAVAS = " or ".join(map(str, RELEASE.javas))

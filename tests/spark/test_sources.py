@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 import metaindex
 from metaindex.core import SparkDriver, SparkRelease, UnsupportedFeatureError
-from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.core.jvm.sources import java_sources
+from tests.each_spark import NEWEST, RELEASES
 
 PACKAGE = Path(metaindex.__file__).parent
 ROOMS = sorted(

@@ -14,6 +14,7 @@ from metaindex.formats.files.globs import escape, expand, literal, matcher
 from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
 from metaindex.formats.registry import open_ref
+from tests.storage_counting import in_memory
 
 NAMES = [
     "g/a1/x.parquet", "g/a2/x.parquet", "g/b1/y.parquet", "g/_hid/z.parquet", "g/_hf.parquet", "g/top.parquet",
@@ -171,12 +172,9 @@ def test_path_glob_filter_reads_hadoops_patterns(lake: Path) -> None:
 
 
 def test_objects_of_a_store_fit_as_files_do() -> None:
-    from obstore.store import MemoryStore
-
     from metaindex.formats.files.walk import list_files
-    from metaindex.storage.object_store import ObjectStorage
 
-    storage = ObjectStorage(MemoryStore(), "s3://lake", "data")
+    storage = in_memory("s3://lake", "data")
     for name in ("2024-01/a.csv", "2024-01/_b.csv", "2024-02/p=1/c.csv", "2023-01/d.csv", "2024-03.csv"):
         storage.put(name, b"a\n1\n")
     listing = list_files(storage, patterns=("2024-*",))

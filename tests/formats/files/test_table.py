@@ -10,9 +10,8 @@ from metaindex.core import NotATableError, UnsupportedFeatureError
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.registry import detect, open_ref
 from metaindex.storage import ObjectInfo
-from metaindex.storage.object_store import ObjectStorage
 from tests.contract.format_contract import FormatContract, MadeTable
-from tests.storage_counting import CountingStorage
+from tests.storage_counting import CountingStorage, in_memory
 from tests.tables import settled
 
 from .folders import FORMAT, ONE, now, put, ref
@@ -45,9 +44,7 @@ class TestJsonFolder(FormatContract):
 class TestObjectStoreFolder(FormatContract):
     @pytest.fixture
     def made(self) -> MadeTable:
-        from obstore.store import MemoryStore
-
-        storage = ObjectStorage(MemoryStore(), "s3://lake", "table")
+        storage = in_memory("s3://lake", "table")
         storage.put("p=1/0.csv", b"a\n1\n")
         storage.put("p=1/_hidden.csv", b"a\n1\n")
         storage.put("_x/0.csv", b"a\n1\n")
@@ -164,9 +161,7 @@ class _Listed(CountingStorage):
     ],
 )
 def test_a_store_that_holds_no_table_is_listed_once(names: list[str], said: str) -> None:
-    from obstore.store import MemoryStore
-
-    storage = _Listed(ObjectStorage(MemoryStore(), "memory://", ""))
+    storage = _Listed(in_memory("memory://"))
     for name in names:
         storage.put(name, b"")
     with pytest.raises(NotATableError, match="with Parquet, CSV or JSON files; 'memory://'") as none:

@@ -53,7 +53,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if key is not None and (sealed is None or not hmac.compare_digest(_keyed(text, key), sealed)):",
         "if key is not None and sealed is None:",
         (
-            "tests/api/test_seal.py",
+            "tests/index/log/test_seal.py",
             "tests/index/log/test_codec.py",
         ),
         "who may write beside the table, and has no key, decides answers",
@@ -64,7 +64,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if key is not None and (sealed is None or not",
         "if key is not None and sealed is not None and (not",
         (
-            "tests/api/test_seal.py",
+            "tests/index/log/test_seal.py",
             "tests/index/log/test_codec.py",
         ),
         "an entry without a seal is believed by who asks for one",
@@ -102,7 +102,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/storage/steps.py",
         "FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW",
         "FLAGS = os.O_CLOEXEC",
-        ("tests/formats/test_storage_own.py",),
+        ("tests/storage/test_own.py",),
         "what a planted link leads to is read, and removed",
     ),
     Mutant(
@@ -110,7 +110,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/storage/own.py",
         "        if entry.is_symlink():\n            raise",
         "        if False:\n            raise",
-        ("tests/formats/test_storage_own.py",),
+        ("tests/storage/test_own.py",),
         "a link among the objects of an index is listed as one of them",
     ),
     Mutant(
@@ -118,7 +118,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/storage/own.py",
         "if not S_ISREG(mode):",
         "if False:",
-        ("tests/formats/test_storage_own.py",),
+        ("tests/storage/test_own.py",),
         "a pipe among entries keeps every query waiting",
     ),
     Mutant(
@@ -127,7 +127,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "                    if rights is not None:\n                        rights.give_file(handle)\n",
         "                    os.fchmod(handle, 0o644)\n",
         (
-            "tests/formats/test_storage_own.py",
+            "tests/storage/test_own.py",
             "tests/index/actions/test_doors.py",
         ),
         "copies of values can be read by who may not read the table",

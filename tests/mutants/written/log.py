@@ -16,7 +16,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/storage/local.py",
         "os.link(temporary, where)",
         "os.replace(temporary, where)",
-        ("tests/formats/test_storage_local.py", "tests/index/log/test_operation_log.py"),
+        ("tests/storage/test_local.py", "tests/index/log/test_operation_log.py"),
         "two writers both win an entry",
     ),
     Mutant(
@@ -25,7 +25,7 @@ MUTANTS: tuple[Mutant, ...] = (
         'if ".." in path.split("/"):',
         "if False:",
         (
-            "tests/formats/test_storage_local.py",
+            "tests/storage/test_local.py",
             "tests/formats/delta/test_damage.py",
             "tests/formats/delta/test_actions.py",
         ),
@@ -163,7 +163,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/index/log/operation_log.py",
         "if sealed and self._key is None:",
         "if False:",
-        ("tests/api/test_seal.py",),
+        ("tests/index/log/test_seal.py",),
         "who has no key breaks the seal of an index",
     ),
     Mutant(

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkRelease
-from metaindex.core.jvm.releases import NEWEST
+from tests.each_spark import NEWEST
 from tests.spark.optimizer.queries import ROWS
 
 FILES = 8

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver, SparkRelease
-from metaindex.core.jvm.releases import NEWEST
 from metaindex.spark.optimizer.explaining import QueryExplanation
 from metaindex.spark.optimizer.reasons import Reason
+from tests.each_spark import NEWEST
 from tests.spark.optimizer.lakes import location_of
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkRelease
-from metaindex.core.jvm.releases import NEWEST
+from tests.each_spark import NEWEST
 from tests.spark.optimizer import lakes
 from tests.spark.optimizer.lakes import location_of
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,11 +16,10 @@ from metaindex.index import StoredPart
 from metaindex.index.kinds.covering.parts import MARK, stored_parts
 from metaindex.spark.optimizer import seen_parts
 from metaindex.storage import Storage
-from metaindex.storage.object_store import ObjectStorage
 from tests.hostile.changes import turned
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 from tests.index.kinds.covering.served import Held, index_folder
-from tests.storage_counting import CountingStorage
+from tests.storage_counting import CountingStorage, in_memory
 
 Damage = Callable[[Storage, list[str]], None]
 
@@ -85,7 +83,7 @@ def held(request: pytest.FixtureRequest, tmp_path: Path) -> Held:
     storage: Storage = found.index.storage
     if request.param == "store":
         folder = index_folder(table, "c")
-        storage = ObjectStorage(obstore.store.MemoryStore(), f"s3://lake{tmp_path}")
+        storage = in_memory(f"s3://lake{tmp_path}")
         for path in folder.rglob("*"):
             if path.is_file():
                 storage.put(str(path.relative_to(folder)), path.read_bytes())
