@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import say
+from tests.processes import ended, say
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
@@ -174,11 +174,7 @@ def browser(folder: Path) -> Iterator[Browser]:
         yield Browser(process, write, read)
     finally:
         os.close(write)  # its end
-        try:
-            process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        ended(process)
         os.close(read)
 
 

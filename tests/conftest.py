@@ -14,6 +14,7 @@ import pytest
 
 from tests import compiling, each_spark, hanging, lanes
 from tests.facts import Facts
+from tests.processes import ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,11 +83,7 @@ def _stop(session: "SparkSession") -> None:
     # The JVM ends when the pipe to its standard input does.
     if process.stdin is not None:
         process.stdin.close()
-    try:
-        process.wait(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    ended(process)
     from pyspark import SparkContext
 
     SparkContext._gateway = None

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -55,3 +56,19 @@ def python(*words: object, **how: Any) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def ended(process: subprocess.Popen[Any], seconds: float = 60) -> bool:
+    """Does it end by itself in so long? Else it is killed."""
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return False
+    return True
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

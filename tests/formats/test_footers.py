@@ -70,15 +70,6 @@ def test_arrow_does_not_count_null_structs_around_a_dictionary(tmp_path: Path) -
     assert said(one(found, "none.word"))[2] == 3
 
 
-def test_int96_is_unknown(tmp_path: Path) -> None:
-    table = pa.table({"t": pa.array([1, 2], pa.timestamp("us")), "n": [1, 2]})
-    pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
-    statistics = footers([tmp_path / "a.parquet"], table.schema)
-    assert doubt(one(statistics, "t")) == Doubt.INT96.value
-    assert said(one(statistics, "t"))[:2] == (None, None)
-    assert said(one(statistics, "n")) == (1, 2, 0)
-
-
 def test_nan_leaves_bounds_of_the_numbers_and_an_unknown_count(tmp_path: Path) -> None:
     table = pa.table({"f": [1.0, math.nan, None], "g": [math.nan, math.nan, math.nan], "n": pa.nulls(3, pa.float64())})
     pq.write_table(table, tmp_path / "a.parquet")
@@ -87,40 +78,6 @@ def test_nan_leaves_bounds_of_the_numbers_and_an_unknown_count(tmp_path: Path) -
     assert said(one(statistics, "g"))[:2] == (None, None)
     assert doubt(one(statistics, "g")) is not None
     assert [one(statistics, c).needs_scan().to_pylist() for c in "fgn"] == [[True], [True], [False]]
-
-
-def test_a_footer_that_names_no_order_says_nothing_of_bytes(tmp_path: Path) -> None:
-    # The lesson of signed order: 'az' was lost where 'aé' was present. The column orders are cut out of the footer, as
-    # a writer before them would have left it.
-    path = tmp_path / "a.parquet"
-    table = pa.table({"s": ["az", "aé"], "u": pa.array([1, 2**31], pa.uint32()), "n": [1, 2]})
-    pq.write_table(table, path)
-    data = path.read_bytes()
-    size = int.from_bytes(data[-8:-4], "little")
-    orders = b"\x19\x3c" + b"\x1c\x00\x00" * 3 + b"\x00"
-    footer = data[-8 - size : -8]
-    assert footer.endswith(orders)
-    footer = footer.removesuffix(orders) + b"\x00"
-    path.write_bytes(data[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
-    statistics = footers([path], table.schema)
-    assert doubt(one(statistics, "s")) == Doubt.NO_ORDER.value
-    assert doubt(one(statistics, "u")) == Doubt.NO_ORDER.value
-    assert doubt(one(statistics, "n")) != Doubt.NO_ORDER.value
-
-
-def test_bounds_in_the_wrong_order_are_unknown(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"n": pa.array([0x11111111, 0x77777777], pa.int32())}), path)
-    data = path.read_bytes()
-    size = int.from_bytes(data[-8:-4], "little")
-    body, footer = data[: -8 - size], data[-8 - size : -8]
-    swapped = (
-        footer.replace(b"\x11" * 4, b"\xaa" * 4).replace(b"\x77" * 4, b"\x11" * 4).replace(b"\xaa" * 4, b"\x77" * 4)
-    )
-    path.write_bytes(body + swapped + data[-8:])
-    statistics = footers([path], pa.schema([("n", pa.int32())]))
-    assert doubt(one(statistics, "n")) == Doubt.REVERSED.value
-    assert said(one(statistics, "n"))[:2] == (None, None)
 
 
 def test_bounds_of_text_are_never_exact(tmp_path: Path) -> None:

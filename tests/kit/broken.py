@@ -49,8 +49,7 @@ class Folders:
         entry, path = self.said(), str(part.relative_to(self.index))
         part.write_bytes(data)
         for run in entry["content"]["runs"]:
-            manifest = self.index / "_manifests" / f"{run['run']}.json"
-            value = json.loads(manifest.read_bytes())
+            value = self.manifest(run)
             for one in value["parts"]:
                 if one["path"] == path:
                     footer = int.from_bytes(data[-8:-4], "little") + 8
@@ -60,11 +59,19 @@ class Folders:
                         "footer_bytes": footer,
                         "footer_digest": hashlib.sha256(data[-footer:]).hexdigest(),
                     }
-            sealed = json.dumps(value).encode()
-            manifest.write_bytes(sealed)
-            run["size_bytes"] += len(sealed) - run["manifest_bytes"]
-            run |= {"manifest_bytes": len(sealed), "manifest_digest": hashlib.sha256(sealed).hexdigest()}
+            before = run["manifest_bytes"]
+            self.seal_manifest(run, value)
+            run["size_bytes"] += run["manifest_bytes"] - before
         self.seal(entry)
+
+    def manifest(self, run: dict[str, Any]) -> dict[str, Any]:
+        value: dict[str, Any] = json.loads((self.index / "_manifests" / f"{run['run']}.json").read_bytes())
+        return value
+
+    def seal_manifest(self, run: dict[str, Any], value: dict[str, Any]) -> None:
+        sealed = json.dumps(value).encode()
+        (self.index / "_manifests" / f"{run['run']}.json").write_bytes(sealed)
+        run |= {"manifest_bytes": len(sealed), "manifest_digest": hashlib.sha256(sealed).hexdigest()}
 
 
 def _changed(**fields: Any) -> Callable[[Folders], None]:
@@ -122,11 +129,8 @@ def _manifest_needs_more(one: Folders) -> None:
     _needs_more(one)
     entry = one.said()
     for run in entry["content"]["runs"]:
-        manifest = one.index / "_manifests" / f"{run['run']}.json"
-        value = json.loads(manifest.read_bytes()) | {"layout": {"version": 2}, "reader_needs": run.pop("reader_needs")}
-        sealed = json.dumps(value).encode()
-        manifest.write_bytes(sealed)
-        run |= {"manifest_bytes": len(sealed), "manifest_digest": hashlib.sha256(sealed).hexdigest()}
+        more = {"layout": {"version": 2}, "reader_needs": run.pop("reader_needs")}
+        one.seal_manifest(run, one.manifest(run) | more)
     one.seal(entry)
 
 
@@ -148,14 +152,11 @@ def _integers_in_bytes(one: Folders) -> None:
         for key in run["keys"]:
             if key["kind"] == "value_keys":
                 del key["layout"]["key"]
-        manifest = one.index / "_manifests" / f"{run['run']}.json"
-        value = json.loads(manifest.read_bytes())
+        value = one.manifest(run)
         for part in value["parts"]:
             if part["path"].startswith("value_keys_int/"):
                 part |= _as_bytes(one.index, part)
-        sealed = json.dumps(value).encode()
-        manifest.write_bytes(sealed)
-        run |= {"manifest_bytes": len(sealed), "manifest_digest": hashlib.sha256(sealed).hexdigest()}
+        one.seal_manifest(run, value)
     one.seal(entry)
 
 

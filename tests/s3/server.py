@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.processes import ended, free_port
+
 from .build import program
 
 _TRIES = 5  # a free port may be taken before the server has it
@@ -65,7 +67,7 @@ def running(folder: Path) -> Iterator[S3Server]:
     sidecar.mkdir()
     for _ in range(_TRIES):
         server = S3Server(
-            _free_port(), root, folder / "server.log", "AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20)
+            free_port(), root, folder / "server.log", "AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20)
         )
         with open(server.log, "wb") as log:
             process = subprocess.Popen(
@@ -96,17 +98,7 @@ def running(folder: Path) -> Iterator[S3Server]:
         yield server
     finally:
         process.terminate()
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+        ended(process, 10)
 
 
 def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import pyspark
 
 from metaindex.spark.runtime import find_java
+from tests.processes import ended
 
 HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,22 +95,7 @@ def application(folder: Path, words: list[str]) -> Iterator[Application]:
                 yield started
                 started.close()
         finally:
-            ended(process)
-
-
-def ended(process: subprocess.Popen[Any]) -> None:
-    """It ends by itself, or by us."""
-    try:
-        process.wait(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        raise
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+            assert ended(process)
 
 
 def sidecars(jvm: int) -> list[int]:
@@ -149,3 +135,21 @@ def wait_until_ended(process: int) -> None:
     while is_running(process):
         assert time.monotonic() < until, f"process {process} ends; it runs on"
         time.sleep(0.05)
+
+
+@contextmanager
+def serves(words: list[str], folder: Path, ready: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A server that has said that it is ready, and its log."""
+    log = folder / "server.log"
+    with open(log, "wb") as out:
+        process = subprocess.Popen(words, env=environment(), cwd=folder, stdout=out, stderr=out)
+    try:
+        until = time.monotonic() + 300
+        while ready not in log.read_text():
+            assert process.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        yield process, log
+    finally:
+        process.kill()
+        process.wait()

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.processes import free_port
 
 _STARTED = "I have been elected leader"
 _REGISTERED = "Successfully registered with master"
@@ -39,14 +40,14 @@ class Cluster:
 def cluster(folder: Path, workers: int = 2, environment: Mapping[str, str] | None = None) -> Iterator[Cluster]:
     """Starts it, and ends every process of it. `environment`: what workers, and so executors, have besides this
     process's own."""
-    port = _free_port()
+    port = free_port()
     address = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
-        master = ["master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(_free_port())]
+        master = ["master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port())]
         stack.enter_context(_daemon(folder, "master", master, _STARTED, {}))
 
         def start(number: int) -> subprocess.Popen[bytes]:
-            arguments = ["worker", "--host", "127.0.0.1", "--webui-port", str(_free_port())]
+            arguments = ["worker", "--host", "127.0.0.1", "--webui-port", str(free_port())]
             arguments += ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker-{number}"), address]
             daemon = _daemon(folder, f"worker-{number}", arguments, _REGISTERED, environment or {})
             return stack.enter_context(daemon)
@@ -84,9 +85,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.patience import until
+from tests.processes import ended
 
 _PATIENCE_SECONDS = 600.0
 
@@ -87,9 +88,5 @@ def driver(folder: Path, master: str, *, s3: bool, environment: Mapping[str, str
         yield DriverProcess(process, log)
     finally:
         process.stdin.close()
-        try:
-            process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        ended(process)
         process.stdout.close()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +16,9 @@ from pyspark.sql import SparkSession
 from metaindex.core import UnsupportedFeatureError
 from metaindex.spark.optimizer import remote
 from metaindex.spark.optimizer.settings import ENABLED, STATE
+from tests.processes import free_port
 
-from .applications import command, environment, free_port, sidecars, wait_until_ended
+from .applications import command, environment, serves, sidecars, wait_until_ended
 from .test_extension import FILES, PRUNED, ROWS, jar, needle, users
 
 __all__ = ["jar", "users"]  # fixtures
@@ -40,7 +40,7 @@ def server(
 ) -> Iterator[tuple[str, subprocess.Popen[bytes], Path]]:
     """Its address, its process and its log. Its parameter: does it wait for its Python some seconds alone, which does
     not start as long as there is a file `held`?"""
-    port, log = free_port(), tmp_path / "server.log"
+    port = free_port()
     conf = {"spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": "127.0.0.1"}
     if getattr(request, "param", False):
         python = tmp_path / "python"
@@ -51,18 +51,8 @@ def server(
         conf |= {"spark.metaindex.python": str(python), "spark.metaindex.startSeconds": "4"}
     conf |= {"spark.sql.catalogImplementation": "in-memory", "spark.sql.artifact.isolation.enabled": "true"}
     words = command(jar, tmp_path, conf, "--class", _SERVER, "spark-internal")
-    with open(log, "wb") as out:
-        process = subprocess.Popen(words, env=environment(), cwd=tmp_path, stdout=out, stderr=out)
-    try:
-        until = time.monotonic() + 300
-        while "Spark Connect server started" not in log.read_text():
-            assert process.poll() is None, log.read_text()[-3000:]
-            assert time.monotonic() < until
-            time.sleep(0.1)
+    with serves(words, tmp_path, "Spark Connect server started") as (process, log):
         yield f"sc://127.0.0.1:{port}", process, log
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_a_client_of_a_server_that_is_configured_for_it(

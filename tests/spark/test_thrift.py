@@ -1,15 +1,15 @@
 """A Thrift server whose configuration switches metaindex on: clients of JDBC have plain Beeline."""
 
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from metaindex.spark.runtime import find_java
+from tests.processes import free_port
 
-from .applications import HOME, command, environment, free_port, sidecars, wait_until_ended
+from .applications import HOME, command, environment, serves, sidecars, wait_until_ended
 from .test_extension import PRUNED, jar, needle, users
 
 __all__ = ["jar", "users"]  # fixtures
@@ -27,21 +27,11 @@ _SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 @pytest.fixture
 def server(jar: Path, tmp_path: Path) -> Iterator[tuple[int, subprocess.Popen[bytes], Path]]:
     """Its port, its process and its log."""
-    port, log = free_port(), tmp_path / "server.log"
+    port = free_port()
     place = ["--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"]
     words = command(jar, tmp_path, {}, "--class", _SERVER, "spark-internal", *place)
-    with open(log, "wb") as out:
-        process = subprocess.Popen(words, env=environment(), cwd=tmp_path, stdout=out, stderr=out)
-    try:
-        until = time.monotonic() + 300
-        while "ThriftBinaryCLIService on port" not in log.read_text():
-            assert process.poll() is None, log.read_text()[-3000:]
-            assert time.monotonic() < until
-            time.sleep(0.1)
+    with serves(words, tmp_path, "ThriftBinaryCLIService on port") as (process, log):
         yield port, process, log
-    finally:
-        process.kill()
-        process.wait()
 
 
 def beeline(port: int, *statements: str) -> str:

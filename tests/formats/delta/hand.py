@@ -149,6 +149,12 @@ def _type(kind: str, rows: Sequence[Mapping[str, Any]]) -> pa.DataType:
     return pa.struct([*known, *([("stats_parsed", pa.array(parsed).type)] if parsed else [])])
 
 
+def dv(offset: int = 4) -> dict[str, Any]:
+    """A deletion vector, of which nothing is read."""
+    said = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": offset}
+    return {**said, "sizeInBytes": 40, "cardinality": 6}
+
+
 def paths(found: Snapshot) -> list[str]:
     return sorted(found.files.paths.to_pylist())
 

@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from metaindex.core import CorruptTableError, UnsupportedFeatureError
-from tests.formats.delta.hand import add, column, commit, log, metadata, paths, protocol, remove, snapshot
-
-DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
-
+from tests.formats.delta.hand import add, column, commit, dv, log, metadata, paths, protocol, remove, snapshot
 
 BROKEN = metadata()
 BROKEN["metaData"]["schemaString"] = "{"
@@ -129,16 +126,16 @@ def test_a_remove_finds_its_file_under_another_spelling(tmp_path: Path, added: s
 
 def test_a_file_may_change_its_deletion_vector_in_one_commit(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("a"), add("b"))
-    commit(tmp_path, 1, add("a", deletionVector=DV), remove("a"))
-    commit(tmp_path, 2, remove("a", deletionVector=DV), add("a", deletionVector=dict(DV, offset=90)))
+    commit(tmp_path, 1, add("a", deletionVector=dv()), remove("a"))
+    commit(tmp_path, 2, remove("a", deletionVector=dv()), add("a", deletionVector=dv(90)))
     found = snapshot(tmp_path)
     assert paths(found) == ["a", "b"]
     row = found.files.paths.to_pylist().index("a")
-    assert found.files.entry(row).deletes == "u" + DV["pathOrInlineDv"] + "@90"
+    assert found.files.entry(row).deletes == "u" + dv()["pathOrInlineDv"] + "@90"
 
 
 def test_two_live_deletion_vectors_of_one_file_are_refused(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("a"))
-    commit(tmp_path, 1, add("a", deletionVector=DV))
+    commit(tmp_path, 1, add("a", deletionVector=dv()))
     with pytest.raises(CorruptTableError, match="two deletion vectors"):
         snapshot(tmp_path)

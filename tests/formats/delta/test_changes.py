@@ -14,8 +14,19 @@ from metaindex.formats.delta.log_segment import commit_path
 from metaindex.formats.diff import Changes
 from metaindex.formats.format import At
 from metaindex.formats.model import FILE_SCHEMA, Base, FileTable
-from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, metadata, protocol, ref, remove, snapshot
-from tests.formats.delta.test_diff import dv
+from tests.formats.delta.hand import (
+    DELTA,
+    add,
+    checkpoint,
+    column,
+    commit,
+    dv,
+    metadata,
+    protocol,
+    ref,
+    remove,
+    snapshot,
+)
 
 FILES = ["a", "b", "c", "d"]
 

@@ -9,17 +9,19 @@ from hypothesis import strategies as st
 
 from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
-from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, metadata, protocol, ref, remove, snapshot
-
-
-def dv(offset: int) -> dict[str, Any]:
-    return {
-        "storageType": "u",
-        "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
-        "offset": offset,
-        "sizeInBytes": 40,
-        "cardinality": 6,
-    }
+from tests.formats.delta.hand import (
+    DELTA,
+    add,
+    checkpoint,
+    column,
+    commit,
+    dv,
+    metadata,
+    protocol,
+    ref,
+    remove,
+    snapshot,
+)
 
 
 def shown(diff: Diff | None) -> tuple[set[tuple[object, ...]], ...]:

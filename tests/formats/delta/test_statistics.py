@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from metaindex.expressions import ColumnBounds, from_physical
 from metaindex.formats.delta import statistics
 from metaindex.formats.delta.record_counts import numbers_of_records
-from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot
-
-DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
+from tests.formats.delta.hand import add, checkpoint, column, commit, dv, leaf, metadata, protocol, snapshot
 
 
 @pytest.fixture(scope="module", params=[0, 64], ids=["together", "one by one"], autouse=True)
@@ -141,7 +139,7 @@ def test_statistics_under_a_deletion_vector_say_nothing_of_the_physical_rows(
     tmp_path: Path, with_deletes: bool, tight: bool | None
 ) -> None:
     said = {} if tight is None else {"tightBounds": tight}
-    found = bounds(tmp_path, "long", stats(1, 2, 0, **said), **({"deletionVector": DV} if with_deletes else {}))
+    found = bounds(tmp_path, "long", stats(1, 2, 0, **said), **({"deletionVector": dv()} if with_deletes else {}))
     assert (found is None) == with_deletes
     assert snapshot(tmp_path).files.entry(0).record_count == 10
 

@@ -20,6 +20,12 @@ def enabled(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
+def sql(enabled: SparkSession) -> SparkSession:
+    """As tests of statements call it."""
+    return enabled
+
+
+@pytest.fixture
 def sorting(spark: SparkSession) -> Iterator[SparkSession]:
     """Joins by sorting, and hybrid scans however much was appended or deleted."""
     with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):

@@ -1,22 +1,12 @@
 """Tables for statements of a session, and their rows."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
-import metaindex.spark as rule
 from metaindex.statements import parsed, schema_of
-
-
-@pytest.fixture
-def sql(spark: SparkSession) -> Iterator[SparkSession]:
-    rule.enable(spark)
-    yield spark
-    rule.disable(spark)
 
 
 def made(spark: SparkSession, format_: str, folder: Path) -> tuple[str, str]:

@@ -12,7 +12,6 @@ import metaindex as mi
 import metaindex.spark as rule
 from tests.spark.optimizer.parsed_texts import TEXTS
 from tests.spark.optimizer.stated import made, rows
-from tests.spark.optimizer.stated import sql as sql  # the fixture
 
 
 def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from tests.spark.optimizer.stated import rows
-from tests.spark.optimizer.stated import sql as sql  # the fixture
 
 
 def test_an_option_that_nobody_knows_is_refused_by_statements_and_passed_by_queries(

@@ -12,7 +12,6 @@ import metaindex as mi
 import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from tests.spark.optimizer.stated import made, rows
-from tests.spark.optimizer.stated import sql as sql  # the fixture
 from tests.tables import settled
 
 

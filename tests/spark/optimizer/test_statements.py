@@ -10,7 +10,6 @@ import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.statements import parsed, schema_of
 from tests.spark.optimizer.stated import made, rows
-from tests.spark.optimizer.stated import sql as sql  # the fixture
 
 FORMATS = ("delta", "iceberg", "parquet", "csv", "json")
 
