@@ -11,12 +11,14 @@ from metaindex.core import (
     ArgumentError,
     Column,
     ExpressionError,
+    Plain,
     Shown,
     Tabular,
     TextTable,
     dataclass,
     one_line,
     percent,
+    plain,
 )
 from metaindex.expressions import column_sql, parse_path, quoted, text_sql
 from metaindex.formats import Format, Leaf, TableRef
@@ -190,7 +192,7 @@ def _as_a_name(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutEffect:
+class LayoutEffect(Plain):
     """The files that a range over 1% of the rows reads by a column, averaged over its beginnings: now, and then, of as
     many files in all. `wanted`: the advice is for this column; for other columns it shows what they lose."""
 
@@ -263,13 +265,12 @@ class Advice(Shown):
 
     def to_json(self, name: str | None = None) -> dict[str, object]:
         """Plain data for machines."""
-        effects = [{name: getattr(effect, name) for name in effect.__dataclass_fields__} for effect in self.effects]
         return {
             "columns": list(self.columns),
             "how": "sort" if self.rewrite.curve == "sort" else "zorder",
             "files": self.files,
             "saving": self.saving,
-            "effects": effects,
+            "effects": plain(self.effects),
             "statements": list(self.rewrite.statements(name)),
             "otherwise": list(self.rewrite.otherwise(name)),
         }

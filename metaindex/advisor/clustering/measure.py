@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -115,35 +116,32 @@ def _advise(
     limit = limit_of(question.sample, total)
     if question.sample == 0 or not files.count:
         return Sampled(total_bytes=total), ()
+    read = Sampled(limit_bytes=limit, total_bytes=total)
     reason = _no_sample(question, snapshot, files, wanted)
     if reason:
-        return Sampled(limit_bytes=limit, total_bytes=total, reason=reason), ()
+        return replace(read, reason=reason), ()
     rows = chosen(snapshot.files, limit)
     if not len(rows):
         least = f"of {counted(files.count, 'file')} not one is as small as the limit of {limit:,} bytes"
         cure = f"allow more: sample={min(1.0, round(2 * float(files.sizes.max()) / max(total, 1) + 0.005, 2))}"
-        return Sampled(limit_bytes=limit, total_bytes=total, reason=f"{least}; {cure}"), ()
+        return replace(read, reason=f"{least}; {cure}"), ()
     leaves = [measured.facts.leaf for measured in wanted]
     try:
         sample = read_sample(lambda row: file_scan(question.handle, snapshot, row, leaves), rows, leaves)
     except (MetaIndexError, OSError) as error:  # told, and the measures stand
         logger.warning("no advice is given: a file of the sample cannot be read: %s", error)
-        return Sampled(limit_bytes=limit, total_bytes=total, reason=f"a file of the sample cannot be read: {error}"), ()
+        return replace(read, reason=f"a file of the sample cannot be read: {error}"), ()
     read = Sampled(len(rows), int(files.sizes[rows].sum()), len(sample), limit, total)
     groups = (
         SamplePartitions.of(sample, Vector(snapshot.files.table.column("partition")).array) if len(sample) else None
     )
     if groups is None or not groups.enough:
         reason = "the rows that were read are too few, or no partition has several files"
-        return _because(read, reason), ()
+        return replace(read, reason=reason), ()
     advice = _layouts(question, snapshot, files, wanted, sample, groups)
     if advice:
         return read, advice
-    return _because(read, f"no order of these columns leaves out {_PAYS:.0%} more of the files"), ()
-
-
-def _because(read: Sampled, reason: str) -> Sampled:
-    return Sampled(read.files, read.size_bytes, read.rows, read.limit_bytes, read.total_bytes, reason)
+    return replace(read, reason=f"no order of these columns leaves out {_PAYS:.0%} more of the files"), ()
 
 
 def _no_sample(question: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:

@@ -62,8 +62,9 @@ def _drawn_columns(columns: ColumnChart, most: float) -> Element:
     names = columns.names
     labels = [] if not names else [_label("0%", "start", names[0])]
     if len(names) >= _LABELLED:
-        ends = len(names) == _slots(columns)
-        labels.append(_label("100%", "end", names[-1]) if ends else _label(_place(columns), "start", names[-1]))
+        slots = _slots(columns)
+        last = ("100%", "end") if len(names) == slots else (f"{(len(names) - 1) / slots:.1%}", "start")
+        labels.append(_label(*last, names[-1]))
     line = Element("line", class_="axis", stroke="currentColor", x1="0", x2="100%", y1=HIGH + 0.5, y2=HIGH + 0.5)
     words = f"{columns.title}: {columns.summary}; the numbers are in the table below"
     return Element(
@@ -74,10 +75,6 @@ def _drawn_columns(columns: ColumnChart, most: float) -> Element:
 def _slots(columns: ColumnChart) -> int:
     """Few columns do not fill the room."""
     return max(len(columns.names), _LEAST_SLOTS)
-
-
-def _place(columns: ColumnChart) -> str:
-    return f"{(len(columns.names) - 1) / _slots(columns):.1%}"
 
 
 def _label(x: str, anchor: str, text: str) -> Element:
@@ -139,10 +136,11 @@ def _drawn(strip: Strip) -> Element:
     step = min(max(220 // max(len(strip.marks), 1), 4), 12)
     high = step * len(strip.marks)
     below = _TOP + _PROFILE + 6 + high
+    most = f"files that hold a value: {_most(strip)} of {strip.files:,}"
     words = f"Ranges of the files by {strip.title}. {strip.summary} The numbers are in the table below."
     return Element(
         "svg",
-        Element("text", f"files that hold a value: {_most(strip)} of {strip.files:,}", **_small(0, 11)),
+        Element("text", most, x=0, y=11, class_="small", fill="currentColor", font_size=12),
         _profile(strip),
         Element(
             "svg",
@@ -166,10 +164,6 @@ def _drawn(strip: Strip) -> Element:
 def _most(strip: Strip) -> str:
     most = max(strip.reads, default=0.0)
     return f"up to {most:,.0f}" if most >= 1 else "less than 1"
-
-
-def _small(x: object, y: float) -> dict[str, object]:
-    return {"x": x, "y": y, "class_": "small", "fill": "currentColor", "font_size": 12}
 
 
 def _profile(strip: Strip) -> Element:

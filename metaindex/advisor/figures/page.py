@@ -213,7 +213,7 @@ class Page:
             _meta("color-scheme", "light dark"),
             _meta("referrer", "no-referrer"),
             Element("title", self.title),
-            _style(),
+            _raw("style", STYLE),
         )
 
     def _body(self) -> Element:
@@ -248,10 +248,6 @@ def _digest(text: str) -> str:
 
 def _meta(name: str, content: str) -> Element:
     return Element("meta", name=name, content=content)
-
-
-def _style() -> Element:
-    return _raw("style", STYLE)
 
 
 def _raw(name: str, text: str) -> Element:

@@ -102,18 +102,19 @@ def asked_columns(trees: Iterable[Predicate], schema: Schema) -> AskedColumns:
         for leaf in gathered_form(tree).leaves():
             match leaf:
                 case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column) | In(column=column):
-                    if _in_files(by_name.get(column.parts)):
+                    if not in_partition(by_name.get(column.parts)):
                         compared[column.name] = None
                 case Comparison(op=Op.LT | Op.LE | Op.GT | Op.GE, column=column) | StartsWith(column=column):
-                    if _in_files(by_name.get(column.parts)):
+                    if not in_partition(by_name.get(column.parts)):
                         ranged[column.name] = None
                 case _:
                     pass
     return AskedColumns(tuple(known), tuple(compared), tuple(ranged))
 
 
-def _in_files(leaf: Leaf | None) -> bool:
-    return leaf is not None and not any(one.partition for one in leaf.path)
+def in_partition(leaf: Leaf | None) -> bool:
+    """Return whether a column's values come from partitions, or there is no such column."""
+    return leaf is None or any(level.partition for level in leaf.path)
 
 
 MOST_COLUMNS: Final = 12

@@ -17,6 +17,7 @@ from metaindex.formats import Leaf, Schema, Snapshot
 from metaindex.query import Scan
 
 from .baseline import Baseline, Rows
+from .candidates import in_partition
 from .estimates import DrawResult
 
 Form = tuple[object, ...]
@@ -37,7 +38,7 @@ class PredicateShape:
     @classmethod
     def of(cls, tree: Predicate, schema: Schema) -> PredicateShape | None:
         """Return the shape; None if there is nothing to draw, or too much."""
-        partitions = {leaf.parts for leaf in schema.leaves() if any(level.partition for level in leaf.path)}
+        partitions = {leaf.parts for leaf in schema.leaves() if in_partition(leaf)}
         parts = conjuncts(tree)
         places, columns, values = [], [], 1
         for place, part in enumerate(parts):

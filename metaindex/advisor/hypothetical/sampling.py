@@ -22,7 +22,7 @@ from metaindex.index import FactKind, KeyKind, Kind, OpenIndex, RowKind
 from metaindex.query import FooterGroups, PruneResult, Scan
 
 from .baseline import Baseline, Rows
-from .candidates import Candidate
+from .candidates import Candidate, in_partition
 from .estimates import Floats
 from .redraws import PredicateShape, Redraws
 
@@ -120,13 +120,9 @@ def read_by(kind: Kind, schema: Schema) -> list[Leaf] | None:
         case RowKind():
             return list(kind.planned(schema, 0).columns)
         case FactKind():
-            return [leaf for leaf in kind.leaves(schema) if not FactKind.footers_tell(leaf) and not _of_partition(leaf)]
+            return [leaf for leaf in kind.leaves(schema) if not FactKind.footers_tell(leaf) and not in_partition(leaf)]
         case _:
             return None
-
-
-def _of_partition(leaf: Leaf) -> bool:
-    return any(level.partition for level in leaf.path)
 
 
 def _is_wide(kind: Kind, schema: Schema) -> bool:

@@ -37,7 +37,7 @@ from .copy import read_of
 from .cost import rate_of
 from .effect import Now, with_candidate
 from .redraws import Redraws
-from .sampling import FileSample, SampleContext, needs_of, sampled
+from .sampling import SampleContext, needs_of, sampled
 
 _REMEMBERED = 64
 """Sets of columns of which the row groups of sampled files are remembered."""
@@ -144,7 +144,14 @@ class Weighing:
     @property
     def sampled(self) -> Sampled:
         """Return what was read for the answer."""
-        return _told(self.snapshot, self.sight.sampling, self.limit)
+        files, sampling, limit = self.snapshot.files, self.sight.sampling, self.limit
+        if not len(sampling.rows):
+            few = f"of no file the columns that are asked have as few as {limit:,} bytes, the limit"
+            reason = (few if limit else "the limit is 0") if len(files) else "it has no files"
+            return Sampled(limit_bytes=limit, total_bytes=files.size_bytes, reason=reason)
+        counts = Vector(files.table.take(sampling.rows).column("record_count")).array
+        rows = 0 if counts.null_count else int(Vector(counts).numbers.sum())
+        return Sampled(len(sampling.rows), sampling.size_bytes, rows, limit, files.size_bytes)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -180,20 +187,6 @@ def weigh(workload: TableWorkload) -> WhatIf:
         rate=weighing.rate,
         notes=weighing.notes,
     )
-
-
-def _told(snapshot: Snapshot, sampling: FileSample, limit: int) -> Sampled:
-    total = snapshot.files.size_bytes
-    if not len(sampling.rows):
-        few = f"of no file the columns that are asked have as few as {limit:,} bytes, the limit"
-        reason = "the limit is 0" if not limit else few
-        return Sampled(
-            limit_bytes=limit, total_bytes=total, reason=reason if len(snapshot.files) else "it has no files"
-        )
-    some = snapshot.files.table.take(sampling.rows)
-    counts = Vector(some.column("record_count")).array
-    rows = 0 if counts.null_count else int(Vector(counts).numbers.sum())
-    return Sampled(len(sampling.rows), sampling.size_bytes, rows, limit, total)
 
 
 def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:

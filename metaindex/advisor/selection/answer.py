@@ -227,15 +227,11 @@ class RecommendedIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class PassedOver(Plain):
     """A candidate that is not recommended, and why."""
 
     candidate: str
     reason: str
-
-    def to_json(self) -> dict[str, str]:
-        """Plain data for machines."""
-        return {"candidate": self.candidate, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)

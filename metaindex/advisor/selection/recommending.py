@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,6 @@ from metaindex.advisor.hypothetical.candidates import Candidate, asked_columns
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, less, share_of, sum_of
 from metaindex.advisor.hypothetical.what_if import TableWorkload, Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass, human_bytes, percent
-from metaindex.expressions import Predicate
 from metaindex.index import KINDS, Kind, OpenIndex, Using, Value
 from metaindex.query import Handle, TableQueryLog
 
@@ -122,7 +122,7 @@ def unused_of(case: TableEvaluation) -> tuple[UnusedIndex, ...]:
         if (helped and helped.get(index.name)) or not _firsts(index).isdisjoint(asked):
             continue
         without = Baseline(standing.snapshot, tuple(other for other in standing.indexes if other is not index))
-        if all(_same(tree, standing, without) for tree in trees):
+        if all(np.array_equal(a, b) for a, b in zip(standing.kept_each(trees), without.kept_each(trees), strict=True)):
             standing = without
             count = None if helped is None else helped.get(index.name, 0)
             unused.append(UnusedIndex(index.name, sizes.get(index.name, 0), count))
@@ -139,10 +139,6 @@ def _asked(case: TableEvaluation) -> set[str]:
     queries = case.weighing.workload.queries
     keys = {name.lower() for query in queries for name in (*query.joined, *query.grouped, *query.ordered)}
     return keys | {ref.name.lower() for tree in case.weighing.nows for ref in tree.columns}
-
-
-def _same(tree: Predicate, standing: Baseline, without: Baseline) -> bool:
-    return np.array_equal(standing.kept(standing.answer(tree)), without.kept(without.answer(tree)))
 
 
 def described(
@@ -396,7 +392,7 @@ def _case(table: TableWorkload, folder: str, progress: Progress | None) -> Table
 
 def _steps(cases: Sequence[TableEvaluation], budget: Budget, days: float | None) -> list[tuple[int, Step]]:
     """Choose steps, each with its table. Candidates and questions are numbered through all tables."""
-    starts = _starts([len(case.candidates) for case in cases])
+    starts = [0, *accumulate(len(case.candidates) for case in cases[:-1])]
     places = [(at, number) for at, case in enumerate(cases) for number in range(len(case.queries))]
 
     def moved(some: Some, by: int) -> Some:
@@ -418,10 +414,6 @@ def _steps(cases: Sequence[TableEvaluation], budget: Budget, days: float | None)
         at = max(at for at, start in enumerate(starts) if start <= min(step.taken))
         steps.append((at, Step(moved(step.taken, -starts[at]), step.gain)))
     return steps
-
-
-def _starts(counts: Sequence[int]) -> list[int]:
-    return [sum(counts[:at]) for at in range(len(counts))]
 
 
 def _choosable(case: TableEvaluation, number: int, days: float | None) -> Choosable:

@@ -141,7 +141,7 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
     row = LakeTable(
         name=place.name,
         path=place.path,
-        format=_format(snapshot),
+        format=Format.named(snapshot.format).called(str(snapshot.details.read_options().get("file_format", "parquet"))),
         version=str(snapshot.version),
         committed_ms=snapshot.timestamp_ms or None,
         files=len(snapshot.files),
@@ -160,10 +160,6 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         advice=tuple(each.said for each in advised),
         commands=tuple(command for each in advised for command in each.commands),
     )
-
-
-def _format(snapshot: Snapshot) -> str:
-    return Format.named(snapshot.format).called(str(snapshot.details.read_options().get("file_format", "parquet")))
 
 
 def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[IndexInfo, ...]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from metaindex.core import ArgumentError, counted
+from metaindex.core import ArgumentError, Plain, counted
 from metaindex.ops.hooks.keep import IndexKey
 
 ITSELF: Final[IndexKey] = (None, "")
@@ -22,7 +22,7 @@ EventKind = Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "su
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Plain):
     """An action or observation of a watcher. `refreshed` and `failed` are of an index, `unreadable` is of a table that
     could not be read; both come once for what stays as it is. The message of `refreshed` is what the refresh tells.
     `fresh`: every index stands at the version, or the one that is named, which failed before as others still do;
@@ -37,10 +37,6 @@ class Event:
     message: str = ""
     at_ms: int = field(default_factory=lambda: int(time.time() * 1000))
     namespace: str | None = None
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,8 @@ def scan_of(node: PlanNode) -> ScanSeen | None:
     table = _root(paths) or _named(node.name)
     if not table:
         return None
-    data, partitions = (_filled(facts.get(name, "")) for name in ("DataFilters", "PartitionFilters"))
+    listed = (facts.get(name, "") for name in ("DataFilters", "PartitionFilters"))
+    data, partitions = ("" if text == "[]" else text for text in listed)
     if location is not None and location[1] == "TahoeBatchFileIndex" and not data and not partitions:
         return None  # files that a command chose before
     schema = facts.get("ReadSchema", "")
@@ -176,10 +177,6 @@ def _iceberg_conditions(text: str) -> str:
     _, found, behind = text.partition(_ICEBERG)
     end = _ICEBERG_END.search(behind) if found else None
     return "" if end is None else behind[: end.start()]
-
-
-def _filled(listed: str) -> str:
-    return "" if listed == "[]" else listed
 
 
 def _facts_in(text: str) -> dict[str, str]:
