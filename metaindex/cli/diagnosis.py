@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -93,16 +94,11 @@ def look(table: Table | None = None, *, write: bool = True) -> list[Symptom]:
     return [*symptoms, *(() if table is None else folder(table, write=write))]
 
 
-def _right(about: str, fact: str) -> Symptom:
-    return Symptom(about, Health.RIGHT, one_line(fact))
+def _symptom(health: Health, about: str, fact: str, cure: str = "") -> Symptom:
+    return Symptom(about, health, one_line(fact), cure)
 
 
-def _lacking(about: str, fact: str, cure: str) -> Symptom:
-    return Symptom(about, Health.LACKING, one_line(fact), cure)
-
-
-def _wrong(about: str, fact: str, cure: str) -> Symptom:
-    return Symptom(about, Health.WRONG, one_line(fact), cure)
+_right, _lacking, _wrong = (partial(_symptom, health) for health in Health)
 
 
 def _output(command: Sequence[str], environ: Mapping[str, str]) -> tuple[str | None, str]:

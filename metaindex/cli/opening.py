@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metaindex.cli.output import Output
-from metaindex.core import Column, Config, QueryLog, Tabular, TextTable
+from metaindex.core import Column, Config, QueryLog, Tabular, TextTable, plain
 
 from .arguments import DONE, Run
 from .progress import busy
@@ -138,9 +138,7 @@ def report(outcome: Outcome, out: Output) -> int:
     entry = outcome.entry
     out.data(
         {
-            "index": outcome.index,
-            "operation": outcome.operation,
-            "changed": outcome.changed,
+            **plain(outcome, "index", "operation", "changed"),
             "state": entry.state.value,
             "entry": entry.id,
             "files": entry.content.versions[-1].files if entry.content.versions else 0,

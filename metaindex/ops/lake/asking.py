@@ -63,6 +63,28 @@ class LakePlace:
     guessed: bool = False
     problem: str = ""
 
+    def answer(self, ask: Callable[[], _T]) -> _T | Problem | None:
+        """Return what its table answers, or why it cannot be asked; None if there is none after all (a folder that only
+        looks like one). Never raises what a table does wrong."""
+        if self.problem:
+            return Problem(self.problem)
+        try:
+            return ask()
+        except NotATableError as error:
+            return None if self.guessed and not isinstance(error, EmptyFilesError) else Problem(str(error))
+        except MetaIndexError as error:
+            return Problem(str(error), error.missing)
+        except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are asked
+            return Problem(f"it cannot be understood ({type(error).__name__}: {first_line(error)})")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a table cannot be asked. `missing`: the reader option that it lacks."""
+
+    why: str
+    missing: tuple[str, str | bool] | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class RowsAsked:
@@ -73,24 +95,15 @@ class RowsAsked:
 
 
 def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
-    """Return the row of a table; None if there is none after all (a folder that only looks like one). Never raises what
-    a table does wrong."""
-    started, missing = time.perf_counter(), None
-    try:
-        row: LakeTable | str | None = place.problem or _told(place.open(), place, asked)
-    except NotATableError as error:
-        gone = place.guessed and not isinstance(error, EmptyFilesError)
-        row = None if gone else str(error)
-    except MetaIndexError as error:
-        row, missing = str(error), error.missing
-    except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of
-        row = f"it cannot be understood ({type(error).__name__}: {first_line(error)})"
-    if isinstance(row, str):
-        cures = () if missing is None or not place.guessed else _opening_cure(place, missing)
+    """Return the row of a table; None if there is none after all."""
+    started = time.perf_counter()
+    row = place.answer(lambda: _told(place.open(), place, asked))
+    if isinstance(row, Problem):
+        cures = () if row.missing is None or not place.guessed else _opening_cure(place, row.missing)
         row = LakeTable(
             place.name,
             place.path,
-            problem=shortened(row.replace(f"{place.path}/", "")),
+            problem=shortened(row.why.replace(f"{place.path}/", "")),
             advice=tuple(cure.said for cure in cures),
             commands=tuple(command for cure in cures for command in cure.commands),
         )

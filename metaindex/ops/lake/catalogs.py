@@ -201,20 +201,19 @@ def _within(ask: Callable[[], list[Names]], seconds: float) -> list[Names]:
 
 def check_catalog(given: object, properties: Mapping[str, str] | None) -> None:
     """Raise ArgumentError for a catalog that is not configured. Asks no catalog."""
-    if isinstance(given, str):
-        ConfiguredCatalog(given.removeprefix(PREFIX) or None, properties or {})
-    elif isinstance(given, Mapping):
-        ConfiguredCatalog(str(given.get("name", "catalog")), {**given, **(properties or {})})
+    _maker(given, dict(properties or {}))
 
 
 def _maker(given: object, properties: dict[str, str]) -> tuple[str, Callable[[], Any] | None]:
+    """Return the name of a catalog, and what makes a handle; None if it lives in its one handle. Raises ArgumentError
+    for one that is not configured."""
     if isinstance(given, str):
         name = given.removeprefix(PREFIX)
-        return name or "catalog", lambda: ConfiguredCatalog(name or None, properties).load()
+        return name or "catalog", ConfiguredCatalog(name or None, properties).load
     if isinstance(given, Mapping):
         said = {str(key): str(value) for key, value in given.items()}
         name = said.pop("name", "catalog")
-        return name, lambda: ConfiguredCatalog(name, {**said, **properties}).load()
+        return name, ConfiguredCatalog(name, {**said, **properties}).load
     name = str(getattr(given, "name", "catalog"))
     kept = dict(getattr(given, "properties", {}))
     uri = str(kept.get("uri", ""))

@@ -145,29 +145,15 @@ class LakeTable:
     def row(self) -> dict[str, object]:
         """Return the fields as a row of a table: no value is nested deeper than a list."""
         spared: Mapping[str, object] = {} if self.savings is None else self.savings.to_json()
+        about = ("name", "path", "format", "version", "committed_ms", "files", "size_bytes")
+        behind = ("index_bytes", "fresh", "behind_commits", "behind_files", "behind_bytes", "lag_ms", "unread_files")
         return {
-            "name": self.name,
-            "path": self.path,
-            "format": self.format,
-            "version": self.version,
-            "committed_ms": self.committed_ms,
-            "files": self.files,
-            "size_bytes": self.size_bytes,
+            **plain(self, *about),
             "indexes": [index.info.name for index in self.indexes],
-            "index_bytes": self.index_bytes,
-            "fresh": self.fresh,
-            "behind_commits": self.behind_commits,
-            "behind_files": self.behind_files,
-            "behind_bytes": self.behind_bytes,
-            "lag_ms": self.lag_ms,
-            "unread_files": self.unread_files,
-            "queries": spared.get("queries"),
-            "helped": spared.get("helped"),
-            "bytes_read": spared.get("bytes_read"),
-            "bytes_left_out": spared.get("bytes_left_out"),
-            "unused": list(self.unused),
+            **plain(self, *behind),
+            **{name: spared.get(name) for name in ("queries", "helped", "bytes_read", "bytes_left_out")},
+            **plain(self, "unused"),
             "layout_column": None if self.layout is None else self.layout.column,
             "layout_share": None if self.layout is None else self.layout.share,
-            "advice": list(self.advice),
-            "problem": self.problem,
+            **plain(self, "advice", "problem"),
         }

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from metaindex.advisor import computed_savings
-from metaindex.core import DamagedIndexError, EmptyFilesError, MetaIndexError, NotATableError, first_line
+from metaindex.core import DamagedIndexError, MetaIndexError
 from metaindex.formats import At, Version
 from metaindex.index import IndexLogEntry, OpenIndex, Staleness, Target
 from metaindex.ops.hooks.keep import IndexKey, in_namespaces, living_or_why, stands_at, unusable
 from metaindex.query import TableQueryLog
 from metaindex.table import Table, handle_of
 
-from .asking import LakePlace
+from .asking import LakePlace, Problem
 
 _DAY_MS: Final = 86_400_000
 _SINCE_DAYS: Final = 30
@@ -75,15 +75,8 @@ def needs_of(
     """Return the needs of a table's indexes; raises nothing. `sound`: the previous answer; `weigh`: compute what a need
     is worth? That takes the table's files and its query log."""
     started = time.perf_counter()
-    try:
-        state = TableState(problem=place.problem) if place.problem else _asked(place, only, sound, weigh)
-    except NotATableError as error:
-        gone = place.guessed and not isinstance(error, EmptyFilesError)
-        state = TableState(gone=True) if gone else TableState(problem=str(error))
-    except MetaIndexError as error:
-        state = TableState(problem=str(error))
-    except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are followed
-        state = TableState(problem=f"it cannot be understood ({type(error).__name__}: {first_line(error)})")
+    answer = place.answer(lambda: _asked(place, only, sound, weigh))
+    state = TableState(problem=answer.why) if isinstance(answer, Problem) else answer or TableState(gone=True)
     return replace(state, seconds=time.perf_counter() - started)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from metaindex.advisor import UnreadNote
-from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, human_bytes, moment, percent
+from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, human_bytes, moment, percent, plain
 from metaindex.formats import ReadOptions
 from metaindex.index import State
 from metaindex.statements.grammar.tree import (
@@ -28,7 +28,7 @@ from metaindex.table import History, IndexInfo, IndexList, sayable
 
 if TYPE_CHECKING:
     from metaindex.advisor import Estimate, Recommendation, WhatIf
-    from metaindex.index import IndexLogEntry, Outcome, Verification
+    from metaindex.index import Outcome, Verification
 
 _TEXTS: Final = pa.list_(pa.string())
 _NAMED: Final = 5
@@ -191,16 +191,9 @@ def result(
 
 def changed(outcome: Outcome) -> StatementResult:
     """Return the result of a verb that changes an index."""
-    entry = outcome.entry
-    return result(CHANGED, [_entry_row(outcome, entry)], *outcome.shown)
-
-
-def _entry_row(outcome: Outcome, entry: IndexLogEntry) -> dict[str, object]:
-    versions = entry.content.versions
-    return {
-        "index": outcome.index,
-        "operation": outcome.operation,
-        "changed": outcome.changed,
+    entry, versions = outcome.entry, outcome.entry.content.versions
+    row = {
+        **plain(outcome, "index", "operation", "changed"),
         "state": entry.state.value,
         "entry": entry.id,
         "kinds": [kind.name for kind in entry.kinds],
@@ -208,6 +201,7 @@ def _entry_row(outcome: Outcome, entry: IndexLogEntry) -> dict[str, object]:
         "size_bytes": sum(run.size_bytes for run in entry.content.runs),
         "notes": outcome.notes,
     }
+    return result(CHANGED, [row], *outcome.shown)
 
 
 def nothing(name: str, operation: str, state: str, note: str) -> StatementResult:
@@ -219,14 +213,8 @@ def nothing(name: str, operation: str, state: str, note: str) -> StatementResult
 
 def verified(report: Verification) -> StatementResult:
     row = {
-        "index": report.index,
-        "sound": report.sound,
-        "runs": report.runs,
-        "versions": report.versions,
+        **plain(report, "index", "sound", "runs", "versions", "statistics", "keys", "rows_compared"),
         "files": len(report.compared),
-        "statistics": report.statistics,
-        "keys": report.keys,
-        "rows_compared": report.rows_compared,
         "findings": [str(finding) for finding in report.findings],
         "not_compared": [why + (f" ({count:,} times)" if count > 1 else "") for why, count in report.unchecked.items()],
     }
@@ -331,11 +319,8 @@ def _reads(files: Any, size: Any) -> dict[str, object]:
 
 
 def _bounded(name: str, estimate: Estimate) -> dict[str, object]:
-    return {
-        name: float(estimate.expected),
-        f"{name}_low": float(estimate.low),
-        f"{name}_high": float(estimate.high),
-    }
+    ends = (("", estimate.expected), ("_low", estimate.low), ("_high", estimate.high))
+    return {f"{name}{end}": float(value) for end, value in ends}
 
 
 def recommended(answer: Recommendation) -> StatementResult:
