@@ -159,8 +159,7 @@ class Savings(Shown):
     @property
     def by_index(self) -> TextTable:
         """A row an index."""
-        titles = ("helped", "files left out", "bytes left out", "size", "upkeep a day")
-        columns = (Column("index"), *(Column(title, right=True) for title in titles))
+        columns = Column.named("index", "helped>", "files left out>", "bytes left out>", "size>", "upkeep a day>")
         rows = []
         for each in self.indexes:
             size, upkeep = (
@@ -173,8 +172,7 @@ class Savings(Shown):
         )
 
     def _by_day(self) -> TextTable:
-        titles = ("queries", "helped", "files left out", "bytes left out")
-        columns = (Column("day (UTC)"), *(Column(title, right=True) for title in titles))
+        columns = Column.named("day (UTC)", "queries>", "helped>", "files left out>", "bytes left out>")
         days = list(self.days.items())[-_SHOWN_DAYS:]
         return TextTable(columns, tuple((str(day), f"{spared.queries:,}", *spared.cells) for day, spared in days))
 

@@ -82,7 +82,7 @@ class Symptom:
 
 def table_of(symptoms: Sequence[Symptom]) -> TextTable:
     rows = tuple((symptom.about, str(symptom.health), symptom.fact, symptom.cure) for symptom in symptoms)
-    return TextTable((Column("what"), Column("state"), Column("found"), Column("what to do")), rows)
+    return TextTable(Column.named("what", "state", "found", "what to do"), rows)
 
 
 def look(table: Table | None = None, *, write: bool = True) -> list[Symptom]:

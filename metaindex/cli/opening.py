@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metaindex.cli.output import Output
-from metaindex.core import Column, Config, QueryLog, Tabular, TextTable, plain
+from metaindex.core import Config, QueryLog, Tabular, TextTable, plain
 
 from .arguments import DONE, Run
 from .progress import busy
@@ -91,11 +91,6 @@ def each_warning_once() -> Iterator[None]:
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
-
-
-def columns(*titles: str) -> list[Column]:
-    """Return columns; `>` behind a title puts them to the right."""
-    return [Column(title.rstrip(">"), right=title.endswith(">")) for title in titles]
 
 
 class Answer(Protocol):

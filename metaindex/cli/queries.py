@@ -11,7 +11,7 @@ from metaindex.core import Column, counted
 
 from . import arguments
 from .arguments import ANY_PREDICATE, AT, DONE, EXACT, PREDICATE, QUERY_LOG, TABLE, Command, asked_at, flag, option
-from .opening import answers, columns, open_from
+from .opening import answers, open_from
 from .progress import Progress, busy
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _prune(args: argparse.Namespace, out: Output) -> int:
         for row in rows
         for count in [row["record_count"]]
     ]
-    titles = columns("kept file", "size>", "partition", *(["rows>"] if told else []))
+    titles = Column.named("kept file", "size>", "partition", *(["rows>"] if told else []))
     out.table(titles, [row[: len(titles)] for row in cells])
     if result.kept_files > _SHOWN:
         out.write(f"... and {result.kept_files - _SHOWN:,} more; --paths lists all")
@@ -337,7 +337,7 @@ def _diff(args: argparse.Namespace, out: Output) -> int:
     ]
     if rows:
         out.write()
-        out.table(columns("what", "file", "size>", "partition"), rows)
+        out.table(Column.named("what", "file", "size>", "partition"), rows)
     if hidden := sum(map(len, kinds.values())) - len(rows):
         out.write(f"... and {hidden:,} more; --json lists all")
     return DONE

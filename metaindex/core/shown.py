@@ -24,6 +24,11 @@ class Column:
     title: str
     right: bool = False
 
+    @classmethod
+    def named(cls, *titles: str) -> tuple[Column, ...]:
+        """Return columns; `>` behind a title puts them to the right."""
+        return tuple(cls(title.rstrip(">"), right=title.endswith(">")) for title in titles)
+
 
 class Tabular(Protocol):
     """A table for people."""

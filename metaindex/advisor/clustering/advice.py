@@ -11,7 +11,6 @@ from metaindex.core import (
     ArgumentError,
     Column,
     ExpressionError,
-    Plain,
     Shown,
     Tabular,
     TextTable,
@@ -192,7 +191,7 @@ def _as_a_name(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutEffect(Plain):
+class LayoutEffect:
     """The files that a range over 1% of the rows reads by a column, averaged over its beginnings: now, and then, of as
     many files in all. `wanted`: the advice is for this column; for other columns it shows what they lose."""
 
@@ -240,8 +239,7 @@ class Advice(Shown):
 
     def described(self, name: str | None) -> Sequence[str | Tabular]:
         """Return `shown` with the table's name in the statements."""
-        names = ("files now", "files then")
-        titles = (Column("column"), *(Column(name, right=True) for name in names), Column("the layout is"))
+        titles = Column.named("column", "files now>", "files then>", "the layout is")
         reads = [(effect.files_now, effect.files_then) for effect in self.effects]
         rows = tuple(
             (effect.column, f"{now:,.1f}", f"{then:,.1f}", effect.place)
@@ -270,7 +268,7 @@ class Advice(Shown):
             "how": "sort" if self.rewrite.curve == "sort" else "zorder",
             "files": self.files,
             "saving": self.saving,
-            "effects": plain(self.effects),
+            "effects": [plain(effect, *effect.__dataclass_fields__) for effect in self.effects],
             "statements": list(self.rewrite.statements(name)),
             "otherwise": list(self.rewrite.otherwise(name)),
         }

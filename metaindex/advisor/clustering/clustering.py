@@ -125,12 +125,12 @@ class Clustering(Shown):
     def layout(self) -> TextTable:
         """A row a column."""
         some = any(column.unknown_files for column in self.columns)
-        titles = ("depth", "overlaps", "constant", "one value reads", "1% of rows reads", "of the bytes")
-        columns = (Column("column"), *(Column(t, right=True) for t in titles), Column("files by depth"))
-        columns += (Column("no bounds", right=True),) if some else ()
+        titles = ("depth>", "overlaps>", "constant>", "one value reads>", "1% of rows reads>", "of the bytes>")
+        ends = ("files by depth", *(["no bounds>"] if some else []), "bounds from")
         shares = [(c.value_share, c.range_share, c.range_bytes_share) for c in self.columns]
         bars = tuple(enumerate(zip(*shares, strict=True), start=4))
-        return TextTable((*columns, Column("bounds from")), tuple(_row(column, some) for column in self.columns), bars)
+        columns = Column.named("column", *titles, *ends)
+        return TextTable(columns, tuple(_row(column, some) for column in self.columns), bars)
 
     @property
     def remarks(self) -> list[str]:

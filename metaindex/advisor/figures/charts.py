@@ -83,7 +83,7 @@ def _label(x: str, anchor: str, text: str) -> Element:
 
 def _column_numbers(columns: ColumnChart) -> Element:
     first, *others = columns.titles
-    headings = [Column(first), *(Column(title, right=True) for title in others)]
+    headings = Column.named(first, *(f"{title}>" for title in others))
     rows = [
         (name, *(columns.form(value) for value in pair[: len(others)]))
         for name, pair in zip(columns.names, _pairs(columns), strict=True)
@@ -215,7 +215,7 @@ def _tick(tick: Tick, below: float) -> Element:
 
 
 def _numbers(strip: Strip) -> Element:
-    headings = [Column("rows below it", right=True), Column("value"), Column("files that hold it", right=True)]
+    headings = Column.named("rows below it>", "value", "files that hold it>")
     rows = [(f"{tick.place:.0%}", tick.value, f"{tick.files:,}") for tick in strip.ticks]
     return Element(
         "details", Element("summary", "Numbers"), Element.grid(f"Files by values of {strip.title}", headings, rows)

@@ -91,11 +91,15 @@ class QueryWeighed:
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep(Plain):
+class Upkeep:
     """The cost of a day of the table's commits: index bytes that are added, and processor seconds to build them."""
 
     size_bytes: float
     cpu_seconds: float
+
+    def to_json(self) -> dict[str, float]:
+        """Plain data for machines."""
+        return {"size_bytes": self.size_bytes, "cpu_seconds": self.cpu_seconds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +249,8 @@ class WhatIf(Shown):
         return notes
 
     def _effects(self) -> TextTable:
-        titles = ("files", "row groups", "bytes", "saved")
-        weight = (Column("times", right=True),) if self._weighted else ()
-        columns = (*weight, Column("query"), Column("with"), *(Column(title, right=True) for title in titles))
+        weight = ["times>"] if self._weighted else []
+        columns = Column.named(*weight, "query", "with", "files>", "row groups>", "bytes>", "saved>")
         rows: list[tuple[str, ...]] = []
         for weighed in self.queries:
             if weighed.now is None:
@@ -261,9 +264,8 @@ class WhatIf(Shown):
         return TextTable(columns, tuple(rows))
 
     def _costs(self) -> TextTable:
-        titles = ("size", "of the table", "CPU to build", "a day: bytes", "a day: CPU")
-        over = (Column("saved over the workload", right=True),) if self._over else ()
-        columns = (Column("candidate"), *(Column(title, right=True) for title in titles), *over)
+        titles = ("candidate", "size>", "of the table>", "CPU to build>", "a day: bytes>", "a day: CPU>")
+        columns = Column.named(*titles, *(["saved over the workload>"] if self._over else []))
         return TextTable(columns, tuple(self._cost(cost) for cost in self.candidates))
 
     @property

@@ -227,11 +227,15 @@ class RecommendedIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver(Plain):
+class PassedOver:
     """A candidate that is not recommended, and why."""
 
     candidate: str
     reason: str
+
+    def to_json(self) -> dict[str, str]:
+        """Plain data for machines."""
+        return {"candidate": self.candidate, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,8 +494,8 @@ def budget_of(size_bytes: float | None, cpu_seconds: float | None) -> Budget:
 
 
 def _table_of(indexes: Sequence[RecommendedIndex]) -> TextTable:
-    titles = ("queries", "it leaves out", "of the reads", "size", "CPU to build", "upkeep a day", "pays after")
-    columns = (Column("index"), Column("of"), *(Column(title, right=True) for title in titles))
+    titles = ("queries>", "it leaves out>", "of the reads>", "size>", "CPU to build>", "upkeep a day>", "pays after>")
+    columns = Column.named("index", "of", *titles)
     shares = tuple(index.saved_share for index in indexes)
     return TextTable(columns, tuple(map(_row, indexes)), bars=((3, shares),), pale=True)
 

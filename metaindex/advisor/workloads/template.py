@@ -90,7 +90,7 @@ class Workload(Shown):
     def shown(self) -> Sequence[str | Tabular]:
         parts: list[str | Tabular] = [f"{counted(self.seen, 'query')} of {counted(len(self), 'template')}"]
         if self.templates:
-            columns = (Column("seen", right=True), Column("tables"), Column("predicates"))
+            columns = Column.named("seen>", "tables", "predicates")
             rows = [
                 (
                     f"{template.seen:,}",

@@ -24,38 +24,20 @@ from metaindex.core import MissingDependencyError
 LAST_DAY = dt.date(2013, 12, 31)
 """Held back at first: the new day that is committed later."""
 
-SCHEMA = pa.schema(
-    [
-        pa.field("flight_date", pa.date32()),
-        pa.field("year", pa.int32()),
-        pa.field("day", pa.int32()),
-        pa.field("dep_time", pa.int32()),
-        pa.field("sched_dep_time", pa.int32()),
-        pa.field("dep_delay", pa.float64()),
-        pa.field("arr_time", pa.int32()),
-        pa.field("sched_arr_time", pa.int32()),
-        pa.field("arr_delay", pa.float64()),
-        pa.field("carrier", pa.string()),
-        pa.field("flight", pa.int32()),
-        pa.field("tailnum", pa.string()),
-        pa.field("origin", pa.string()),
-        pa.field("dest", pa.string()),
-        pa.field("air_time", pa.float64()),
-        pa.field("distance", pa.float64()),
-        pa.field("hour", pa.int32()),
-        pa.field("minute", pa.int32()),
-        pa.field("time_hour", pa.timestamp("us", "UTC")),
-        pa.field("month", pa.int32()),
-    ]
-)
-"""`month`, the partition, comes last, where readers of Hive folders put it."""
-
 DDL = (
     "flight_date DATE, year INT, day INT, dep_time INT, sched_dep_time INT, dep_delay DOUBLE, arr_time INT, "
     "sched_arr_time INT, arr_delay DOUBLE, carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, "
     "air_time DOUBLE, distance DOUBLE, hour INT, minute INT, time_hour TIMESTAMP, month INT"
 )
-"""The same for Spark, and for readers of CSV."""
+"""For Spark, and for readers of CSV. `month`, the partition, comes last, where readers of Hive folders put it."""
+_TYPES = {
+    "DATE": pa.date32(),
+    "INT": pa.int32(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+}
+SCHEMA = pa.schema([(name, _TYPES[type_]) for name, type_ in (column.split() for column in DDL.split(", "))])
 
 
 def flights() -> pa.Table:

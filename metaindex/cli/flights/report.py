@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.cli.opening import columns
 from metaindex.cli.output import Output
-from metaindex.core import human_bytes
+from metaindex.core import Column, human_bytes
 
 from .data import SCHEMA, DemoQuestion
 
@@ -124,14 +123,14 @@ class Report:
         return [check for check in self.checks if check.difference]
 
     def legend(self, questions: Sequence[DemoQuestion]) -> None:
-        self.out.table(columns("question", "condition"), [[q.name, q.sql] for q in questions])
+        self.out.table(Column.named("question", "condition"), [[q.name, q.sql] for q in questions])
 
     def results(self, stage: str, lake: str, asked: Sequence[AskedTwice]) -> None:
         """Print the results for a table of one format, with and without the index side by side."""
         self.asked += [(stage, lake, twice) for twice in asked]
         self.out.write()
         self.out.table(
-            columns(
+            Column.named(
                 lake, "rows>", "files: all>", "log>", "index>", "bytes: all>", "index>", "time: all>", "index>", "equal"
             ),
             [
@@ -158,7 +157,7 @@ class Report:
         questions = list(dict.fromkeys(twice.question for _, twice in of_stage))
         cells = {(lake, twice.question): twice for lake, twice in of_stage}
         self.out.table(
-            columns("files read, times as fast", *(f"{name}>" for name in names)),
+            Column.named("files read, times as fast", *(f"{name}>" for name in names)),
             [[q.name, *(_cell(cells.get((name, q))) for name in names)] for q in questions],
         )
 

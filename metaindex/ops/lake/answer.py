@@ -144,17 +144,8 @@ class Lake(Shown):
     @property
     def table(self) -> TextTable:
         """A row a table."""
-        columns = (
-            Column("table"),
-            Column("format"),
-            Column("files", right=True),
-            Column("size", right=True),
-            Column("indexes"),
-            Column("index size", right=True),
-            Column("behind"),
-            Column("left out", right=True),
-            Column("advice, or what is wrong"),
-        )
+        titles = ("table", "format", "files>", "size>", "indexes", "index size>", "behind", "left out>")
+        columns = Column.named(*titles, "advice, or what is wrong")
         return TextTable(columns, tuple(map(_row, self.tables)))
 
     # -- for programs --------------------------------------------------------------------------------------------------

@@ -122,18 +122,9 @@ def _tables(lake: Lake) -> Iterator[Element | str | None]:
     yield Element("div", drawn, class_="scrolled", tabindex="0", role="group", aria_label="Tables of the lake")
 
 
-_HEADINGS = (
-    Column("table"),
-    Column("format"),
-    Column("files", right=True),
-    Column("size", right=True),
-    Column("committed", right=True),
-    Column("indexes"),
-    Column("they take", right=True),
-    Column("behind", right=True),
-    Column("queries left out", right=True),
-    Column("one value reads", right=True),
-    Column("what is wrong, and what to do"),
+_HEADINGS = Column.named(
+    *("table", "format", "files>", "size>", "committed>", "indexes", "they take>", "behind>", "queries left out>"),
+    *("one value reads>", "what is wrong, and what to do"),
 )
 
 

@@ -210,9 +210,7 @@ def explained(rows: Sequence[Mapping[str, object]], unread: str = "the query rea
 
 def _explained_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
     """Return the rows as a table for people, a row for each scan and index."""
-    columns = [
-        Column(name, right=name in ("files", "bytes")) for name in ("scan", "index", "used", "files", "bytes", "reason")
-    ]
+    columns = Column.named("scan", "index", "used", "files>", "bytes>", "reason")
 
     def of(row: Mapping[str, object], one: str, every: str) -> str:
         return "-" if row.get(one) is None else f"{row[one]:,} of {row[every]:,}"
@@ -228,7 +226,7 @@ def _explained_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
         )
         for row in rows
     ]
-    return TextTable(tuple(columns), tuple(cells))
+    return TextTable(columns, tuple(cells))
 
 
 def _table_name(text: str, named: Mapping[str, str]) -> TableName:

@@ -30,102 +30,47 @@ if TYPE_CHECKING:
     from metaindex.advisor import Estimate, Recommendation, WhatIf
     from metaindex.index import Outcome, Verification
 
-_TEXTS: Final = pa.list_(pa.string())
+_TYPES: Final = {
+    "": pa.string(),
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "texts": pa.list_(pa.string()),
+}
 _NAMED: Final = 5
 """Of an index's columns, those that are shown by name."""
 
 
-def _schema(**columns: pa.DataType) -> pa.Schema:
-    return pa.schema(list(columns.items()))
+def _schema(columns: str) -> pa.Schema:
+    """Return the schema of columns that are written `name:type`; a name alone is a text."""
+    named = (column.partition(":") for column in columns.split())
+    return pa.schema([(name, _TYPES[type_]) for name, _, type_ in named])
 
 
 CHANGED: Final = _schema(
-    index=pa.string(),
-    operation=pa.string(),
-    changed=pa.bool_(),
-    state=pa.string(),
-    entry=pa.int64(),
-    kinds=_TEXTS,
-    files=pa.int64(),
-    size_bytes=pa.int64(),
-    notes=_TEXTS,
+    "index operation changed:bool state entry:int kinds:texts files:int size_bytes:int notes:texts"
 )
-SHOWN: Final = _schema(
-    name=pa.string(),
-    state=pa.string(),
-    fresh=pa.bool_(),
-    kinds=pa.string(),
-    columns=pa.string(),
-    files=pa.int64(),
-    size=pa.string(),
-    version=pa.string(),
-    updated=pa.string(),
-    note=pa.string(),
-)
+SHOWN: Final = _schema("name state fresh:bool kinds columns files:int size version updated note")
 """What a person can read in a notebook or on a terminal; DESCRIBE INDEX has the rest, and exact numbers. `version`: the
 newest that is recorded; `note`: how far it is behind, which files it could not read, or why no query uses it."""
-DESCRIBED: Final = _schema(name=pa.string(), value=pa.string())
+DESCRIBED: Final = _schema("name value")
 VERIFIED: Final = _schema(
-    index=pa.string(),
-    sound=pa.bool_(),
-    runs=pa.int64(),
-    versions=pa.int64(),
-    files=pa.int64(),
-    statistics=pa.int64(),
-    keys=pa.int64(),
-    rows_compared=pa.int64(),
-    findings=_TEXTS,
-    not_compared=_TEXTS,
+    "index sound:bool runs:int versions:int files:int statistics:int keys:int rows_compared:int "
+    "findings:texts not_compared:texts"
 )
 """`files`: data files of whose rows anything was compared: statistics, keys, or the rows that an index stores. `sound`
 is false, too, where none of those that were to be compared could be read."""
-EXPLAINED: Final = _schema(
-    scan=pa.string(),
-    index=pa.string(),
-    used=pa.bool_(),
-    reason=pa.string(),
-    files=pa.int64(),
-    total_files=pa.int64(),
-    size_bytes=pa.int64(),
-    total_bytes=pa.int64(),
-)
-FORMATTED: Final = _schema(plan=pa.string())
+EXPLAINED: Final = _schema("scan index used:bool reason files:int total_files:int size_bytes:int total_bytes:int")
+FORMATTED: Final = _schema("plan")
 WEIGHED: Final = _schema(
-    table=pa.string(),
-    query=pa.string(),
-    candidate=pa.string(),
-    files=pa.float64(),
-    files_low=pa.float64(),
-    files_high=pa.float64(),
-    size_bytes=pa.float64(),
-    saved_bytes=pa.float64(),
-    index_bytes=pa.float64(),
-    build_cpu_seconds=pa.float64(),
-    note=pa.string(),
+    "table query candidate files:float files_low:float files_high:float size_bytes:float "
+    "saved_bytes:float index_bytes:float build_cpu_seconds:float note"
 )
 RECOMMENDED: Final = _schema(
-    index=pa.string(),
-    recommended=pa.bool_(),
-    kinds=pa.string(),
-    leaves_out=pa.string(),
-    size=pa.string(),
-    statement=pa.string(),
-    reason=pa.string(),
-    table=pa.string(),
-    leaves_out_bytes=pa.float64(),
-    leaves_out_bytes_low=pa.float64(),
-    leaves_out_bytes_high=pa.float64(),
-    share=pa.float64(),
-    share_low=pa.float64(),
-    share_high=pa.float64(),
-    helps_queries=pa.float64(),
-    helps_queries_low=pa.float64(),
-    helps_queries_high=pa.float64(),
-    index_bytes=pa.float64(),
-    index_bytes_low=pa.float64(),
-    index_bytes_high=pa.float64(),
-    build_cpu_seconds=pa.float64(),
-    pays_after=pa.string(),
+    "index recommended:bool kinds leaves_out size statement reason table leaves_out_bytes:float "
+    "leaves_out_bytes_low:float leaves_out_bytes_high:float share:float share_low:float share_high:float "
+    "helps_queries:float helps_queries_low:float helps_queries_high:float index_bytes:float "
+    "index_bytes_low:float index_bytes_high:float build_cpu_seconds:float pays_after"
 )
 """In front what a person looks for, where `show()` has room for it: `leaves_out` and `size` say two of the figures
 behind in words. `share`: of what the workload reads of the table now. `low`, `high`: the truth lies between them with
