@@ -62,10 +62,7 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/spark/optimizer/test_along_a_curve.py",
     ),
     "the rule: hybrid scans, merged in order": ("tests/spark/optimizer/test_merged_scans.py",),
-    "the rule: groups in their order, few groups": (
-        "tests/spark/optimizer/test_sorted_groups.py",
-        "tests/spark/optimizer/test_few_groups.py",
-    ),
+    "the rule: groups in their order, few groups": ("tests/spark/optimizer/test_few_groups.py",),
     "the rule: `ORDER BY ... LIMIT`, `LIMIT` and aggregates": (
         "tests/spark/optimizer/test_first_rows.py",
         "tests/spark/optimizer/test_different_values.py",

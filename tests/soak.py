@@ -49,7 +49,8 @@ PIECES = (
         (
             "tests/index/actions/test_disk_faults.py",
             "tests/index/actions/test_mishaps.py",
-            "tests/s3/test_mishaps.py",
+            "tests/s3/test_faults.py::test_clocks_that_are_wrong_by_hours_decide_nothing",
+            "tests/s3/test_faults.py::test_a_reader_that_holds_an_entry_reads_right_while_everything_is_optimized_and_cleaned",
             "tests/s3/test_faults.py",
         ),
     ),

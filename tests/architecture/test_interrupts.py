@@ -2,6 +2,7 @@
 interrupts go first. And no job that metaindex starts goes on when its call is left."""
 
 import ast
+import re
 
 from tests.architecture.sources import nodes, package
 
@@ -72,3 +73,74 @@ def test_jobs_end_with_the_call_that_starts_them() -> None:
 
 def _runs_a_job(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in _RUNS
+
+
+# Conditions -----------------------------------------------------------------------------------------------------------
+
+
+ENGINES = "metaindex/expressions/engines/"
+READERS = {
+    "parse",
+    "from_arrow",
+    "from_catalyst",
+    "from_duckdb",
+    "from_iceberg",
+    "from_polars",
+    "from_spark",
+    "from_spark_json",
+}
+CALLERS = {
+    "metaindex/formats/condition.py",  # of users, and of engines that push filters down
+    "metaindex/spark/optimizer/request.py",  # of plans of Spark
+    "metaindex/query/queries.py",  # pyiceberg's conditions, where they choose rows
+    "metaindex/query/query_log/texts.py",  # what it has written: does the text of a condition say it?
+    "metaindex/advisor/workloads/shape.py",  # of workloads, held against no table yet
+    "metaindex/advisor/workloads/eventlog/spark_text.py",  # as Spark prints them
+}
+
+
+def test_conditions_are_read_in_one_place() -> None:
+    callers, others = set(), []
+    for place, text in package().items():
+        if place.startswith(ENGINES):
+            continue
+        for node in nodes(text):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metaindex.expressions"):
+                names = {alias.name for alias in node.names}
+                others += [f"{place} reads conditions by {name}" for name in names & READERS]
+                callers |= {place} if "to_predicate" in names else set()
+    assert others == []
+    assert callers == CALLERS
+
+
+# Footers --------------------------------------------------------------------------------------------------------------
+
+
+_ASKS = re.compile(r"\.(?:row_group|num_row_groups)\b")
+_CHUNKS = re.compile(r"\.column\(|\.column,|num_columns")
+
+LOOKED = {
+    "formats/parquet/file.py": "what was looked at is handed to `collect`",
+    "formats/delta/checkpoint.py": "`unstated` refuses what is encrypted",
+    "index/build/key_parquet.py": "columns that are encrypted are left uncovered before",
+    "query/query_log/files.py": "`Footer.unasked`",
+    "query/query_log/pages.py": "querylog/files.py has looked",
+    "index/kinds/covering/parts.py": "of a part that was written a moment ago, in memory",
+    "index/kinds/values/collecting.py": "of this process",
+    "index/kinds/bloom/reader.py": "a part of an index, its footer checked by digest",
+    "formats/parquet/footers.py": "`chunk_bytes` looks before it asks",
+    "formats/parquet/opened.py": "columns of the schema and of tables alone",
+    "formats/parquet/rows.py": "columns of tables alone",
+    "formats/delta/parquet_part.py": "columns of tables alone",
+    "index/build/parquet_scan.py": "columns of tables alone",
+    "index/store/cache.py": "a part of an index, its footer checked by digest",
+    "index/store/reader.py": "a part of an index, its footer checked by digest",
+}
+
+
+def test_columns_of_row_groups_are_asked_of_where_they_were_looked_at() -> None:
+    asking = set()
+    for place, text in package().items():
+        if _ASKS.search(text) and _CHUNKS.search(text):
+            asking.add(place.removeprefix("metaindex/"))
+    assert asking == set(LOOKED)

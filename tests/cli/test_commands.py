@@ -1,12 +1,19 @@
 """The verbs on a small table: the same answers as in Python, for people and for machines."""
 
+import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+
+import metaindex as mi
+from tests.tables import Lake, delta_lake, indexed, parquet_lake, rows, settle, settled
 
 from .conftest import LONG, Call, write_table
 
@@ -269,3 +276,147 @@ def test_clustering_measures_and_advises(call: Call, indexed: Path) -> None:
     assert call("clustering", indexed, "--no-indexes", "--json").json["files"] == 6
     assert call("clustering", indexed, "--sample", "2").code == 2
     assert "there is no 'nothing'" in call("clustering", indexed, "--column", "nothing").err
+
+
+# Lakes ----------------------------------------------------------------------------------------------------------------
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    for name in ("a", "b"):
+        (tmp_path / "lake" / name).mkdir(parents=True)
+        indexed(delta_lake(tmp_path / "lake" / name)) if name == "a" else delta_lake(tmp_path / "lake" / name).append(
+            rows(1)
+        )
+    return tmp_path / "lake"
+
+
+def test_a_table_for_people_and_json_for_programs(lake: Path, call: Call) -> None:
+    told = call("lake", lake)
+    assert told.code == 0
+    assert "2 tables, 2 files" in told.out
+    assert "a/lake  delta" in told.out
+    plain = call("lake", lake, "--json", "--no-layout").json
+    assert [table["name"] for table in plain["tables"]] == ["a/lake", "b/lake"]
+    assert plain["tables"][0]["indexes"][0]["verified_ms"] is None
+    assert plain["tables"][0]["layout"] is None
+
+
+def test_what_is_cut_off_says_where_it_stands_whole(lake: Path, call: Call) -> None:
+    whole = "what is cut off (...) stands whole in"
+    assert whole not in call("lake", lake, "--no-layout").out
+    (log,) = (lake / "b" / "lake" / "_delta_log").glob("*0.json")
+    log.write_text("no log")
+    assert whole in call("lake", lake, "--no-layout").out
+    problem = call("lake", lake, "--no-layout", "--json").json["tables"][1]["problem"]
+    assert len(problem) > 60
+    assert not problem.endswith("...")
+
+
+def test_the_page_and_those_of_its_tables(lake: Path, tmp_path: Path, call: Call) -> None:
+    page = tmp_path / "lake.html"
+    told = call("lake", lake, "--html", page, "--reports", tmp_path / "pages")
+    assert (told.code, page.exists()) == (0, True)
+    assert "lake.html written" in told.err
+    pages = sorted((tmp_path / "pages").iterdir())
+    assert [each.name.rsplit("-", 1)[0] for each in pages] == ["a-lake", "b-lake"]
+    assert f'href="./pages/{pages[0].name}"' in page.read_text()
+    assert call("lake", lake, "--html", page).code == 0, "a page of ours is replaced"
+    page.write_text("mine")
+    told = call("lake", lake, "--html", page)
+    assert (told.code, page.read_text()) == (1, "mine")
+    assert "replaces reports alone" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--reports", "x"], "name it by --html FILE"),
+        (["--html", "lake.html", "--reports", "/elsewhere"], "lie below the folder of the lake's page"),
+        (["--html", "s3://x/lake.html"], "a report is written to a local file"),
+        (["--queries", "none.sql"], "none.sql"),
+        (["--catalog-option", "uri=x"], "leave --catalog-option out"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    lake: Path, call: Call, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(lake.parent)
+    told = call("lake", lake, *words)
+    assert told.code == 1
+    assert said in told.err
+    assert told.err.count("error:") == 1
+
+
+def test_a_page_is_not_written_among_the_files_of_a_table(lake: Path, call: Call) -> None:
+    told = call("lake", lake, "--html", lake / "a" / "lake" / "x.html")
+    assert told.code == 1
+    assert "outside of the table" in told.err
+    assert call("lake", lake, "--html", lake / "x.html").code == 0, "beside them it may lie"
+
+
+@pytest.mark.slow
+def test_watching_looks_again_until_it_is_stopped(lake: Path) -> None:
+    words = [sys.executable, "-m", "metaindex", "lake", str(lake), "--watch", "--every", "0.1", "--json"]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as watching:
+        seen = ""
+        while seen.count('"lake":') < 2:
+            seen += watching.stdout.readline()
+        watching.send_signal(signal.SIGTERM)
+        watching.stdout.read()
+    assert watching.returncode == 0
+    first, _ = json.JSONDecoder().raw_decode(seen)
+    assert len(first["tables"]) == 2
+
+
+# Folders of tables ----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_of_tables_is_said_to_be_one(tmp_path: Path, call: Call) -> None:
+    root = tmp_path / "a lake"
+    for name, made in (("one", delta_lake), ("two", parquet_lake)):
+        (root / name).mkdir(parents=True)
+        made(root / name).append(rows(0))
+    said = f"it looks like a folder of tables (one/lake, two/lake): `metaindex lake '{root}'` tells of them"
+    assert said in call("indexes", root).out
+    assert str(mi.sql(f"SHOW INDEXES ON '{root}'")) == f"no index; {said}"
+    assert f"no index; {said}" in call("sql", f"SHOW INDEXES ON '{root}'").out
+    assert str(mi.sql(f"SHOW INDEXES ON '{root}/one/lake'")) == "no index"
+    settled(root / "three", {"0.csv": "a\n1\n"})
+    for command in (["prune", root, "id = 1"], ["create", root, "s"]):
+        told = call(*command)
+        assert told.code == 1
+        assert "it looks like a folder of tables (one/lake, three, two/lake): `metaindex lake" in told.err
+        assert "Traceback" not in told.err
+
+
+def test_a_table_of_several_folders_is_not(tmp_path: Path, call: Call) -> None:
+    for day in (1, 2):
+        settled(tmp_path / f"day={day}", {"0.csv": "a\n1\n"})
+    settle(tmp_path)
+    assert "build one: metaindex create" in call("indexes", tmp_path).out
+    assert "folder of tables" not in call("prune", tmp_path / "nope", "a = 1").err
+
+
+@pytest.mark.parametrize("made", [parquet_lake, delta_lake])
+@pytest.mark.parametrize("of_index", [False, True])
+def test_a_file_in_the_way_of_an_index_is_told(tmp_path: Path, call: Call, made: object, of_index: bool) -> None:
+    lake: Lake = made(tmp_path)
+    lake.append(rows(0))
+    folder = Path(lake.path) / "_metaindex" if made is delta_lake else tmp_path / "_metaindex" / "lake"
+    in_the_way = folder / "s" if of_index else folder.parent if folder.name == "lake" else folder
+    in_the_way.parent.mkdir(parents=True, exist_ok=True)
+    in_the_way.write_text("x")
+    told = call("create", lake.path, "s")
+    assert told.code == 1
+    fact = f"{str(in_the_way)!r} is a file, where a folder is made; move that file away, or choose another place with"
+    assert f"{fact} --index-location" in told.err
+    assert len(told.err.splitlines()) == 1
+    assert call("count", lake.path, "id >= 0", "--json").code == 0
+    assert call("indexes", lake.path).code == 0
+    if not of_index:
+        found = call("doctor", lake.path, "--json").json
+        assert ("lacking", True) in [(one["state"], str(in_the_way) in one["fact"]) for one in found]

@@ -1,17 +1,25 @@
 """What goes wrong is one line on stderr with the cure and exit code 1; machines get it as JSON; a traceback only with
 --debug."""
 
+import ast
 import datetime as dt
 import json
+import os
 import re
+import shlex
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import metaindex as mi
+from metaindex.cli.words import CommandWords
+from metaindex.core import Cure, ScanError, Words
 from tests.disks import files_up_to, someone_elses_folder
-from tests.tables import settled
+from tests.tables import settle, settled
 
 from .conftest import Call
 
@@ -168,3 +176,189 @@ def test_an_option_of_no_reader_is_refused(call: Call, tmp_path: Path, option: s
         assert (answer.code, answer.out) == (1, "")
         assert cure in answer.err
         assert answer.err.count("\n") == 1
+
+
+# Cures ----------------------------------------------------------------------------------------------------------------
+
+
+ROOT = Path(__file__).parents[2] / "metaindex"
+
+
+@pytest.mark.parametrize(
+    ("cure", "told"),
+    [
+        (Cure("argument", "format", "delta"), "--format delta"),
+        (Cure("argument", "format"), "--format"),
+        (Cure("argument", "where", "day = 1"), "--where 'day = 1'"),
+        (Cure("argument", "copies", False), "--no-copies"),
+        (Cure("argument", "retention", 0), "--retention 0s"),
+        (Cure("columns"), "name the columns with --option schema=..."),
+        (Cure("reader", "header", False), "--option header=false"),
+        (
+            Cure("readers", ("encoding", "UTF-16"), ("multiLine", True)),
+            "--option encoding=UTF-16, --option multiLine=true",
+        ),
+        (Cure("reader", "escape", "\\"), "--option 'escape=\\'"),
+        (Cure("also", "quote", "'"), "--option 'quote='\"'\"''"),
+        (Cure("full"), "refresh the index with --mode full"),
+        (Cure("spark"), "read it with Spark"),
+        (Cure("another_place"), "choose another place with --index-location"),
+        (Cure("setting", "Config(seal_key=...)", "METAINDEX_SEAL_KEY"), "METAINDEX_SEAL_KEY"),
+        (Cure("indexes"), "list them with `metaindex indexes TABLE`"),
+        (Cure("kind", "Values", "a"), "--values a"),
+        (Cure("restore", "i"), "`metaindex restore 'a t' i --option header=true`"),
+    ],
+)
+def test_a_cure_is_said_in_options(cure: Cure, told: str) -> None:
+    with CommandWords(["drop", "a t", "i", "--option", "header=true"]).spoken():
+        assert str(cure) == told
+
+
+def test_an_error_keeps_the_words_in_which_it_was_said() -> None:
+    with pytest.raises(ScanError) as raised, CommandWords().spoken():
+        raise ScanError("a fact", Cure("spark"))
+    assert str(raised.value) == "a fact; read it with Spark"
+    assert str(ScanError("a fact", Cure("spark"))) == "a fact; read with .to_spark(spark)"
+
+
+def test_threads_say_cures_as_whoever_asks() -> None:
+    with ThreadPoolExecutor(1) as pool, CommandWords().spoken():
+        assert pool.submit(Words.kept(str), Cure("spark")).result() == "read it with Spark"
+    assert str(Cure("spark")) == "read with .to_spark(spark)"
+
+
+_OF_PYTHON = re.compile(
+    r"(?<![\w/{=-])(?<!--option )(?:format|schema|header|encoding|multiLine|glob|sep|delimiter|mode|builder|basePath"
+    r"|maxColumns|index_location|overwrite|catalog)=(?![=\w{])|(?:format|mode|builder|encoding)='|\bindexes\(\)"
+)
+_NOT_HERE = (
+    "cli/",
+    "rule/",
+    "spark/",
+    "table/",
+    "lake/",
+    "selection/",
+    "demo/",
+    "expressions/",
+    "spark/readers/spark.py",
+    "core/config.py",
+)
+"""Rooms whose errors are of arguments that the command line checks for itself, or of programs."""
+
+
+def _raised() -> Iterator[tuple[str, str]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())) if not name.startswith(_NOT_HERE) else ():
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                yield from ((name, text) for text in _texts(node.exc))
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.JoinedStr):
+            values = [value.value if isinstance(value, ast.Constant) else "'it'" for value in part.values]
+            yield "".join(str(value) for value in values)
+
+
+@pytest.mark.slow
+def test_no_error_that_can_be_read_in_the_source_names_an_argument_of_python() -> None:
+    raised = list(_raised())
+    assert len(raised) > 300
+    left = {(name, text) for name, text in raised if _OF_PYTHON.search(text)}
+    assert not left, left
+
+
+def test_errors_name_options(call: Call, tmp_path: Path) -> None:
+    settled(tmp_path / "t", {"0.csv": "id,name\n1,a\n"})
+    answer = call("prune", tmp_path / "t", "id = 1", "--format", "parquet")
+    assert "say --format csv" in answer.err
+    machine = call("prune", tmp_path / "t", "id = 1", "--format", "parquet", "--json")
+    assert "say --format csv" in machine.json["error"]["message"]
+
+
+@pytest.mark.slow
+def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> None:
+    """Also in the cells of tables."""
+    root = settled(tmp_path / "t", {f"{number}.csv": f"id\n{number}\n" for number in range(4)})
+    mi.open_table(root).create_index("i", mi.ValueList("id", limit=1), mi.Values("id"), builder="local")
+    (root / "1.csv").write_text("id\n1\n2\n")
+    os.utime(root / "1.csv", (1.6e9, 1.6e9))
+    settle(root)
+    damaged = next(path for path in (tmp_path / "_metaindex" / "t" / "i").rglob("*.mix") if "values" in path.parts[-3])
+    damaged.write_bytes(damaged.read_bytes()[:20])
+    (tmp_path / "q.sql").write_text("SELECT * FROM t WHERE id = 3")
+    told = call("sql", f"EXPLAIN INDEXES SELECT * FROM '{root}' WHERE id = 3")
+    assert f"REFRESH INDEX i ON '{root}' FULL" in told.out, told.out
+    commands = [
+        ["prune", root, "id = 3"],
+        ["indexes", root],
+        ["history", root, "i"],
+        ["lake", tmp_path],
+        ["recommend", root, "--where", "id = 3"],
+        ["whatif", root, "--where", "id = 3", "--values", "id"],
+    ]
+    said = [call(*command).out for command in commands]
+    assert "--mode full" in said[0], said[0]
+    assert not any("mode='full'" in text for text in (told.out, *said))
+
+
+def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, tmp_path: Path) -> None:
+    settled(tmp_path / "t", {"0.csv": 'id,name\n1,"say ""hi"", you"\n'})
+    call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local", "--option", 'escape="')
+    told = call("indexes", tmp_path / "t")
+    assert "i: used by queries that say --option 'escape=\"'\n" in told.out
+    assert "options   used by queries that say --option 'escape=\"'\n" in call("indexes", tmp_path / "t", "i").out
+    assert "used by" not in call("indexes", tmp_path / "t", "--option", 'escape="').out
+    other = call("indexes", tmp_path / "t", "--option", "escape=x").out
+    assert "i: built with --option 'escape=\"'\n" in other
+    call("disable", tmp_path / "t", "i")
+    assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
+    call("enable", tmp_path / "t", "i")
+    call("drop", tmp_path / "t", "i")
+    deleted = call("indexes", tmp_path / "t").out
+    assert "used by" not in deleted, "by none"
+    assert re.search(r"i +DELETED +- ", deleted), "nobody asks whether it is fresh"
+    assert "fresh     -\n" in call("indexes", tmp_path / "t", "i").out
+    shown = call("sql", f"SHOW INDEXES ON '{tmp_path / 't'}'", "--json").json
+    assert [(row["state"], row["fresh"]) for row in shown] == [("DELETED", None)]
+    call("restore", tmp_path / "t", "i")
+    reason = call("prune", tmp_path / "t", "name = 'a'").out
+    assert "other reader options (escape); open the table with --option 'escape=\"'" in reason
+
+
+@pytest.mark.slow
+def test_notes_name_options(call: Call, tmp_path: Path) -> None:
+    settled(tmp_path / "t", {"0.csv": 'id,name\n1,"say ""hi"", you"\n'})
+    made = call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local")
+    machine = call("create", tmp_path / "t", "j", "--values", "name", "--builder", "local", "--json")
+    for told in (made.out, *machine.json["notes"][1:]):
+        assert "1 file could not be read, and no query leaves it out: scan and count end with such an error" in told
+        assert "Spark reads it as it does; the first: 0.csv: " in told
+        assert "a quote inside a quoted value must be escaped (the escape is '\\')" in told
+        assert "such as --option 'escape=\"'" in told
+    said = "i: 1 file could not be read when indexed, and no query leaves out what the table has of them: where"
+    assert said in call("indexes", tmp_path / "t").out
+    settled(tmp_path / "t", {"1.csv": "id,name\n2,b\n"})
+    call("refresh", tmp_path / "t", "i", "--builder", "local")
+    settled(tmp_path / "t", {"2.csv": 'id,name\n3,"say ""ho"", you"\n'})
+    watched = call("watch", tmp_path / "t", "--once", "--index", "i").out
+    assert (
+        "0 of 1 file and 1 key indexed by the local builder; 1 file could not be read, and no query leaves" in watched
+    )
+    assert "such as --option 'escape=\"'" in watched
+    for asked in (("scan", tmp_path / "t", "name = 'b'"), ("count", tmp_path / "t", "name = 'b'")):
+        assert "a quote inside a quoted value must be escaped" in call(*asked).err
+        assert call(*asked, "--option", 'escape="').code == 0
+
+
+def test_a_deleted_index_says_the_commands_that_restore_and_remove_it(call: Call, tmp_path: Path) -> None:
+    path = settled(tmp_path / "a t", {"0.csv": "id,name\n1,a\n"})
+    opening = ["--index-location", str(tmp_path / "in dex"), "--option", "header=true"]
+    call("create", path, "i", "--values", "id", "--builder", "local", *opening)
+    told = call("drop", path, "i", *opening).out
+    commands = re.findall(r"`metaindex ([^`]*)`", told)
+    assert [command.split()[0] for command in commands] == ["restore", "vacuum"]
+    assert "ACTIVE" in call(*shlex.split(commands[0])).out
+    call("drop", path, "i", *opening)
+    assert "the index is gone" in call(*shlex.split(commands[1])).out

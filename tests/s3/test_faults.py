@@ -15,6 +15,7 @@ import metaindex as mi
 from metaindex.core import MetaIndexError, ObjectExistsError, StorageError
 from metaindex.index import OperationLog
 from metaindex.storage import Storage, storage_for
+from tests.index.actions.mishaps import WRONG_HOURS, a_life_under_wrong_clocks, a_reader_holds_what_is_cleaned_away
 
 from .lakes import S3Lake
 from .proxy import CUT_SHORT, SLOW_DOWN, TRANSIENT, Fault, Proxy, Request
@@ -327,3 +328,19 @@ def _do(table: mi.Table, verb: str) -> None:
         table.create_index("main", mi.ColumnStats())
     else:
         table.refresh_index("main")
+
+
+# Mishaps --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ahead", "behind"), WRONG_HOURS[:1])
+def test_clocks_that_are_wrong_by_hours_decide_nothing(
+    s3: S3Server, bucket: str, tmp_path: Path, ahead: float, behind: float
+) -> None:
+    a_life_under_wrong_clocks(tmp_path, f"s3://{bucket}/indexes", ahead, behind)
+
+
+def test_a_reader_that_holds_an_entry_reads_right_while_everything_is_optimized_and_cleaned(
+    s3: S3Server, bucket: str, tmp_path: Path
+) -> None:
+    a_reader_holds_what_is_cleaned_away(tmp_path, f"s3://{bucket}/indexes")

@@ -1,15 +1,19 @@
 """Texts that are read once for several columns say of each what they say when it is asked alone."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.formats.delta.leaf_statistics import Column
 from metaindex.formats.delta.stats_json import read_leaves
+from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
+from tests.processes import python
 
 COLUMNS: dict[str, tuple[Column, st.SearchStrategy[Any]]] = {
     "long": ((("a",), pa.int64()), st.integers(-(2**63), 2**63 - 1)),
@@ -51,10 +55,10 @@ def texts(draw: st.DrawFn) -> str | None:
 @settings(deadline=None)
 def test_together_as_alone(written: list[str | None], names: list[str]) -> None:
     stats, columns = pa.array(written, pa.string()), [COLUMNS[name][0] for name in names]
-    for found, column in zip(read_leaves(stats, columns), columns, strict=True):
-        (alone,) = read_leaves(stats, [column])
+    for found, one in zip(read_leaves(stats, columns), columns, strict=True):
+        (alone,) = read_leaves(stats, [one])
         for part in ("lower", "upper", "null_count"):
-            assert getattr(found, part).equals(getattr(alone, part)), (column, part)
+            assert getattr(found, part).equals(getattr(alone, part)), (one, part)
         assert np.array_equal(found.loose, alone.loose)
 
 
@@ -62,3 +66,34 @@ def test_a_column_inside_of_another_is_read_alone() -> None:
     stats = pa.array(['{"minValues":{"s":{"x":1}},"maxValues":{"s":{"x":2}},"nullCount":{"s":{"x":0}}}'])
     outer, inner = read_leaves(stats, [(("s",), pa.int64()), (("s", "x"), pa.int64())])
     assert (outer.lower.to_pylist(), inner.lower.to_pylist()) == ([None], [1])
+
+
+# Imports --------------------------------------------------------------------------------------------------------------
+
+
+_ASKED = """
+import sys
+from metaindex.formats.model import Base
+from metaindex.formats.format import At
+from metaindex.formats.registry import open_ref
+format_, ref = open_ref(sys.argv[1], "delta")
+base = format_.snapshot(ref, At(version=1))
+known = Base(base.version, base.schema, base.partition_columns)
+assert len(format_.changes(ref, [known], At(version=2)).touched.files) == 1
+assert len(format_.snapshot(ref, At()).files) == 3
+print([name for name in ("pandas", "pyarrow.compute", "pyarrow.dataset", "polars") if name in sys.modules])
+"""
+
+
+@pytest.mark.slow
+def test_a_snapshot_and_changes_load_little(tmp_path: Path) -> None:
+    # Without blanks, as writers do.
+    stats = '{"numRecords":3,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}'
+    made = [add(f"p={n}/f{n}.parquet", stats=stats, partitionValues={"p": str(n)}) for n in range(4)]
+    head = [protocol(), metadata(column("id"), column("p", "integer"), partitions=["p"])]
+    commit(tmp_path, 0, *head, *made[:2])
+    checkpoint(tmp_path, 0, *head, *made[:2])
+    commit(tmp_path, 1, made[2], remove("p=0/f0.parquet"))
+    commit(tmp_path, 2, made[3])
+    out = python("-c", _ASKED, str(tmp_path))
+    assert out.strip() == "[]"

@@ -8,7 +8,7 @@ _BUILD = (
     "tests/index/build/test_local_builder.py",
     "tests/index/build/test_prepared.py",
 )
-_FOOTERS = ("tests/formats/test_footers.py", "tests/formats/test_footer_columns.py", "tests/formats/test_lessons.py")
+_FOOTERS = ("tests/formats/test_footer_columns.py", "tests/formats/test_lessons.py")
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -133,7 +133,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/formats/parquet/bounds.py",
         "group_doubt[~no_values & old] = DOUBTS.index(Doubt.LEGACY_CALENDAR)",
         "pass",
-        (*_FOOTERS, "tests/formats/test_older_calendar.py"),
+        (*_FOOTERS, "tests/formats/test_column_names.py"),
         "dates before 1582 are days off",
     ),
     Mutant(

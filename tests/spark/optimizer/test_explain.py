@@ -12,8 +12,12 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver, SparkRelease
+from metaindex.index import Kind
 from metaindex.spark.optimizer.explaining import QueryExplanation
 from metaindex.spark.optimizer.reasons import Reason
+from metaindex.spark.optimizer.scan_planner import Planned
+from metaindex.spark.optimizer.why_not import _verdict
+from metaindex.table import IndexInfo
 from tests.each_spark import NEWEST
 from tests.spark.optimizer.lakes import location_of
 
@@ -315,3 +319,25 @@ def test_figures_stand_where_everything_is_read(enabled: SparkSession, lake: Pat
                 assert said == (count, count, size, size), (name, rest, row)
     finally:
         enabled.sql("DROP TABLE iceberg.explained.bare")
+
+
+# Why not --------------------------------------------------------------------------------------------------------------
+
+
+COPIES = [mi.Covering("a"), mi.CoveringRange("a")]
+
+
+@pytest.mark.parametrize("kinds", [*([kind] for kind in COPIES), COPIES], ids=str)
+def test_an_index_of_copies_alone_says_why_it_was_refused(kinds: list[Kind]) -> None:
+    assert said_of(kinds) is Reason.NOT_COVERED
+
+
+@pytest.mark.parametrize("kind", COPIES, ids=str)
+def test_one_that_is_asked_too_says_what_its_answer_was(kind: Kind) -> None:
+    assert said_of([kind, mi.ColumnStats()]) is Reason.NO_FILTER
+
+
+def said_of(kinds: list[Kind]) -> Reason | None:
+    info = IndexInfo("one", "ACTIVE", kinds=tuple(kind.name for kind in kinds))
+    planned = Planned(Reason.NO_FILTER, None, {"one": Reason.NOT_COVERED}, None, Reason.NO_FILTER)
+    return _verdict(info, Reason.NO_FILTER, planned, None).reason

@@ -14,7 +14,7 @@ from metaindex.core import Cure, MetaIndexError
 from metaindex.statements.execution.words import StatementWords
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.tree import ShowIndexes, TableName
-from tests.cli.test_cures import ROOT, _raised
+from tests.cli.test_errors import ROOT, _raised
 from tests.tables import settle, settled
 
 CSV = StatementWords(TableName(("csv", "/data/q")), "i")
