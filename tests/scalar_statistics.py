@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from metaindex.core import LiteralTypeError
-from metaindex.expressions import ColumnRef, Interval, Literal, LiteralValue
+from metaindex.expressions import ColumnRef, Interval, Literal
 from metaindex.expressions.literals import compare_values
 
 
@@ -12,8 +13,8 @@ from metaindex.expressions.literals import compare_values
 class FileFacts:
     """What is known of one column of one file; None is unknown. `has_nan`: the type may hold NaN."""
 
-    lower: LiteralValue = None
-    upper: LiteralValue = None
+    lower: Any = None
+    upper: Any = None
     null_count: int | None = None
     nan_count: int | None = None
     row_count: int | None = None
@@ -113,7 +114,7 @@ def _no_number(facts: FileFacts) -> bool:
     return rows == 0 or nulls == rows or (nulls is not None and nans is not None and nulls + nans == rows)
 
 
-def _bounds(facts: FileFacts) -> tuple[LiteralValue, LiteralValue]:
+def _bounds(facts: FileFacts) -> tuple[Any, Any]:
     """Lower and upper bound, neither when they contradict each other or are NaN."""
     lower, upper = facts.lower, facts.upper
     wrong = lower != lower or upper != upper  # NaN
@@ -122,7 +123,7 @@ def _bounds(facts: FileFacts) -> tuple[LiteralValue, LiteralValue]:
     return (None, None) if wrong else (lower, upper)
 
 
-def _apart(bound: LiteralValue, end: Literal | None, sign: int, is_open: bool) -> bool:
+def _apart(bound: Any, end: Literal | None, sign: int, is_open: bool) -> bool:
     """Does the file's end stay outside of the interval's end, so that the two do not meet?"""
     if bound is None or end is None:
         return False

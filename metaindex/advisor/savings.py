@@ -130,11 +130,7 @@ class Savings(Shown):
 
     @property
     def pictured(self) -> Sequence[str | Tabular]:
-        from metaindex.core import Picture
-
-        if not self.total.queries:
-            return self.shown
-        return (self.shown[0], Picture((self.figure,)), *self.shown[1:])
+        return (self.shown[0], self.figure, *self.shown[1:]) if self.total.queries else self.shown
 
     @property
     def figure(self) -> Element:

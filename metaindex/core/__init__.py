@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from .expression_errors import first_line as first_line
     from .figures import Cell as Cell
     from .figures import Element as Element
-    from .figures import Picture as Picture
     from .jvm.cache import cache_dir as cache_dir
     from .jvm.classes import JavaClasses as JavaClasses
     from .jvm.driver import SparkDriver as SparkDriver
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
     from .shown import Shown as Shown
     from .shown import Tabular as Tabular
     from .shown import one_line as one_line
-    from .shown import preformatted as preformatted
     from .telemetry import TELEMETRY as TELEMETRY
     from .text_table import TextTable as TextTable
     from .vectors import Mask as Mask
@@ -90,7 +88,7 @@ else:
                 "ObjectNotFoundError OutsideTableError StorageError StoragePermissionError StorageUnavailableError "
                 "UnknownColumnError UnsupportedFeatureError VersionNotFoundError first_line"
             ),
-            "figures": "Cell Element Picture",
+            "figures": "Cell Element",
             "jvm.cache": "cache_dir",
             "jvm.classes": "JavaClasses",
             "jvm.driver": "SparkDriver",
@@ -100,7 +98,7 @@ else:
             "plain_result": "Plain plain",
             "records": "dataclass",
             "rows": "ArrowRows",
-            "shown": "Column Shown Tabular one_line preformatted",
+            "shown": "Column Shown Tabular one_line",
             "telemetry": "TELEMETRY",
             "text_table": "TextTable",
             "vectors": "Mask Vector arrow_array compute",

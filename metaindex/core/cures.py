@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -140,3 +141,14 @@ class Cure:
 
     def __str__(self) -> str:
         return _ASKING.get().say(self.what, *self.arguments)
+
+    @staticmethod
+    def of_columns(names: Sequence[str]) -> str:
+        """The cure where the columns of text files are not read as they are meant: all as one, or without their
+        header."""
+        mark = next((mark for mark in ";|\t" if len(names) == 1 and mark in names[0]), None)
+        if mark is not None:
+            return f"; where {mark!r} stands between columns, open the table with {Cure('reader', 'delimiter', mark)}"
+        if names and all(re.fullmatch(r"_c\d+", name) for name in names):
+            return f"; where the first line names the columns, open the table with {Cure('reader', 'header', True)}"
+        return ""

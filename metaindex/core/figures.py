@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -148,26 +148,21 @@ class Element(ET.Element):
         """The element as HTML."""
         return ET.tostring(self, encoding="unicode", method="html")
 
+    def _repr_html_(self) -> str:
+        """The element for a notebook, without our style: each cell aligns its own number to the right."""
+        copied: ET.Element = deepcopy(self)  # of no class of ours
+        for cell in _cells(copied):
+            side = "right" if "number" in cell.get("class", "").split() else "left"
+            cell.set("style", f"text-align: {side}")
+        for bar in copied.iter("svg"):
+            bar.set("style", "margin-right: .5em; vertical-align: middle")
+        return ET.tostring(copied, encoding="unicode", method="html")
+
     def _add_text(self, text: str) -> None:
         if len(self):
             self[-1].tail = (self[-1].tail or "") + text
         else:
             self.text = (self.text or "") + text
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """Elements for use outside of our pages, as in a notebook, without our style: each cell aligns its own number to
-    the right. `text`: the same in words, for printing."""
-
-    elements: tuple[Element, ...]
-    text: str = ""
-
-    def __str__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return "".join(ET.tostring(_with_sides(e), encoding="unicode", method="html") for e in self.elements)
 
 
 def said(value: object) -> str:
@@ -176,16 +171,6 @@ def said(value: object) -> str:
         return f"{value:.2f}".rstrip("0").rstrip(".")
     text = str(value)
     return one_line(text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text):,} characters)")
-
-
-def _with_sides(element: Element) -> Any:
-    copied = deepcopy(element)
-    for cell in _cells(copied):
-        side = "right" if "number" in cell.get("class", "").split() else "left"
-        cell.set("style", f"text-align: {side}")
-    for bar in copied.iter("svg"):
-        bar.set("style", "margin-right: .5em; vertical-align: middle")
-    return copied
 
 
 def _cells(element: ET.Element) -> Iterator[ET.Element]:

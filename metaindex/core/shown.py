@@ -78,7 +78,7 @@ class Shown:
         printer.text(bounded(str(self)))
 
     def _repr_html_(self) -> str:
-        parts = (preformatted(part) if isinstance(part, str) else part._repr_html_() for part in self.pictured)
+        parts = (_preformatted(part) if isinstance(part, str) else part._repr_html_() for part in self.pictured)
         return f"<div>{''.join(parts)}</div>"
 
     def __rich__(self) -> Group:
@@ -102,7 +102,7 @@ def bounded(text: str) -> str:
     return "\n".join([*shown, *([f"... and {left:,} more lines; print() shows all"] if left else [])])
 
 
-def preformatted(text: str) -> str:
+def _preformatted(text: str) -> str:
     """Text in HTML, as it is printed: nothing in it is markup."""
     import html
 

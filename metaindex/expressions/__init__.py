@@ -1,4 +1,4 @@
-"""Predicates: built, bound, evaluated on rows and walked over statistics; converted from and to engines."""
+"""Predicates: built, bound and walked over statistics; converted from and to engines."""
 
 from typing import TYPE_CHECKING
 
@@ -6,11 +6,7 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .arrow_statistics import ArrowStatistics as ArrowStatistics
-    from .arrow_types import is_bytes as is_bytes
-    from .arrow_types import is_text as is_text
-    from .arrow_types import is_uuid as is_uuid
     from .binding import bind as bind
-    from .binding import reader_hint as reader_hint
     from .build import ColumnBuilder as ColumnBuilder
     from .build import col as col
     from .build import parse_path as parse_path
@@ -22,25 +18,19 @@ if TYPE_CHECKING:
     from .engines.arrow import to_arrow as to_arrow
     from .engines.arrow_reading import names_read as names_read
     from .engines.iceberg import to_iceberg as to_iceberg
-    from .engines.spark import check_as_written as check_as_written
     from .engines.spark import to_spark as to_spark
-    from .engines.sql_statement import is_statement as is_statement
     from .engines.sql_statement import statement_reads as statement_reads
     from .engines.sql_syntax import names_given as names_given
     from .engines.sql_text import to_sql as to_sql
     from .engines.sql_values import cast_text as cast_text
     from .engines.sql_words import column_sql as column_sql
-    from .engines.sql_words import quoted as quoted
     from .engines.sql_words import text_sql as text_sql
     from .key_values import as_column as as_column
     from .literals import Literal as Literal
-    from .literals import LiteralValue as LiteralValue
     from .normal_form import conjuncts as conjuncts
     from .normal_form import gathered_form as gathered_form
     from .normal_form import normalize as normalize
     from .physical import Family as Family
-    from .physical import decode_wide as decode_wide
-    from .physical import encode_wide as encode_wide
     from .physical import from_physical as from_physical
     from .physical import physical_type as physical_type
     from .physical import to_physical as to_physical
@@ -49,11 +39,9 @@ if TYPE_CHECKING:
     from .reads import JoinKey as JoinKey
     from .reads import StatementReads as StatementReads
     from .reads import TableRead as TableRead
-    from .reads import first_part as first_part
     from .reads import without_said as without_said
     from .scalars.residual import ResidualFilter as ResidualFilter
     from .skipping import may_match as may_match
-    from .statistics import BatchStatistics as BatchStatistics
     from .statistics import ColumnBounds as ColumnBounds
     from .statistics import CompositeStatistics as CompositeStatistics
     from .statistics import Interval as Interval
@@ -78,8 +66,7 @@ else:
         __name__,
         {
             "arrow_statistics": "ArrowStatistics",
-            "arrow_types": "is_bytes is_text is_uuid",
-            "binding": "bind reader_hint",
+            "binding": "bind",
             "build": "ColumnBuilder col parse_path",
             "column_ref": "ColumnRef",
             "conversion": "convert_bounds",
@@ -87,24 +74,22 @@ else:
             "engines.arrow": "to_arrow",
             "engines.arrow_reading": "names_read",
             "engines.iceberg": "to_iceberg",
-            "engines.spark": "check_as_written to_spark",
-            "engines.sql_statement": "is_statement statement_reads",
+            "engines.spark": "to_spark",
+            "engines.sql_statement": "statement_reads",
             "engines.sql_syntax": "names_given",
             "engines.sql_text": "to_sql",
             "engines.sql_values": "cast_text",
-            "engines.sql_words": "column_sql quoted text_sql",
+            "engines.sql_words": "column_sql text_sql",
             "key_values": "as_column",
-            "literals": "Literal LiteralValue",
+            "literals": "Literal",
             "normal_form": "conjuncts gathered_form normalize",
-            "physical": ("Family decode_wide encode_wide from_physical physical_type to_physical"),
+            "physical": "Family from_physical physical_type to_physical",
             "places": "PhysicalInterval",
             "predicate_program": "PredicateProgram",
-            "reads": "JoinKey StatementReads TableRead first_part without_said",
+            "reads": "JoinKey StatementReads TableRead without_said",
             "scalars.residual": "ResidualFilter",
             "skipping": "may_match",
-            "statistics": (
-                "BatchStatistics ColumnBounds CompositeStatistics Interval ManyFiles PruningStatistics Question"
-            ),
+            "statistics": "ColumnBounds CompositeStatistics Interval ManyFiles PruningStatistics Question",
             "tree": "And Comparison Constant In IsNan IsNull Leaf Not Op Opaque Or Predicate StartsWith",
         },
     )

@@ -42,29 +42,20 @@ class ArrowStatistics(ManyFiles):
         self._bounds = columns
         self._ready: dict[ColumnRef, _Column] = {}
 
-    def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
-        known = self._column(column)
-        return self.constant(True) if known is None else known.between(interval)
-
-    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        known = self._column(column)
-        return self.constant(True) if known is None else known.among(values)
-
-    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        known = self._column(column)
-        return self.constant(True) if known is None else known.other(values)
-
-    def some_null(self, column: ColumnRef) -> Mask:
-        known = self._column(column)
-        return self.constant(True) if known is None else ~known.no_null
-
-    def some_value(self, column: ColumnRef) -> Mask:
-        known = self._column(column)
-        return self.constant(True) if known is None else ~known.no_value
-
-    def some_nan(self, column: ColumnRef) -> Mask:
-        known = self._column(column)
-        return self.constant(True) if known is None else ~known.no_nan
+    def _ask(self, question: Question) -> Mask:
+        known = self._column(question.column)
+        if known is None:
+            return self.constant(True)
+        match question.name:
+            case "some_null":
+                return ~known.no_null
+            case "some_value":
+                return ~known.no_value
+            case "some_nan":
+                return ~known.no_nan
+            case name:
+                answer: Mask = getattr(known, name)(*question.arguments)
+                return answer
 
     def many(self, questions: Sequence[Question]) -> Mask:
         """A row a question. Those that ask whether a value, or one of an interval, is in a column are compared as a
@@ -142,7 +133,7 @@ class _Column:
             lower.known = lower.known & ~wrong
             upper.known = upper.known & ~wrong
 
-    def between(self, interval: Interval) -> Mask:
+    def some_between(self, interval: Interval) -> Mask:
         inside = PhysicalInterval.of(interval, self._type)
         out: Mask = ~self._no_number
         if inside is None:
@@ -155,7 +146,7 @@ class _Column:
             out &= ~(self._lower.known & self._lower.above(inside.high, or_equal=inside.high_open))
         return out
 
-    def among(self, values: Sequence[Literal]) -> Mask:
+    def some_among(self, values: Sequence[Literal]) -> Mask:
         points = self._points([value for value in values if not value.is_nan])
         out: Mask
         if points is None:
@@ -188,7 +179,7 @@ class _Column:
         points = physical_points([lists[place][0] for place in alone], self._type)
         told = [] if points is None else alone
         for place in sorted(set(range(len(lists))) - set(told)):
-            out[place] = self.among(lists[place])
+            out[place] = self.some_among(lists[place])
         if points is not None and told:
             ends = [(row, point, False) for row, point in enumerate(points) if point is not None]
             empty = [row for row, point in enumerate(points) if point is None]
@@ -237,7 +228,7 @@ class _Column:
                     out[[row for row, _ in some]] &= reaches
         return out
 
-    def other(self, values: Sequence[Literal]) -> Mask:
+    def some_other(self, values: Sequence[Literal]) -> Mask:
         nan_among = any(value.is_nan for value in values)
         numbers = [value for value in values if not value.is_nan]
         # A value that no row can equal excludes nothing, one that cannot be compared neither.

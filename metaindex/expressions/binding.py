@@ -28,8 +28,7 @@ is opaque.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias, assert_never
 from uuid import UUID
 
@@ -37,7 +36,6 @@ import pyarrow as pa
 
 from metaindex.core import AmbiguousColumnError, Cure, ExpressionError, LiteralTypeError, UnknownColumnError
 
-from .arrow_types import is_bytes, is_text, is_uuid
 from .coercion import Coerced, coerce
 from .literals import Literal
 from .physical import Family, physical_type
@@ -107,7 +105,7 @@ class _Binder:
             case StartsWith():
                 column, t = self._resolve(leaf.column)
                 text = t is not None and isinstance(coerce(Literal(leaf.prefix), t, self._time_zone), Literal)
-                text = text and t is not None and _has_a_beginning(t)
+                text = text and t is not None and Family.of(t) in (Family.TEXT, Family.BYTES)
                 return StartsWith(column, leaf.prefix) if text else _opaque(leaf, column)
             case _:
                 assert_never(leaf)
@@ -149,11 +147,11 @@ class _Binder:
         """Columns with statistics inside a struct."""
         for path, t in self._types.items():
             inside = len(path) > len(parts) and path[: len(parts)] == parts
-            if inside and t is not None and (physical_type(t) is not None or is_uuid(t)):
+            if inside and t is not None and (physical_type(t) is not None or isinstance(t, pa.UuidType)):
                 yield path
 
     def _coerced(self, column: ColumnRef, t: pa.DataType, lit: Literal) -> Literal | None:
-        if self._as_held and is_uuid(t) and isinstance(lit.value, bytes):
+        if self._as_held and isinstance(t, pa.UuidType) and isinstance(lit.value, bytes):
             return Literal(UUID(bytes=lit.value)) if len(lit.value) == 16 else None
         answer = coerce(lit, t, self._time_zone)
         match answer:
@@ -195,7 +193,7 @@ class _Binder:
             (parts_as_named,) = candidates
         t = self._types[parts_as_named]
         same = column if parts_as_named == parts else ColumnRef(parts_as_named)
-        return same, t if t is not None and (physical_type(t) is not None or is_uuid(t)) else None
+        return same, t if t is not None and (physical_type(t) is not None or isinstance(t, pa.UuidType)) else None
 
     def _alike(self, parts: tuple[str, ...]) -> list[tuple[str, ...]]:
         """Columns of a name but for case. Most names are written as in the schema: none is folded for those."""
@@ -224,19 +222,8 @@ class _Binder:
             return f"there is no {column}; did you mean {' or '.join(names[n] for n in near)}?"
         listed = [names[folded] for folded in sorted(names)]
         some = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
-        cure = reader_hint(listed) or ("; a text stands in quotes" if len(column.parts) == 1 else "")
+        cure = Cure.of_columns(listed) or ("; a text stands in quotes" if len(column.parts) == 1 else "")
         return f"there is no {column}; there are: {some or 'no columns'}{cure}"
-
-
-def reader_hint(names: Sequence[str]) -> str:
-    """The cure where the columns of text files are not read as they are meant: all as one, or without their header."""
-    mark_between = next((mark for mark in ";|\t" if len(names) == 1 and mark in names[0]), None)
-    if mark_between is not None:
-        delimiter = Cure("reader", "delimiter", mark_between)
-        return f"; where {mark_between!r} stands between columns, open the table with {delimiter}"
-    if names and all(re.fullmatch(r"_c\d+", name) for name in names):
-        return f"; where the first line names the columns, open the table with {Cure('reader', 'header', True)}"
-    return ""
 
 
 def _flattened(bound: Predicate, inner: set[And]) -> Predicate:
@@ -298,11 +285,6 @@ def _all_of(values: tuple[Literal, ...], t: pa.DataType) -> bool:
     return kinds == {str} and pa.types.is_string(t) and all(lit.value.isascii() for lit in values)  # type: ignore[union-attr]
 
 
-def _has_a_beginning(t: pa.DataType) -> bool:
-    t = t.value_type if pa.types.is_dictionary(t) else t
-    return is_text(t) or is_bytes(t)
-
-
 def _opaque(leaf: Leaf, column: ColumnRef) -> Opaque:
     return Opaque(_text(leaf, column), (column,))
 
@@ -311,26 +293,15 @@ def _text(leaf: Leaf, column: ColumnRef) -> str:
     """Return the leaf for a message: as SQL if possible."""
     from .engines.sql_text import to_sql
 
-    try:
-        if not isinstance(leaf, Opaque | Constant | IsNan) and not (isinstance(leaf, In) and len(leaf.values) > 5):
-            return to_sql(leaf)
-    except ExpressionError:
-        pass  # the parts as Python writes them
     match leaf:
-        case Comparison():
-            return f"{column} {leaf.op.value} {leaf.value.value!r}"
-        case In():
-            shown = ", ".join(repr(value.value) for value in leaf.values[:5])
-            return f"{column} IN ({shown}{', ...' if len(leaf.values) > 5 else ''})"
-        case IsNull():
-            return f"{column} IS NULL"
-        case IsNan():
-            return f"isnan({column})"
-        case StartsWith():
-            return f"{column} starts with {leaf.prefix!r}"
         case Opaque():
             return leaf.text
-        case Constant():
-            return str(leaf.value)
+        case In() if len(leaf.values) > 5:
+            return f"{_text(In(leaf.column, leaf.values[:5]), column).rstrip(')')}, ...)"
+        case IsNan():
+            return f"isnan({column})"
         case _:
-            assert_never(leaf)
+            try:
+                return to_sql(leaf)
+            except ExpressionError:
+                return f"a condition of {column} with a value that SQL has not"

@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from .zones import zone_of
+
 V = TypeVar("V")
 
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
 _TIMESTAMP = re.compile(
     r"([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})["
-    r" T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
+    r" T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?"
+    r" ?(Z|UTC|GMT|[+-][0-9]{2}(?::[0-9]{2})?|[A-Z][A-Za-z_]+/[A-Za-z_/]+)?"
 )
 _TIME = re.compile(r"([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
 
@@ -55,14 +58,10 @@ def moment_in(text: str) -> dt.datetime | None:
     if day is None:
         return None
     clock = int(hour), int(minute), int(second or 0), _micros(fraction)
-    return _made(lambda: dt.datetime(day.year, day.month, day.day, *clock, _zone(zone)))
-
-
-def _zone(text: str | None) -> dt.tzinfo | None:
-    if text is None or text == "Z":
-        return None if text is None else dt.UTC
-    offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
-    return dt.timezone(-offset if text[0] == "-" else offset)
+    at = None if zone is None else zone_of(zone)
+    if zone is not None and at is None:
+        return None
+    return _made(lambda: dt.datetime(day.year, day.month, day.day, *clock, at))
 
 
 def _micros(fraction: str | None) -> int:

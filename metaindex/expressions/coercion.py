@@ -15,10 +15,10 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from .arrow_types import is_bytes, is_text, is_uuid
 from .clock_texts import day_in, is_like_moment, is_like_time, moment_in, time_in
 from .literals import Literal
-from .physical import physical_type
+from .physical import Family
+from .zones import fixed_offset, zone_of
 
 
 class Coerced(Enum):
@@ -54,25 +54,26 @@ def coerce(lit: Literal, t: pa.DataType, time_zone: str) -> Answer:
 
 def family(t: pa.DataType) -> str | None:
     """The row of the table that a column's type is in; None for a type without order."""
-    if is_uuid(t):
+    if isinstance(t, pa.UuidType):
         return "uuid"
-    if physical_type(t) is None or pa.types.is_dictionary(t):
-        return None
     if pa.types.is_timestamp(t):
         return "timestamp_ntz" if t.tz is None else "timestamp"
-    if is_text(t):
-        return "string"
-    checks: dict[str, Callable[[pa.DataType], bool]] = {
-        "boolean": pa.types.is_boolean,
-        "integer": pa.types.is_integer,
-        "float": pa.types.is_floating,
-        "decimal": pa.types.is_decimal,
-        "date": pa.types.is_date,
-        "time": pa.types.is_time,
-        "binary": is_bytes,
-    }
-    return next(name for name, check in checks.items() if check(t))
+    known = None if pa.types.is_dictionary(t) else Family.of(t)
+    return None if known is None else _ROWS[known]
 
+
+_ROWS: Final = {
+    Family.BOOL: "boolean",
+    Family.INTEGER: "integer",
+    Family.UINT64: "integer",
+    Family.FLOAT: "float",
+    Family.DECIMAL: "decimal",
+    Family.WIDE_DECIMAL: "decimal",
+    Family.DATE: "date",
+    Family.TIME: "time",
+    Family.TEXT: "string",
+    Family.BYTES: "binary",
+}
 
 Rule = Callable[[Any, pa.DataType, str], Answer]
 """Of a literal's value, the column's type and the session's time zone."""
@@ -212,17 +213,15 @@ def _moment(value: dt.datetime, naive: bool, time_zone: str) -> Answer:
     never make the order of times another one than that of instants."""
     if naive and value.utcoffset() is None:
         return Literal(value)
-    import zoneinfo
-
+    zone = zone_of(time_zone)
+    if zone is None:
+        return Coerced.UNKNOWN
     try:
         if naive:
-            fixed = time_zone in ("UTC", "GMT") or time_zone.startswith("Etc/")
-            local = value.astimezone(zoneinfo.ZoneInfo(time_zone)).replace(tzinfo=None)
-            return Literal(local) if fixed else Coerced.UNKNOWN
-        if value.utcoffset() is None:
-            value = value.replace(tzinfo=zoneinfo.ZoneInfo(time_zone), fold=0)
-        return Literal(value.astimezone(dt.UTC))
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OverflowError):
+            fixed = fixed_offset(time_zone) is not None or time_zone.startswith("Etc/")
+            return Literal(value.astimezone(zone).replace(tzinfo=None)) if fixed else Coerced.UNKNOWN
+        return Literal((value if value.utcoffset() is not None else value.replace(tzinfo=zone)).astimezone(dt.UTC))
+    except (ValueError, OverflowError):
         return Coerced.UNKNOWN
 
 
@@ -248,6 +247,12 @@ def _uuid_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
     return Literal(UUID(text)) if _UUID_TEXT.fullmatch(text) else Coerced.UNKNOWN
 
 
+_OF_MOMENTS: Final[Mapping[str, Rule]] = {
+    "string": _moment_of_text,
+    "date": _moment_of_day,
+    "timestamp_ntz": _moment_of_moment,
+    "timestamp": _moment_of_moment,
+}
 TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
     "boolean": {"bool": _same, "string": _truth},
     "integer": {
@@ -270,18 +275,8 @@ TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
         "timestamp": _unknown,  # the day's midnight depends on the session's zone
     },
     "time": {"string": _time_of_text, "time": _same},
-    "timestamp_ntz": {
-        "string": _moment_of_text,
-        "date": _moment_of_day,
-        "timestamp_ntz": _moment_of_moment,
-        "timestamp": _moment_of_moment,
-    },
-    "timestamp": {
-        "string": _moment_of_text,
-        "date": _moment_of_day,
-        "timestamp_ntz": _moment_of_moment,
-        "timestamp": _moment_of_moment,
-    },
+    "timestamp_ntz": _OF_MOMENTS,
+    "timestamp": _OF_MOMENTS,
     "string": {
         "string": _text_of_text,
         "binary": _text_of_bytes,

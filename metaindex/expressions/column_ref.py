@@ -31,10 +31,13 @@ class ColumnRef:
     def __str__(self) -> str:
         return self.name
 
-    def type_in(self, schema: pa.Schema) -> pa.DataType | None:
-        """Return the column's type, None where the schema has no such column (names compare as written)."""
+    def type_in(self, schema: pa.Schema | None) -> pa.DataType | None:
+        """Return the column's type, None where the schema has no such column (names compare as written), or is not
+        known."""
         from pyarrow import StructType
 
+        if schema is None:
+            return None
         among: pa.Schema | pa.DataType = schema
         for number, part in enumerate(self.parts):
             if number and not isinstance(among, StructType):

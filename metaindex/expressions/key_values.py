@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, LiteralTypeError, MetaIndexError, Vector, arrow_array, first_line
 
-from .arrow_types import is_bytes, is_text, is_uuid
 from .coercion import Coerced, coerce, family
 from .engines.grid import on_grid
 from .literals import Literal
+from .physical import Family
 
 MOST_LITERALS = 1_000_000
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -35,10 +35,10 @@ def as_column(keys: pa.ChunkedArray, t: pa.DataType, name: str, time_zone: str, 
         raise LiteralTypeError(
             f"keys are compared with columns whose values have an order; {name!r} is {t}; leave it out of on="
         )
-    held = pa.binary(16) if is_uuid(t) else t
+    held = pa.binary(16) if isinstance(t, pa.UuidType) else t
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), held)
-    if is_uuid(t) and is_uuid(values.type):
+    if isinstance(t, pa.UuidType) and isinstance(values.type, pa.UuidType):
         return values.storage
     if values.type.equals(t):
         return values
@@ -57,9 +57,9 @@ def _as_vector(values: pa.Array, t: pa.DataType) -> pa.Array | None:
         return _integers(values, t)
     if is_.is_floating(s) and is_.is_floating(t):
         return _floats(values, t)
-    if is_text(s) and is_text(t):
+    if Family.of(s) is Family.of(t) is Family.TEXT:
         return values.cast(t)
-    if is_bytes(s) and is_bytes(t):
+    if Family.of(s) is Family.of(t) is Family.BYTES:
         return _bytes(values, t)
     if is_.is_date32(s) and is_.is_date32(t):
         return values
@@ -118,10 +118,10 @@ def _both(values: pa.Array, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_
 
 
 def _as_literals(values: pa.Array, t: pa.DataType, held: pa.DataType, name: str, time_zone: str) -> pa.Array:
-    plain = values.storage if is_uuid(values.type) else values
+    plain = values.storage if isinstance(values.type, pa.UuidType) else values
     coded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     distinct = coded.dictionary
-    if is_uuid(values.type):
+    if isinstance(values.type, pa.UuidType):
         distinct = pa.ExtensionArray.from_storage(values.type, distinct)
     if len(distinct) > MOST_LITERALS:
         raise ArgumentError(
@@ -165,7 +165,7 @@ def _value(value: Any, t: pa.DataType, name: str, time_zone: str) -> Any:
 
 def _held(answer: Literal, t: pa.DataType) -> Any:
     value: Any = answer.value
-    if is_uuid(t):
+    if isinstance(t, pa.UuidType):
         return value.bytes
     if on_grid(t, value) is not None:
         return None

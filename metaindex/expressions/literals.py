@@ -126,6 +126,10 @@ class Literal:
         return (self.kind, "nan") if isinstance(value, float) and math.isnan(value) else (self.kind, value)
 
 
+class NotReadable(Exception):
+    """Raised for what has a meaning that a literal or a node cannot say."""
+
+
 def each_once(values: Iterable[Literal]) -> tuple[Literal, ...]:
     """Drop repeated literals, in order. Long lists of integers or texts are deduplicated by their values, which takes a
     fifth of the time."""

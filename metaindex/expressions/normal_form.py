@@ -13,7 +13,7 @@ One pass without recursion, linear in the size of the tree: ten thousand ORs, ho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar, assert_never
 
 from .literals import Literal, each_once
@@ -49,8 +49,16 @@ NEGATED = {
 
 
 def normalize(p: Predicate) -> Predicate:
-    """The normal form of a predicate; `evaluate.matches` gives the same for every row."""
+    """The normal form of a predicate; the same answer for every row."""
     return fold_signed(p, False, _normal_leaf, _append, _close)
+
+
+def halved(parts: Sequence[A], join: Callable[[A, A], A]) -> A:
+    """Join in halves and not in a chain: engines walk their trees by recursion."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return join(halved(parts[:middle], join), halved(parts[middle:], join))
 
 
 def conjuncts(p: Predicate) -> tuple[Predicate, ...]:

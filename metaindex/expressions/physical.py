@@ -30,8 +30,6 @@ import pyarrow as pa
 
 from metaindex.core import Vector, arrow_array
 
-from .arrow_types import is_bytes, is_text
-
 PhysicalValue = int | float | bytes
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -71,9 +69,9 @@ class Family(Enum):
             return Family.INTEGER
         if is_.is_floating(t):
             return Family.FLOAT
-        if is_text(t):
+        if is_.is_string(t) or is_.is_large_string(t) or is_.is_string_view(t):
             return Family.TEXT
-        if is_bytes(t):
+        if is_.is_binary(t) or is_.is_large_binary(t) or is_.is_binary_view(t) or is_.is_fixed_size_binary(t):
             return Family.BYTES
         if is_.is_timestamp(t):
             return Family.TIMESTAMP
@@ -94,6 +92,15 @@ class Family(Enum):
     def may_be_nan(t: pa.DataType) -> bool:
         """Return whether a value of this type can be NaN. True for unknown types."""
         return Family.of(t) in (Family.FLOAT, None) and not pa.types.is_null(t)
+
+    def held(self, whole: int) -> int | bytes:
+        """Return a whole number as values of this family hold it: as it is, or in 16 bytes of the same order."""
+        return whole if self in _IN_INT64 else (whole + 2**127).to_bytes(16, "big")
+
+    @staticmethod
+    def whole(held: int | bytes) -> int:
+        """Return the whole number that a value holds."""
+        return held if isinstance(held, int) else int.from_bytes(held, "big") - 2**127
 
 
 _IN_INT64 = frozenset({Family.BOOL, Family.INTEGER, Family.DATE, Family.TIME, Family.TIMESTAMP, Family.DECIMAL})
@@ -203,15 +210,6 @@ def _wide_integers(values: pa.Array) -> pa.Array:
     return arrow_array(rows, Vector(values).valid)
 
 
-def encode_wide(unscaled: int) -> bytes:
-    """An integer of up to 128 bits in 16 bytes whose order is the numbers' order."""
-    return (unscaled + 2**127).to_bytes(16, "big")
-
-
-def decode_wide(data: bytes) -> int:
-    return int.from_bytes(data, "big") - 2**127
-
-
 # Bounds, to what people read --------------------------------------------------------------------------------------
 
 
@@ -236,9 +234,9 @@ def from_physical(value: PhysicalValue | None, t: pa.DataType) -> object:
         case Family.DECIMAL, int():
             return WIDE.scaleb(Decimal(value), -t.scale)
         case Family.WIDE_DECIMAL, bytes():
-            return WIDE.scaleb(Decimal(decode_wide(value)), -t.scale)
+            return WIDE.scaleb(Decimal(Family.whole(value)), -t.scale)
         case Family.UINT64, bytes():
-            return decode_wide(value)
+            return Family.whole(value)
         case Family.TEXT, bytes():
             return value.decode("utf-8", "backslashreplace")
         case _:

@@ -30,7 +30,6 @@ from .physical import (
     WIDE,
     Family,
     PhysicalValue,
-    encode_wide,
     plain,
 )
 from .statistics import Interval
@@ -165,13 +164,13 @@ def _locate(lit: Literal, t: pa.DataType) -> _AtValue | _Outside | None:
         case (_, bool()):
             return None
         case Family.INTEGER, int() | float() | Decimal():
-            return _in_int64(_floor(value, inexact_beyond=t.bit_width == 64))
+            return _held(family, _floor(value, inexact_beyond=t.bit_width == 64), INT64_MIN, INT64_MAX)
         case Family.UINT64, int() | float() | Decimal():
-            return _in_range(_floor(value, inexact_beyond=True), 0, 2**64 - 1)
+            return _held(family, _floor(value), 0, 2**64 - 1)
         case Family.DECIMAL, int() | Decimal():
-            return _in_int64(_floor(_scaled(value, t.scale)))
+            return _held(family, _floor(_scaled(value, t.scale)), INT64_MIN, INT64_MAX)
         case Family.WIDE_DECIMAL, int() | Decimal():
-            return _in_range(_floor(_scaled(value, t.scale)), -(2**127), 2**127 - 1)
+            return _held(family, _floor(_scaled(value, t.scale)), -(2**127), 2**127 - 1)
         case Family.FLOAT, float():
             return None if math.isnan(value) else _AtValue(value)
         case Family.FLOAT, int() | Decimal():
@@ -227,20 +226,14 @@ def _floor(value: float | Decimal, *, inexact_beyond: bool = True) -> _AtValue |
     return _AtValue(whole, exact=whole == value)
 
 
-def _in_int64(place: _AtValue | _Outside | None) -> _AtValue | _Outside | None:
-    return _in_range(place, INT64_MIN, INT64_MAX, wide=False)
-
-
-def _in_range(
-    place: _AtValue | _Outside | None, low: int, high: int, *, wide: bool = True
-) -> _AtValue | _Outside | None:
+def _held(family: Family, place: _AtValue | _Outside | None, low: int, high: int) -> _AtValue | _Outside | None:
     if not isinstance(place, _AtValue):
         return place
     if place.value < low:
         return _Outside.BELOW
     if place.value > high:
         return _Outside.ABOVE
-    return _AtValue(encode_wide(place.value), place.exact) if wide else place
+    return _AtValue(family.held(place.value), place.exact)
 
 
 def _as_double(value: int | Decimal) -> _AtValue | None:

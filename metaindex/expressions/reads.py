@@ -3,6 +3,7 @@ by what. Proves nothing: it lists what indexes might be asked."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Final, assert_never
@@ -13,6 +14,17 @@ from .normal_form import normalize
 from .tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, Predicate, StartsWith
 
 EVERY_ROW: Final = Constant(True)
+# Python before 3.11.5 goes on behind what the last turn of a possessive group read in vain: none here can do that.
+_STATEMENT: Final = re.compile(
+    r"(?:\s|\(|--[^\n]*+\n|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*"
+    r"(?:select|with|from|insert|create|delete|update|merge|values|table|explain|describe|show|use|set|drop|alter|"
+    r"truncate|cache|refresh|analyze|replace)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_IS_COMPARED: Final = re.compile(
+    r"(?:\s|\()*\w+\s*(?:[=<>!]|\.[A-Za-z_`]|(?:is|in|like|between|and|or)\b|not\s+(?:in|like|between)\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +62,11 @@ class TableRead:
             return ref if ref.parts[0].lower() in columns else None
 
         def known(names: Iterable[str]) -> tuple[str, ...]:
-            return tuple(name for name in names if first_part(name) in columns)
+            return tuple(name for name in names if _first_part(name) in columns)
 
         mine = restricted(self.unplaced.predicate, own)
         order = self.unplaced.order
-        kept = next((at for at, name in enumerate(order) if first_part(name) not in columns), len(order))
+        kept = next((at for at, name in enumerate(order) if _first_part(name) not in columns), len(order))
         return replace(
             self,
             predicate=conjoined([self.predicate, *([] if mine is None else [mine])]),
@@ -78,7 +90,7 @@ class JoinKey:
         """Resolve the tables. `columns`: the names of each table's. A column that several have stays as it is."""
 
         def table(known: str, name: str) -> str:
-            having = [] if known else [table for table, names in columns.items() if first_part(name) in names]
+            having = [] if known else [table for table, names in columns.items() if _first_part(name) in names]
             return having[0] if len(having) == 1 else known
 
         return replace(
@@ -94,8 +106,13 @@ class StatementReads:
     joins: tuple[JoinKey, ...] = ()
     limit: int | None = None
 
+    @staticmethod
+    def begins(text: str) -> bool:
+        """Return whether the text begins like a statement, and not like a condition."""
+        return bool(_STATEMENT.match(text)) and not _IS_COMPARED.match(text)
 
-def first_part(name: str) -> str:
+
+def _first_part(name: str) -> str:
     """Return the first part of a column's name, which may end in " DESC", in lower case."""
     return (name[1:].split("`")[0] if name.startswith("`") else name.removesuffix(" DESC").split(".")[0]).lower()
 

@@ -68,29 +68,6 @@ class PruningStatistics(Protocol[T]):
     def any_of(self, parts: Sequence[T]) -> T: ...
 
 
-class ManyFiles:
-    """Combines the answers for `count` files: the part of `PruningStatistics[Mask]` that does not depend on the
-    source."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def constant(self, value: bool) -> Mask:
-        return np.full(self.count, value, np.bool_)
-
-    def all_of(self, parts: Sequence[Mask]) -> Mask:
-        answer = self.constant(True)
-        for part in parts:
-            answer &= part
-        return answer
-
-    def any_of(self, parts: Sequence[Mask]) -> Mask:
-        answer = self.constant(False)
-        for part in parts:
-            answer |= part
-        return answer
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
     """Statistics of one column in each of N files: Arrow arrays of length N, in the physical domain of `type`; null is
@@ -150,8 +127,8 @@ class Question:
     def _told(self) -> tuple[object, ...]:
         return self.name, self.column, self.arguments
 
-    def ask(self, source: PruningStatistics[Mask]) -> Mask:
-        answer: Mask = getattr(source, self.name)(self.column, *self.arguments)
+    def ask(self, source: PruningStatistics[T]) -> T:
+        answer: T = getattr(source, self.name)(self.column, *self.arguments)
         return answer
 
     @staticmethod
@@ -188,6 +165,14 @@ class Question:
         return groups
 
 
+_FEW = 8
+
+
+def _beginning(argument: Any) -> object:
+    """Equal ones of equal arguments."""
+    return (len(argument), argument[:_FEW]) if isinstance(argument, tuple) else argument
+
+
 class Asks(ABC):
     """Turns every call into a `Question`."""
 
@@ -213,24 +198,34 @@ class Asks(ABC):
         return self._ask(Question("some_nan", column))
 
 
-class BatchStatistics(Asks, ManyFiles):
-    """Base of PruningStatistics[Mask] with every question answered by `_ask`. The caller owns an answer and may change
-    it."""
+class ManyFiles(Asks):
+    """Base of PruningStatistics[Mask] of `count` files: nothing is known that a source does not answer, in `_ask` or
+    question by question."""
 
-    @abstractmethod
-    def _ask(self, question: Question) -> Mask: ...
+    def __init__(self, count: int) -> None:
+        self.count = count
 
+    def _ask(self, question: Question) -> Mask:
+        return self.constant(True)
 
-_FEW = 8
+    def constant(self, value: bool) -> Mask:
+        return np.full(self.count, value, np.bool_)
 
+    def all_of(self, parts: Sequence[Mask]) -> Mask:
+        answer = self.constant(True)
+        for part in parts:
+            answer &= part
+        return answer
 
-def _beginning(argument: Any) -> object:
-    """Equal ones of equal arguments."""
-    return (len(argument), argument[:_FEW]) if isinstance(argument, tuple) else argument
+    def any_of(self, parts: Sequence[Mask]) -> Mask:
+        answer = self.constant(False)
+        for part in parts:
+            answer |= part
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
-class CompositeStatistics(Generic[T]):
+class CompositeStatistics(Asks, Generic[T]):
     """Several sources as one: a question is answered False as soon as one source proves it. Joined per leaf, so that `a
     = 5 OR b < 6` prunes when one source knows a and another knows b. Sources are asked with the same literals, those of
     the predicate."""
@@ -241,23 +236,8 @@ class CompositeStatistics(Generic[T]):
         if not self.sources:
             raise ExpressionError("joined statistics need a source; got none; use ArrowStatistics(count, {})")
 
-    def some_between(self, column: ColumnRef, interval: Interval) -> T:
-        return self._join(lambda source: source.some_between(column, interval))
-
-    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> T:
-        return self._join(lambda source: source.some_among(column, values))
-
-    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> T:
-        return self._join(lambda source: source.some_other(column, values))
-
-    def some_null(self, column: ColumnRef) -> T:
-        return self._join(lambda source: source.some_null(column))
-
-    def some_value(self, column: ColumnRef) -> T:
-        return self._join(lambda source: source.some_value(column))
-
-    def some_nan(self, column: ColumnRef) -> T:
-        return self._join(lambda source: source.some_nan(column))
+    def _ask(self, question: Question) -> T:
+        return self.all_of([question.ask(source) for source in self.sources])
 
     def constant(self, value: bool) -> T:
         return self.sources[0].constant(value)
@@ -275,9 +255,6 @@ class CompositeStatistics(Generic[T]):
         for source in sources[1:]:
             out &= Question.ask_all(questions, source)
         return out
-
-    def _join(self, ask: Callable[[PruningStatistics[T]], T]) -> T:
-        return self.all_of([ask(source) for source in self.sources])
 
 
 if TYPE_CHECKING:

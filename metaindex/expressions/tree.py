@@ -1,17 +1,17 @@
 """The predicate tree: a closed union of frozen nodes.
 
 Adding a node makes mypy point at every walk (`match` + `assert_never`). Nodes hold what is asked and nothing else:
-names are resolved and literals coerced by `bind`, NOT is pushed down by `normalize`, meaning is given by `evaluate`
-(rows) and `skipping` (files).
+names are resolved and literals coerced by `bind`, NOT is pushed down by `normalize`, what a predicate says of
+files is `skipping`.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import field
 from enum import Enum
-from operator import is_
-from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, assert_never
 
 from metaindex.core import dataclass
 
@@ -34,6 +34,27 @@ class Op(Enum):
     GT = ">"
     GE = ">="
     NULL_SAFE_EQ = "<=>"
+
+    @property
+    def mirrored(self) -> Op:
+        """The operator with its sides exchanged."""
+        return _MIRRORED.get(self, self)
+
+    def holds(self, left: Any, right: Any) -> Any:
+        """Compare as Python does: two values, or an engine's expressions."""
+        return _PYTHON[self](left, right)
+
+
+_MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_PYTHON = {
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.GT: operator.gt,
+    Op.GE: operator.ge,
+    Op.NULL_SAFE_EQ: operator.eq,
+}
 
 
 class _Node:
@@ -116,57 +137,44 @@ class _Node:
         conjoin: Callable[[list[T]], T],
         disjoin: Callable[[list[T]], T],
     ) -> T:
-        """Bottom-up over the tree, without recursion: a tree may be ten thousand levels deep."""
+        """Bottom-up over the tree."""
+
+        def joined(node: Not | And | Or, parts: list[T]) -> T:
+            if isinstance(node, Not):
+                return negate(parts[0])
+            return conjoin(parts) if isinstance(node, And) else disjoin(parts)
+
+        return self._folded(leaf, joined)
+
+    def transform(self, leaf: Callable[[Leaf], Predicate]) -> Predicate:
+        """The tree with every leaf replaced. A part of which no leaf became another stays the node that it is."""
+
+        def joined(node: Not | And | Or, parts: list[Predicate]) -> Predicate:
+            if isinstance(node, Not):
+                return node if parts[0] is node.child else Not(parts[0])
+            return node if all(map(operator.is_, parts, node.parts)) else type(node)(tuple(parts))
+
+        return self._folded(leaf, joined)
+
+    def _folded(self, leaf: Callable[[Leaf], T], joined: Callable[[Not | And | Or, list[T]], T]) -> T:
+        """Bottom-up over the tree, without recursion: it may be ten thousand levels deep."""
         todo: list[tuple[Predicate, bool]] = [(self._node, False)]
         done: list[T] = []
         while todo:
             node, ready = todo.pop()
             match node:
-                case Not():
+                case Not() | And() | Or():
+                    inner = (node.child,) if isinstance(node, Not) else node.parts
                     if ready:
-                        done.append(negate(done.pop()))
-                    else:
-                        todo += ((node, True), (node.child, False))
-                case And() | Or():
-                    if ready:
-                        start = len(done) - len(node.parts)
-                        parts = done[start:]
-                        del done[start:]
-                        done.append(conjoin(parts) if isinstance(node, And) else disjoin(parts))
+                        start = len(done) - len(inner)
+                        done[start:] = [joined(node, done[start:])]
                     else:
                         todo.append((node, True))
-                        todo += ((part, False) for part in reversed(node.parts))
+                        todo += [(part, False) for part in reversed(inner)]
                 case Comparison() | In() | IsNull() | IsNan() | StartsWith() | Opaque() | Constant():
                     done.append(leaf(node))
                 case _:
                     assert_never(node)
-        (answer,) = done
-        return answer
-
-    def transform(self, leaf: Callable[[Leaf], Predicate]) -> Predicate:
-        """The tree with every leaf replaced. A part of which no leaf became another stays the node that it is."""
-        todo: list[tuple[Predicate, bool]] = [(self._node, False)]
-        done: list[Predicate] = []
-        while todo:
-            node, ready = todo.pop()
-            if isinstance(node, And | Or):
-                if not ready:
-                    todo.append((node, True))
-                    todo += [(part, False) for part in reversed(node.parts)]
-                    continue
-                start = len(done) - len(node.parts)
-                parts = tuple(done[start:])
-                del done[start:]
-                same = all(map(is_, parts, node.parts))
-                done.append(node if same else type(node)(parts))
-            elif isinstance(node, Not):
-                if ready:
-                    child = done.pop()
-                    done.append(node if child is node.child else Not(child))
-                else:
-                    todo += ((node, True), (node.child, False))
-            else:
-                done.append(leaf(node))
         (answer,) = done
         return answer
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Shown, UnknownColumnError, UnsupportedFeatureError, Vector, counted, dataclass
+from metaindex.core import Cure, Mask, Shown, UnknownColumnError, UnsupportedFeatureError, Vector, counted, dataclass
 from metaindex.expressions import (
     ColumnBounds,
     ColumnRef,
@@ -28,7 +28,6 @@ from metaindex.expressions import (
     PruningStatistics,
     parse_path,
     physical_type,
-    reader_hint,
 )
 
 from .column_names import alike
@@ -253,7 +252,7 @@ def _named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
     hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join([*names.values()][:12])}"
     if names.get(name, name) != name:
         hint = f"did you mean {names[name]}?"
-    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}{reader_hint(list(names))}").of(name)
+    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}{Cure.of_columns(list(names))}").of(name)
 
 
 @dataclass(frozen=True, slots=True)

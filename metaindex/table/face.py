@@ -12,14 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.core import (
-    CLIENTS,
-    BuilderName,
-    Config,
-    one_line,
-    preformatted,
-    watched,
-)
+from metaindex.core import CLIENTS, BuilderName, Config, one_line, watched
 from metaindex.index import Kind
 from metaindex.query import Handle, TableReader, TimestampLike, VersionLike
 
@@ -45,7 +38,9 @@ class Table(TableReader):
         return Table, (self._handle,)
 
     def _repr_html_(self) -> str:
-        return preformatted(repr(self))
+        from metaindex.core import Element
+
+        return Element.pre(repr(self)).html()
 
     # -- the table -----------------------------------------------------------------------------------------------------
 

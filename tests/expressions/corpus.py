@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from metaindex.expressions import (
     arrow_statistics,
-    evaluate,
     literals,
     normal_form,
     physical,
@@ -27,6 +26,7 @@ from metaindex.expressions import (
     statistics,
     tree,
 )
+from tests import evaluate
 
 NAN, INF = math.nan, math.inf
 FAR = 2**53

@@ -32,7 +32,7 @@ from metaindex.expressions import (
     bind,
     col,
 )
-from metaindex.expressions.evaluate import matches
+from tests.evaluate import matches
 from tests.strategies import TYPES, Row, literals, predicates, rows, schemas
 
 NINE_TWO = pa.decimal128(9, 2)

@@ -28,15 +28,15 @@ from metaindex.expressions import (
     bind,
     col,
 )
-from metaindex.expressions.arrow_types import UUID
 from metaindex.expressions.coercion import TABLE, family
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.sql_text import _dialect, to_sql
-from metaindex.expressions.evaluate import matches
 from metaindex.expressions.places import physical_points
 from metaindex.expressions.statistics import Interval
+from tests.evaluate import matches
 from tests.facts import Facts
 
+UUID = pa.uuid()
 U = uuid.UUID("0c000000-0000-0000-0000-0000000000ff")
 TYPES = {
     "boolean": [pa.bool_()],

@@ -6,8 +6,8 @@ import pytest
 
 from metaindex.core import ExpressionError, UnknownColumnError
 from metaindex.expressions import Constant, Opaque, Predicate, col
-from metaindex.expressions.evaluate import matches
 from metaindex.expressions.tree import And, Not, Or
+from tests.evaluate import matches
 
 NAN = math.nan
 

@@ -25,10 +25,10 @@ from metaindex.expressions import (
     normalize,
 )
 from metaindex.expressions.column_ref import ColumnRef
-from metaindex.expressions.evaluate import matches
 from metaindex.expressions.normal_form import _append, _close, _unturned_leaf, fold_signed, gathered_form
 from metaindex.expressions.skipping import must_match
 from metaindex.expressions.tree import Comparison, IsNan, StartsWith
+from tests.evaluate import matches
 from tests.scalar_statistics import ScalarStatistics
 from tests.strategies import Row, predicates, rows, schemas
 

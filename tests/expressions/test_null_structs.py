@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.expressions import ArrowStatistics, ColumnBounds, ColumnRef, IsNull, Opaque, bind, may_match
 from metaindex.expressions.engines.sql import parse
-from metaindex.expressions.evaluate import matches
 from metaindex.expressions.skipping import must_match
+from tests.evaluate import matches
 
 ROW = st.none() | st.fixed_dictionaries(
     {"x": st.none() | st.integers(0, 3), "t": st.none() | st.just({"z": None}) | st.just({"z": "a"})}

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.expressions import ArrowStatistics, CompositeStatistics, Not, Predicate, may_match, normalize
-from metaindex.expressions.evaluate import matches
 from metaindex.expressions.skipping import may_fail, must_match
 from metaindex.expressions.statistics import PruningStatistics
+from tests.evaluate import matches
 from tests.scalar_statistics import ScalarStatistics
 from tests.strategies import Files, files, predicates, schemas
 

@@ -19,7 +19,7 @@ from metaindex.core import (
     percent,
     plain,
 )
-from metaindex.expressions import column_sql, parse_path, quoted, text_sql
+from metaindex.expressions import column_sql, parse_path, text_sql
 from metaindex.formats import Format, Leaf, TableRef
 
 from .layouts import Curve, in_zorder
@@ -83,7 +83,7 @@ def _cluster_by(rewrite: Rewrite, name: str | None) -> tuple[str, ...]:
 
 def _by_path(rewrite: Rewrite, name: str | None) -> str:
     given = name or rewrite.name
-    return column_sql(parse_path(given), bare=True) if given else f"{rewrite.format}.{quoted(rewrite.path)}"
+    return column_sql(parse_path(given), bare=True) if given else f"{rewrite.format}.{column_sql((rewrite.path,))}"
 
 
 def _rewrite_data_files(rewrite: Rewrite, name: str | None) -> tuple[str, ...]:

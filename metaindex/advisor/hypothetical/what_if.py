@@ -273,11 +273,11 @@ def check_workplace(handle: Handle) -> None:
 
 def _are_statements(queries: object) -> bool:
     """Return whether a file of queries, a SQL statement, or a DataFrame is among them."""
-    from metaindex.expressions import is_statement
+    from metaindex.expressions import StatementReads
 
     several = queries if isinstance(queries, list | tuple) else (queries,)
     return any(
-        path_in(query) is not None or is_frame(query) or (isinstance(query, str) and is_statement(query))
+        path_in(query) is not None or is_frame(query) or (isinstance(query, str) and StatementReads.begins(query))
         for query in several
     )
 

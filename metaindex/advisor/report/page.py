@@ -27,7 +27,6 @@ from metaindex.core import (
     Cure,
     Element,
     MetaIndexError,
-    Picture,
     Tabular,
     TextTable,
     Vector,
@@ -136,8 +135,8 @@ def _drawn(shown: Sequence[str | Tabular], caption: str) -> Iterator[Element | s
         for part in parts:
             if isinstance(part, TextTable):
                 yield part.grid(caption)
-            elif isinstance(part, Picture):
-                yield from part.elements
+            elif isinstance(part, Element):
+                yield part
 
 
 def _texts(text: str) -> Iterator[Element | str | None]:

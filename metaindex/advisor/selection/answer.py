@@ -27,7 +27,7 @@ from metaindex.core import (
     percent,
     plain,
 )
-from metaindex.expressions import column_sql, parse_path, quoted
+from metaindex.expressions import column_sql, parse_path
 from metaindex.index import KINDS, FactKind, KeyKind, Kind, RowKind, Using
 
 from .choosing import Budget
@@ -123,7 +123,7 @@ def _python(value: object) -> str:
 
 def table_sql(format_: str, path: str, name: str) -> str:
     """Write a table in Spark's SQL: by its name in a catalog, else by its path."""
-    return column_sql(parse_path(name)) if name else f"{format_}.{quoted(path)}"
+    return column_sql(parse_path(name)) if name else f"{format_}.{column_sql((path,))}"
 
 
 @dataclass(frozen=True, slots=True)

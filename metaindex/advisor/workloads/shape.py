@@ -139,9 +139,9 @@ def _shown_read(read: TableRead) -> str:
 
 def reads_of(text: str, time_zone: str = "UTC") -> StatementReads:
     """Return what a text reads, a condition or a statement. Raises ExpressionError if it cannot be parsed."""
-    from metaindex.expressions import is_statement, statement_reads
+    from metaindex.expressions import statement_reads
 
-    return statement_reads(text, timezone=time_zone) if is_statement(text) else bare(condition(text, time_zone))
+    return statement_reads(text, time_zone) if StatementReads.begins(text) else bare(condition(text, time_zone))
 
 
 def condition(query: object, time_zone: str = "UTC") -> Predicate:

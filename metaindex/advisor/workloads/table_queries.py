@@ -25,7 +25,6 @@ from metaindex.expressions import (
     StatementReads,
     TableRead,
     cast_text,
-    first_part,
     parse_path,
 )
 
@@ -160,7 +159,8 @@ def _query(read: TableRead, seen: int, joined: tuple[str, ...], stands: Stands |
 def _joined(joins: Sequence[JoinKey], names: TableNames, own: Set[str]) -> tuple[str, ...]:
     """Return the table's sides of joins. A column of an unknown table is this table's if it has one of the name."""
     sides = [side for join in joins for side in ((join.left_table, join.left), (join.right_table, join.right))]
-    return tuple(dict.fromkeys(name for table, name in sides if names.has(table) and first_part(name) in own))
+    mine = [name for table, name in sides if names.has(table) and parse_path(name)[0].lower() in own]
+    return tuple(dict.fromkeys(mine))
 
 
 def _sum(known: TableQuery, more: TableQuery) -> TableQuery:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 from uuid import UUID
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import ExpressionError
 from metaindex.expressions.literals import LiteralValue
-from metaindex.expressions.normal_form import fold_signed
+from metaindex.expressions.normal_form import NEGATED, fold_signed
 from metaindex.expressions.tree import (
     ColumnRef,
     Comparison,
@@ -39,10 +39,8 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import is_uuid
+from .casts import may_hold_nan
 from .grid import GridPlace, on_grid
-
-OPPOSITE: Final = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
 
 
 def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expression:
@@ -66,7 +64,7 @@ class _ArrowWriter:
             case Comparison(column, Op.NULL_SAFE_EQ, value):
                 return self._null_safe_eq(column, value.value, wanted)
             case Comparison(column, op, value):
-                return self._comparison(column, op if wanted else OPPOSITE[op], value.value)
+                return self._comparison(column, op if wanted else NEGATED[op], value.value)
             case In(column, values):
                 return self._in(column, [value.value for value in values], wanted)
             case IsNull(column):
@@ -101,12 +99,13 @@ class _ArrowWriter:
                     return field.is_valid()
                 case _:
                     return pc.scalar(False)
-        known = self._type(column)
+        known = column.type_in(self.schema)
         place = None if known is None else on_grid(known, value)
         if place is not None:
             return self._between_values(field, op, place, known)
-        compared = _COMPARE[op](field, self._scalar(column, value))
-        return compared | pc.is_nan(field) if op in {Op.GT, Op.GE} and self._may_hold_nan(column, value) else compared
+        compared: pc.Expression = op.holds(field, self._scalar(column, value))
+        nan_too = op in {Op.GT, Op.GE} and may_hold_nan(self.schema, column, value)
+        return compared | pc.is_nan(field) if nan_too else compared
 
     def _between_values(self, field: pc.Expression, op: Op, place: GridPlace, known: pa.DataType) -> pc.Expression:
         """The literal is none of the type's values: the comparison is with its neighbour below, or the same for every
@@ -133,7 +132,7 @@ class _ArrowWriter:
             return pc.scalar(not wanted)  # IN () is false, for NULL too
         if not wanted and None in values:
             return pc.scalar(False)
-        known = self._type(column)
+        known = column.type_in(self.schema)
         plain = [value for value in values if value is not None and value == value]
         plain = [value for value in plain if known is None or on_grid(known, value) is None]
         # is_in tells -0.0 from 0.0
@@ -154,28 +153,19 @@ class _ArrowWriter:
         return among if wanted else ~among & field.is_valid()
 
     def _is_nan(self, column: ColumnRef, wanted: bool) -> pc.Expression:
-        if not self._may_hold_nan(column, 0.0):
+        if not may_hold_nan(self.schema, column, 0.0):
             return pc.scalar(not wanted)
         field = self._field(column)
         return pc.is_nan(field) if wanted else ~pc.is_nan(field) | field.is_null()
 
-    def _type(self, column: ColumnRef) -> pa.DataType | None:
-        return None if self.schema is None else column.type_in(self.schema)
-
-    def _may_hold_nan(self, column: ColumnRef, value: LiteralValue) -> bool:
-        known = self._type(column)
-        if known is not None:
-            return bool(pa.types.is_floating(known))
-        return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
-
     def _field(self, column: ColumnRef) -> pc.Expression:
         field = pc.field(column.parts if len(column.parts) > 1 else column.parts[0])
-        known = self._type(column)
+        known = column.type_in(self.schema)
         plain = None if known is None else _with_kernels(known)
         return field if plain == known else field.cast(plain)
 
     def _scalar(self, column: ColumnRef, value: LiteralValue) -> pa.Scalar:
-        known = self._type(column)
+        known = column.type_in(self.schema)
         if isinstance(value, UUID):
             value = value.bytes  # as columns of UUIDs hold them
         if known is not None:
@@ -191,23 +181,13 @@ class _ArrowWriter:
         return pa.scalar(value)
 
 
-_COMPARE: Final[dict[Op, Callable[[Any, Any], pc.Expression]]] = {
-    Op.EQ: lambda field, value: field == value,
-    Op.NE: lambda field, value: field != value,
-    Op.LT: lambda field, value: field < value,
-    Op.LE: lambda field, value: field <= value,
-    Op.GT: lambda field, value: field > value,
-    Op.GE: lambda field, value: field >= value,
-}
-
-
 def _with_kernels(known: pa.DataType) -> pa.DataType:
     """The type of the same values for which pyarrow has every function that is used here."""
     if pa.types.is_dictionary(known):
         return _with_kernels(known.value_type)
     if pa.types.is_string_view(known):
         return pa.string()
-    if is_uuid(known) or pa.types.is_binary_view(known) or pa.types.is_fixed_size_binary(known):
+    if isinstance(known, pa.UuidType) or pa.types.is_binary_view(known) or pa.types.is_fixed_size_binary(known):
         return pa.binary()
     if pa.types.is_float16(known):
         return pa.float32()

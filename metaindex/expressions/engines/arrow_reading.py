@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Final, assert_never
-from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.literals import Literal
+from metaindex.core import LiteralTypeError
+from metaindex.expressions.literals import Literal, NotReadable
 from metaindex.expressions.tree import (
     And,
     ColumnRef,
@@ -31,9 +29,9 @@ from metaindex.expressions.tree import (
 )
 
 from .arrow_calls import Call, FieldRef, Node, NotSerializable, Value, calls
-from .casts import keeps_values
+from .casts import keeps_values, may_hold_nan
 from .nullness import are_plain, coalesced, null_of
-from .sql_values import NotReadable, like_pattern
+from .sql_values import like_pattern
 
 
 def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Predicate:
@@ -85,7 +83,7 @@ class _ArrowReader:
             left, right = map(self._column, nodes)
         except (NotReadable, ValueError):
             return None
-        types = [None if self.schema is None else column.type_in(self.schema) for column in (left, right)]
+        types = [column.type_in(self.schema) for column in (left, right)]
         return (left, right) if are_plain(*types) else None
 
     def _read(self, node: Node) -> Predicate:
@@ -98,21 +96,21 @@ class _ArrowReader:
                     return Constant(value)
                 raise NotReadable
             case Call("and_kleene", (left, right)):
-                return And((*_parts(And, self.predicate(left)), *_parts(And, self.predicate(right))))
+                return self.predicate(left) & self.predicate(right)
             case Call("or_kleene", (left, right)):
-                return Or((*_parts(Or, self.predicate(left)), *_parts(Or, self.predicate(right))))
+                return self.predicate(left) | self.predicate(right)
             case Call("invert", (child,)):
                 return Not(self.predicate(child))
             case Call(function, (Value(scalar), right)) if function in _OPS:
                 op = _OPS[function]
-                return self._comparison(self._column(right), _MIRRORED.get(op, op), _literal(scalar))
+                return self._comparison(self._column(right), op.mirrored, _literal(scalar))
             case Call(function, (left, Value(scalar))) if function in _OPS:
                 return self._comparison(self._column(left), _OPS[function], _literal(scalar))
             case Call("is_valid", (child,)):
                 return Not(self._is_null(child))
             case Call("is_null", (child,), options):
                 is_null, nan_too = self._is_null(child), _option(options, "nan_is_null") is True
-                if nan_too and isinstance(is_null, IsNull) and self._may_be_float(is_null.column):
+                if nan_too and isinstance(is_null, IsNull) and may_hold_nan(self.schema, is_null.column, 0.0):
                     return Or((is_null, IsNan(is_null.column)))
                 return is_null
             case Call("coalesce", (child, Value(scalar))):
@@ -147,8 +145,7 @@ class _ArrowReader:
             # Never true against NaN, save for !=, which is always: <= NaN is true for every value, > NaN for none.
             return Comparison(column, Op.LE if op is Op.NE else Op.GT, value)
         compared = Comparison(column, op, value)
-        number = isinstance(value.value, (int, float, Decimal)) and not isinstance(value.value, bool)
-        if op in {Op.GT, Op.GE} and number and self._may_be_float(column):
+        if op in {Op.GT, Op.GE} and may_hold_nan(self.schema, column, value.value):
             return And((compared, Not(IsNan(column))))
         return compared
 
@@ -164,10 +161,6 @@ class _ArrowReader:
         if len(present) < len(values) and nulls == 0:
             return Or((In(column, present), IsNull(column))) if present else IsNull(column)
         return And((In(column, present), Not(IsNull(column)))) if present else Constant(False)
-
-    def _may_be_float(self, column: ColumnRef) -> bool:
-        known = None if self.schema is None else column.type_in(self.schema)
-        return known is None or bool(pa.types.is_floating(known))
 
     def _column(self, node: Node) -> ColumnRef:
         match node:
@@ -187,7 +180,6 @@ class _ArrowReader:
                 raise NotReadable
 
 
-_MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _OPS: Final = {
     "equal": Op.EQ,
     "not_equal": Op.NE,
@@ -198,27 +190,13 @@ _OPS: Final = {
 }
 
 
-def _parts(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
-    return p.parts if isinstance(p, kind) else (p,)
-
-
 def _literal(scalar: pa.Scalar) -> Literal:
     if pa.types.is_time64(scalar.type) and scalar.is_valid and scalar.type.unit == "ns" and scalar.value % 1000:
         raise NotReadable  # Python's time would be cut
     try:
-        value = scalar.as_py()
-    except (ValueError, OverflowError):
-        raise NotReadable from None  # finer than Python's times, or of a year that it has not
-    if isinstance(value, dt.datetime):
-        if type(value) is not dt.datetime:  # pandas' own, of nanoseconds
-            if getattr(value, "nanosecond", 1):
-                raise NotReadable
-            value = Literal.of(value).value
-            assert isinstance(value, dt.datetime)
-        return Literal(value if value.tzinfo is None else value.astimezone(dt.UTC))
-    if value is None or isinstance(value, (bool, int, float, Decimal, str, bytes, dt.date, dt.time, UUID)):
-        return Literal(value)
-    raise NotReadable
+        return Literal.of(scalar.as_py())
+    except (LiteralTypeError, ValueError, OverflowError):
+        raise NotReadable from None  # finer than Python's times, of a year that it has not, or no value
 
 
 def _option(options: pa.Scalar | None, name: str) -> object:

@@ -6,61 +6,52 @@ type to itself. A narrowing cast, a cast from or to text and a cast that asks th
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from decimal import Decimal
 
 import pyarrow as pa
 
-from metaindex.expressions import arrow_types
+from metaindex.expressions.literals import LiteralValue
+from metaindex.expressions.physical import Family
+from metaindex.expressions.scalars.types import is_integer, type_of_name
 from metaindex.expressions.tree import ColumnRef
 
-_RANK: Final = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 10, "double": 11}
-_DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-_DECIMAL: Final = re.compile(r"decimal\(([0-9]{1,9}), ?(-?[0-9]{1,9})\)")
-_SYNONYMS: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float"}
 
-
-def loses_nothing(source: str, target: str) -> bool:
-    """Return whether the cast preserves every value. Types are named as in Spark (`decimal(10,2)`)."""
-    source, target = (_SYNONYMS.get(name, name) for name in (source.lower().strip(), target.lower().strip()))
-    if source.replace(" ", "") == target.replace(" ", ""):
-        return True
-    low, high = _RANK.get(source), _RANK.get(target)
-    if low is not None and high is not None:
-        # An int is exact in a double, a bigint is not; float holds 24 bits.
-        return low <= high if (low < 10) == (high < 10) else (source, target) in _EXACT_IN_FLOAT
-    wide = _DECIMAL.fullmatch(target)
-    if not wide:
+def loses_nothing(source: pa.DataType | None, target: pa.DataType | None) -> bool:
+    """Return whether the cast preserves every value; False for a type that is not known."""
+    if source is None or target is None:
         return False
-    precision, scale = int(wide[1]), int(wide[2])
-    if source in _DIGITS:
-        return scale >= 0 and precision - scale >= _DIGITS[source]
-    narrow = _DECIMAL.fullmatch(source)
-    return narrow is not None and scale >= int(narrow[2]) and precision - scale >= int(narrow[1]) - int(narrow[2])
-
-
-_EXACT_IN_FLOAT: Final = {
-    ("tinyint", "float"),
-    ("smallint", "float"),
-    ("tinyint", "double"),
-    ("smallint", "double"),
-    ("int", "double"),
-}
+    is_ = pa.types
+    alike = Family.of(source)
+    if alike in (Family.TEXT, Family.BYTES):
+        return alike is Family.of(target) and (source == target or not is_.is_fixed_size_binary(target))
+    if source == target:
+        return alike not in (Family.TIME, Family.TIMESTAMP, None)
+    if is_.is_floating(target):  # a double is exact in 53 bits, a float in 24
+        exact = source.bit_width if is_.is_floating(source) else 2 * source.bit_width if is_integer(source) else None
+        return exact is not None and exact <= target.bit_width
+    if is_integer(source) and is_integer(target):
+        return bool(source.bit_width <= target.bit_width)
+    if not is_.is_decimal(target) or not (is_integer(source) or is_.is_decimal(source)):
+        return False
+    digits, scale = (len(str(1 << source.bit_width - 1)), 0) if is_integer(source) else (source.precision, source.scale)
+    return bool(target.scale >= scale and target.precision - target.scale >= digits - scale)
 
 
 def keeps_values(schema: pa.Schema, column: ColumnRef, target: str | pa.DataType) -> bool:
-    """Return whether casting the column of this schema to the type loses nothing; False without the column."""
-    source = column.type_in(schema)
-    wanted = target if isinstance(target, str) else _spark_name(target)
-    given = None if source is None else _spark_name(source)
-    return given is not None and wanted is not None and loses_nothing(given, wanted)
+    """Return whether casting the column of this schema to the type, or Spark's type of this name, loses nothing; False
+    without the column."""
+    if isinstance(target, str):
+        target = pa.binary() if target.upper() == "BINARY" else type_of_name(target)
+    return loses_nothing(column.type_in(schema), target)
 
 
-def is_text(known: pa.DataType) -> bool:
-    """Return whether the type is text, or bytes that Spark takes for text."""
-    inner = known.value_type if pa.types.is_dictionary(known) else known
-    texts = pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)
-    return bool(texts or pa.types.is_binary(inner) or pa.types.is_large_binary(inner) or pa.types.is_binary_view(inner))
+def may_hold_nan(schema: pa.Schema | None, column: ColumnRef, value: LiteralValue) -> bool:
+    """Return whether a column that is compared with the value may hold NaN: by its type, or, where that is not known,
+    by the value."""
+    known = column.type_in(schema)
+    if known is not None:
+        return bool(pa.types.is_floating(known))
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def type_by_any_case(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | None:
@@ -77,33 +68,3 @@ def type_by_any_case(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | 
             return fitting[0]
         fields = list(fitting[0]) if pa.types.is_struct(fitting[0]) else []
     return None
-
-
-def is_bytes(known: pa.DataType) -> bool:
-    """Any form of binary, in a dictionary too, and not of text."""
-    return is_bytes(known.value_type) if pa.types.is_dictionary(known) else arrow_types.is_bytes(known)
-
-
-is_uuid = arrow_types.is_uuid
-
-
-_ARROW_NAMES: Final = {
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.large_string(): "string",
-    pa.bool_(): "boolean",
-    pa.date32(): "date",
-    pa.binary(): "binary",
-    pa.large_binary(): "binary",
-}
-
-
-def _spark_name(t: pa.DataType) -> str | None:
-    if pa.types.is_decimal(t):
-        return f"decimal({t.precision},{t.scale})"
-    return _ARROW_NAMES.get(t)

@@ -16,8 +16,9 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from metaindex.expressions.literals import LiteralValue
+from metaindex.expressions.literals import LiteralValue, NotReadable
 from metaindex.expressions.normal_form import normalize
+from metaindex.expressions.physical import Family
 from metaindex.expressions.tree import (
     And,
     ColumnRef,
@@ -34,9 +35,7 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import is_bytes, is_uuid
 from .grid import on_grid
-from .sql_values import NotReadable
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
@@ -139,23 +138,23 @@ class _IcebergWriter:
                 assert_never(op)
 
     def _is_float(self, column: ColumnRef) -> bool:
-        known = None if self.schema is None else column.type_in(self.schema)
+        known = column.type_in(self.schema)
         if known is None:
             raise NotReadable
         return bool(pa.types.is_floating(known))
 
     def _text(self, column: ColumnRef) -> str:
         """The name of a column that may begin with a text: pyiceberg refuses that of bytes."""
-        known = None if self.schema is None else column.type_in(self.schema)
-        if known is not None and is_bytes(known):
+        known = column.type_in(self.schema)
+        if known is not None and Family.of(known) is Family.BYTES:
             raise NotReadable
         return self._name(column)
 
     def _name(self, column: ColumnRef) -> str:
         if any("." in part for part in column.parts):
             raise NotReadable  # a dot is the only separator that Iceberg's names have
-        known = None if self.schema is None else column.type_in(self.schema)
-        if known is not None and is_uuid(known):
+        known = column.type_in(self.schema)
+        if known is not None and isinstance(known, pa.UuidType):
             raise NotReadable  # pyiceberg's reader hands such a filter to pyarrow, which compares no UUIDs
         if known is not None and pa.types.is_nested(known):
             raise NotReadable  # pyiceberg binds names of values alone
@@ -164,7 +163,7 @@ class _IcebergWriter:
     def _values(self, column: ColumnRef, values: list[LiteralValue]) -> list[Any]:
         literals = [self._value(column, value) for value in values]
         if len(set(literals)) > 1 and any(isinstance(value, int | float) and value == 0 for value in literals):
-            known = None if self.schema is None else column.type_in(self.schema)
+            known = column.type_in(self.schema)
             if known is None or pa.types.is_floating(known):
                 raise NotReadable  # in lists pyiceberg's readers tell -0.0 from 0.0
         if len(set(literals)) > 1 and any(map(_is_long, literals)):
@@ -172,7 +171,7 @@ class _IcebergWriter:
         return literals
 
     def _value(self, column: ColumnRef, value: LiteralValue) -> Any:
-        known = None if self.schema is None else column.type_in(self.schema)
+        known = column.type_in(self.schema)
         if known is not None and on_grid(known, value) is not None:
             raise NotReadable  # pyiceberg would refuse or round a literal that the column cannot hold
         if known is not None and pa.types.is_floating(known) and not _is_held(known, value):

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.literals import Literal, NotReadable
 from metaindex.expressions.tree import (
     And,
     ColumnRef,
@@ -35,8 +34,7 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import is_uuid
-from .sql_values import NotReadable
+from .casts import may_hold_nan
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
@@ -105,7 +103,7 @@ class _IcebergReader:
         assert self.before is not None
         other = self.before._leaf(expression)
         column = self._column(expression)
-        if other == Constant(True) and not self._may_be_float(column, None):
+        if other == Constant(True) and not may_hold_nan(self.schema, column, None):
             other = IsNull(column)  # of values a range beyond 32 bits is as true of more bits
         return leaf if other in (leaf, Constant(False)) else Or((leaf, other))
 
@@ -128,32 +126,32 @@ class _IcebergReader:
                     return In(column, tuple(self._nearest(literal, column) for literal in typed) + ends)
                 values = [self._literal(literal, column) for literal in typed if not _beyond(literal)]
                 among = In(column, tuple(value for value in values if not _is_zero(value)))
-                return Or((Not(among), IsNull(column)))
+                return self._other(among, column)
             case "StartsWith" | "NotStartsWith" as kind:
                 prefix = self._literal(expression.literal, column).value
                 if not isinstance(prefix, str):
                     raise NotReadable
                 starts = StartsWith(column, prefix)
-                return starts if kind == "StartsWith" else Or((Not(starts), IsNull(column)))
-            case "NotEqualTo":
-                typed = self._typed(expression.literal, column)
-                if _beyond(typed) or _is_zero(unequal := self._literal(typed, column)):
-                    return Constant(True)
-                return Or((Comparison(column, Op.NE, unequal), IsNull(column)))
+                return starts if kind == "StartsWith" else self._other(starts, column)
             case kind if kind in _OPS:
-                typed = self._typed(expression.literal, column)
+                op, typed = _OPS[kind], self._typed(expression.literal, column)
                 if beyond := _beyond(typed):
-                    return Constant(_OPS[kind] in beyond)  # true for NULL too, as pyiceberg has it
-                value = self._literal(typed, column)
-                wide = {Op.LT: Op.LE, Op.GT: Op.GE} if _is_zero(value) else {}
-                compared = Comparison(column, wide.get(_OPS[kind], _OPS[kind]), value)
-                # Some readers take NOT (a > 5) as it stands, and NaN is not greater to them.
-                nan_too = (
-                    self.had_not and compared.op in {Op.LT, Op.LE} and self._may_be_float(column, compared.value.value)
-                )
-                return Or((compared, IsNan(column))) if nan_too else compared
+                    return Constant(op is Op.NE or op in beyond)  # true for NULL too, as pyiceberg has it
+                return self._compared(column, op, self._literal(typed, column))
             case _:
                 raise NotReadable
+
+    def _other(self, leaf: Predicate, column: ColumnRef) -> Predicate:
+        """Negate a leaf."""
+        return Or((Not(leaf), IsNull(column)))
+
+    def _compared(self, column: ColumnRef, op: Op, value: Literal) -> Predicate:
+        if op is Op.NE:
+            return Constant(True) if _is_zero(value) else Or((Comparison(column, op, value), IsNull(column)))
+        compared = Comparison(column, _WIDE.get(op, op) if _is_zero(value) else op, value)
+        # Some readers take NOT (a > 5) as it stands, and NaN is not greater to them.
+        nan_too = self.had_not and compared.op in {Op.LT, Op.LE} and may_hold_nan(self.schema, column, value.value)
+        return Or((compared, IsNan(column))) if nan_too else compared
 
     def _column(self, expression: Any) -> ColumnRef:
         term = expression.term
@@ -164,15 +162,9 @@ class _IcebergReader:
             return ColumnRef((name,))
         return ColumnRef(tuple(name.split(".")))
 
-    def _may_be_float(self, column: ColumnRef, value: LiteralValue) -> bool:
-        known = None if self.schema is None else column.type_in(self.schema)
-        if known is not None:
-            return bool(pa.types.is_floating(known))
-        return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
     def _typed(self, literal: Any, column: ColumnRef) -> Any:
         """The literal as pyiceberg compares it with the column."""
-        known = None if self.schema is None else column.type_in(self.schema)
+        known = column.type_in(self.schema)
         wanted = None if known is None else _iceberg_type(known)
         return literal if wanted is None else literal.to(wanted)
 
@@ -205,7 +197,7 @@ class _IcebergReader:
 
     def _moment(self, micros: int, column: ColumnRef) -> dt.datetime:
         """Return the moment with the column's zone, if any, which pyiceberg's timestamp literal forgets."""
-        known = None if self.schema is None else column.type_in(self.schema)
+        known = column.type_in(self.schema)
         if known is None or not pa.types.is_timestamp(known):
             raise NotReadable
         return dt.datetime(1970, 1, 1, tzinfo=None if known.tz is None else dt.UTC) + dt.timedelta(microseconds=micros)
@@ -218,7 +210,7 @@ class _RowReader(_IcebergReader):
         column = self._column(expression)
         match type(expression).__name__:
             case "IsNaN" | "NotNaN" as kind:
-                if not self._may_be_float(column, 0.0):
+                if not may_hold_nan(self.schema, column, 0.0):
                     return Constant(kind == "NotNaN")
                 is_nan: Predicate = Comparison(column, Op.EQ, Literal(math.nan))  # NULL of NULL
                 return is_nan if kind == "IsNaN" else Not(is_nan)
@@ -231,41 +223,31 @@ class _RowReader(_IcebergReader):
                     raise NotReadable  # it tells -0.0 from 0.0, the tree does not
                 among = And((In(column, values), Not(IsNull(column))))  # never NULL
                 return among if kind == "In" else Not(among)
-            case "NotStartsWith":
-                starts = self._literal(expression.literal, column).value
-                if not isinstance(starts, str):
-                    raise NotReadable
-                return Not(StartsWith(column, starts))
-            case "NotEqualTo":
-                typed_one = self._typed(expression.literal, column)
-                if _beyond(typed_one):
-                    return Constant(True)
-                return self._compared(column, Op.NE, self._literal(typed_one, column))
-            case kind if kind in _OPS:
-                typed_one = self._typed(expression.literal, column)
-                if beyond := _beyond(typed_one):
-                    return Constant(_OPS[kind] in beyond)
-                return self._compared(column, _OPS[kind], self._literal(typed_one, column))
             case _:
                 return super()._leaf(expression)
+
+    def _other(self, leaf: Predicate, column: ColumnRef) -> Predicate:
+        return Not(leaf)
 
     def _compared(self, column: ColumnRef, op: Op, value: Literal) -> Predicate:
         if value.is_nan:
             # Never true, save for !=, which is always: <= NaN is true of every value, > NaN of none.
             return Comparison(column, Op.LE if op is Op.NE else Op.GT, value)
         compared = Comparison(column, op, value)
-        if op in {Op.GT, Op.GE} and self._may_be_float(column, value.value):
+        if op in {Op.GT, Op.GE} and may_hold_nan(self.schema, column, value.value):
             return And((compared, Not(IsNan(column))))
         return compared
 
 
 _OPS = {
     "EqualTo": Op.EQ,
+    "NotEqualTo": Op.NE,
     "LessThan": Op.LT,
     "LessThanOrEqual": Op.LE,
     "GreaterThan": Op.GT,
     "GreaterThanOrEqual": Op.GE,
 }
+_WIDE = {Op.LT: Op.LE, Op.GT: Op.GE}
 
 
 def _is_zero(value: Literal) -> bool:
@@ -297,7 +279,7 @@ def _iceberg_type(known: pa.DataType) -> Any:
         return ice.DecimalType(known.precision, known.scale)
     if pa.types.is_timestamp(known):
         return ice.TimestampType() if known.tz is None else ice.TimestamptzType()
-    if is_uuid(known):
+    if isinstance(known, pa.UuidType):
         return ice.UUIDType()
     if pa.types.is_fixed_size_binary(known):
         return ice.FixedType(known.byte_width)

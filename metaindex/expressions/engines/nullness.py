@@ -20,10 +20,9 @@ from typing import Final, assert_never
 
 import pyarrow as pa
 
-from metaindex.expressions.arrow_types import is_text, is_uuid
 from metaindex.expressions.coercion import coerce
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.physical import physical_type
+from metaindex.expressions.literals import Literal, NotReadable
+from metaindex.expressions.physical import Family, physical_type
 from metaindex.expressions.scalars.nodes import FunctionCall
 from metaindex.expressions.scalars.types import BOOLEAN
 from metaindex.expressions.tree import (
@@ -42,9 +41,6 @@ from metaindex.expressions.tree import (
     Predicate,
     StartsWith,
 )
-
-from .casts import is_bytes
-from .sql_values import NotReadable
 
 Pairs = Mapping[Opaque, tuple[ColumnRef, ColumnRef]]
 """Comparisons of two columns, which the tree has no node for, and their columns."""
@@ -146,9 +142,10 @@ def is_plain(value: Literal, known: pa.DataType | None, timezone: str) -> bool:
         case float():
             return bool(is_.is_integer(known) or is_.is_floating(known) or is_.is_decimal(known))
         case str():
-            return is_text(known) or is_uuid(known) or bool(is_.is_date(known) or is_.is_timestamp(known))
+            texts = Family.of(known) in (Family.TEXT, Family.DATE, Family.TIMESTAMP)
+            return texts or isinstance(known, pa.UuidType)
         case bytes():
-            return is_bytes(known)
+            return Family.of(known) is Family.BYTES
         case dt.datetime():
             return bool(is_.is_timestamp(known))
         case dt.date():
@@ -161,7 +158,7 @@ def is_plain(value: Literal, known: pa.DataType | None, timezone: str) -> bool:
 
 def are_plain(first: pa.DataType | None, other: pa.DataType | None) -> bool:
     """Like `is_plain`, for a comparison of two columns."""
-    if first is None or other is None or (physical_type(first) is None and not is_uuid(first)):
+    if first is None or other is None or (physical_type(first) is None and not isinstance(first, pa.UuidType)):
         return False
     if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in (first, other)):
         return True

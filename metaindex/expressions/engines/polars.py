@@ -4,14 +4,15 @@ answers NULL elsewhere, which is spelt out."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 from uuid import UUID
 
 import pyarrow as pa
 
 from metaindex.core import ExpressionError
 from metaindex.expressions.literals import Literal
+from metaindex.expressions.normal_form import halved
+from metaindex.expressions.physical import Family
 from metaindex.expressions.tree import (
     ColumnRef,
     Comparison,
@@ -25,8 +26,6 @@ from metaindex.expressions.tree import (
     Predicate,
     StartsWith,
 )
-
-from .casts import is_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +51,7 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
         return pl.lit(held, dtype=pl.Float64 if isinstance(held, float) else None)
 
     def is_nan(ref: ColumnRef) -> pl.Expr:
-        known = None if schema is None else ref.type_in(schema)
+        known = ref.type_in(schema)
         if known is not None and not pa.types.is_floating(known):
             return pl.lit(False)
         return column(ref).is_nan().fill_null(False)
@@ -60,17 +59,19 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
     def leaf(node: Leaf) -> pl.Expr:
         match node:
             case Comparison(ref, op, literal):
-                compared: pl.Expr = _COMPARE[op](column(ref), value(literal))
+                if op is Op.NULL_SAFE_EQ:
+                    return column(ref).eq_missing(value(literal))
+                compared: pl.Expr = op.holds(column(ref), value(literal))
                 return compared
             case In(ref, values):
-                return _any(pl, [column(ref) == value(literal) for literal in values])
+                return joined([column(ref) == value(literal) for literal in values], False)
             case IsNull(ref):
                 return column(ref).is_null()
             case IsNan(ref):
                 return is_nan(ref)
             case StartsWith(ref, prefix):
-                known = None if schema is None else ref.type_in(schema)
-                if known is not None and is_bytes(known):
+                known = ref.type_in(schema)
+                if known is not None and Family.of(known) is Family.BYTES:
                     return column(ref).bin.starts_with(prefix.encode())
                 return column(ref).str.starts_with(prefix)
             case Constant(truth):
@@ -82,32 +83,10 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
             case _:
                 assert_never(node)
 
-    return predicate.fold(leaf, _inverted, lambda parts: _all(pl, parts), lambda parts: _any(pl, parts))
+    def joined(parts: list[pl.Expr], every: bool) -> pl.Expr:
+        return halved(parts, operator.and_ if every else operator.or_) if parts else pl.lit(every)
 
-
-_COMPARE: Final[Mapping[Op, Any]] = {
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.GT: operator.gt,
-    Op.GE: operator.ge,
-    Op.NULL_SAFE_EQ: lambda column, value: column.eq_missing(value),
-}
-
-
-def _inverted(child: pl.Expr) -> pl.Expr:
-    return ~child
-
-
-def _all(pl: Any, parts: list[pl.Expr]) -> pl.Expr:
-    """Halves, not a chain: Polars walks its trees by recursion."""
-    if len(parts) < 2:
-        return parts[0] if parts else pl.lit(True)
-    return _all(pl, parts[: len(parts) // 2]) & _all(pl, parts[len(parts) // 2 :])
-
-
-def _any(pl: Any, parts: list[pl.Expr]) -> pl.Expr:
-    if len(parts) < 2:
-        return parts[0] if parts else pl.lit(False)
-    return _any(pl, parts[: len(parts) // 2]) | _any(pl, parts[len(parts) // 2 :])
+    written: pl.Expr = predicate.fold(
+        leaf, lambda child: ~child, lambda parts: joined(parts, True), lambda parts: joined(parts, False)
+    )
+    return written

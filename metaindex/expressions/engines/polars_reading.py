@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.core import LiteralTypeError
+from metaindex.expressions.literals import Literal, LiteralValue, NotReadable
 from metaindex.expressions.tree import (
     And,
     ColumnRef,
@@ -34,7 +35,6 @@ from metaindex.expressions.tree import (
 
 from .casts import keeps_values
 from .nullness import are_plain, coalesced, is_plain, null_of
-from .sql_values import NotReadable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,10 +78,7 @@ class _PolarsReader:
             column, other = self._column(left), self._column(right)
         except NotReadable:
             return None
-        return (column, other) if are_plain(self._type(column), self._type(other)) else None
-
-    def _type(self, column: ColumnRef) -> pa.DataType | None:
-        return None if self.schema is None else column.type_in(self.schema)
+        return (column, other) if are_plain(column.type_in(self.schema), other.type_in(self.schema)) else None
 
     def _read(self, node: Any) -> Predicate:
         ((kind, body),) = node.items()
@@ -112,7 +109,7 @@ class _PolarsReader:
         if op_asked is None:
             raise NotReadable
         if "Literal" in left:
-            left, right, op_asked = right, left, _MIRRORED.get(op_asked, op_asked)
+            left, right, op_asked = right, left, op_asked.mirrored
         return self._comparison(left, op_asked, right)
 
     def _comparison(self, column: Any, op: Op, literal: Any) -> Predicate:
@@ -127,7 +124,7 @@ class _PolarsReader:
     def _as_compared(self, literal: Any, column: ColumnRef) -> LiteralValue:
         """The literal's value once Polars has brought it to the column's type."""
         value = _value(literal)
-        known = None if self.schema is None else column.type_in(self.schema)
+        known = column.type_in(self.schema)
         bare = "Dyn" in literal["Literal"]
         short = known is not None and pa.types.is_float16(known)
         if bare and isinstance(value, int | float) and (known is None or short or pa.types.is_float32(known)):
@@ -143,7 +140,7 @@ class _PolarsReader:
     def _step(self, literal: Any, column: ColumnRef) -> dt.timedelta | None:
         """The literal's unit, where the column's is finer: Polars then cuts the column to it."""
         unit = _unit(literal)
-        known = None if self.schema is None else column.type_in(self.schema)
+        known = column.type_in(self.schema)
         if unit is None or (known is not None and not pa.types.is_timestamp(known)):
             return None  # a day is never cut
         if known is None and unit != "us":
@@ -193,7 +190,7 @@ class _PolarsReader:
         try:
             return IsNull(self._column(node))
         except NotReadable:
-            plain = lambda column, value: is_plain(value, self._type(column), "UTC")  # noqa: E731
+            plain = lambda column, value: is_plain(value, column.type_in(self.schema), "UTC")  # noqa: E731
             return null_of(self.predicate(node), self._pairs, plain)
 
     def _column(self, node: Any) -> ColumnRef:
@@ -307,21 +304,11 @@ def _members(node: Any) -> list[LiteralValue]:
         raise NotReadable  # of nanoseconds, which Python's times cut
     try:
         values = table.column(0).to_pylist()
-    except (ValueError, OverflowError):
-        raise NotReadable from None  # finer than Python's times, or of a year that it has not
-    if pa.types.is_list(table.schema.types[0]) or pa.types.is_large_list(table.schema.types[0]):
-        (values,) = values  # a Series of one list
-    return [_plain(value) for value in values]
-
-
-def _plain(value: Any) -> LiteralValue:
-    if isinstance(value, dt.datetime):
-        if type(value) is not dt.datetime:
-            raise NotReadable
-        return value if value.tzinfo is None else value.astimezone(dt.UTC)
-    if value is None or isinstance(value, bool | int | float | Decimal | str | bytes | dt.date | dt.time):
-        return value
-    raise NotReadable
+        if pa.types.is_list(of) or pa.types.is_large_list(of):
+            (values,) = values  # a Series of one list
+        return [Literal.of(value).value for value in values]
+    except (LiteralTypeError, ValueError, OverflowError):
+        raise NotReadable from None  # finer than Python's times, of a year that it has not, or no value
 
 
 _OPS: Final = {
@@ -333,7 +320,6 @@ _OPS: Final = {
     "GtEq": Op.GE,
     "EqValidity": Op.NULL_SAFE_EQ,
 }
-_MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _FINENESS: Final = {"s": 0, "ms": 0, "us": 1, "ns": 2}  # to Polars, which has no seconds
 _EXACT: Final = Context(prec=60)  # Python's own context rounds to 28 digits
 _WIDER: Final = {"Int16": pa.int16(), "Int32": pa.int32(), "Int64": pa.int64(), "Float64": pa.float64()}

@@ -21,7 +21,7 @@ from metaindex.expressions.scalars.types import (
     is_nested,
     spark_name,
 )
-from metaindex.expressions.scalars.zones import fixed_offset
+from metaindex.expressions.zones import fixed_offset
 
 DUCKDB: Final = "duckdb"
 

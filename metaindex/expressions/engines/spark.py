@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from metaindex.core import ExpressionError
+from metaindex.expressions.normal_form import halved
 from metaindex.expressions.tree import Leaf, Predicate
 
 from .spark_json import from_spark_json
@@ -113,40 +115,38 @@ def _exact(value: Any, data_type: object) -> dict[str, Any]:
     return {"value": value.toString() if hasattr(value, "toString") else str(value)}
 
 
-def check_as_written(text: str, session: SparkSession | None) -> None:
-    """ExpressionError where the parser of a session reads another text than this: `${env:HOME}` is a variable to it,
-    inside names and texts, too."""
-    name = "spark.sql.variable.substitute"
-    if "${" in text and (session is None or str(session.conf.get(name, "true")).lower() != "false"):
-        raise ExpressionError(
-            f"a condition is handed to Spark as it is; its session puts a variable's value in the place of ${{...}}"
-            f" in {text[:200]!r}; set {name} to false"
-        )
-
-
-def to_spark(predicate: Predicate, schema: pa.Schema | None = None, session: SparkSession | None = None) -> Column:
+def to_spark(
+    predicate: Predicate | str, schema: pa.Schema | None = None, session: SparkSession | None = None
+) -> Column:
     """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises
-    ExpressionError.
+    ExpressionError. A text is Spark's own, handed over as it is.
 
     It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`. The text
-    is read by the thread's active session, or by `session`, whose frame takes the Column: Spark 4 asks that one.
+    is read by the thread's active session, or by `session`, whose frame takes the Column: Spark 4 asks that one. Where
+    one of them would read another text, as of `${env:HOME}`, a variable even inside of names and texts, it is refused.
     """
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as f
 
-    def leaf(node: Leaf) -> Column:
-        text = to_sql(node, "spark column", schema)
-        if "${" in text:
-            for reader in (SparkSession.getActiveSession(), *(() if session is None else (session,))):
-                check_as_written(text, reader)
+    def read(text: str) -> Column:
+        name = "spark.sql.variable.substitute"
+        readers = (SparkSession.getActiveSession(), *(() if session is None else (session,)))
+        for reader in readers if "${" in text else ():
+            if reader is None or str(reader.conf.get(name, "true")).lower() != "false":
+                raise ExpressionError(
+                    f"a condition is handed to Spark as it is; its session puts a variable's value in the place of"
+                    f" ${{...}} in {text[:200]!r}; set {name} to false"
+                )
         return f.expr(text)
 
+    if isinstance(predicate, str):
+        return read(predicate)
+
+    def leaf(node: Leaf) -> Column:
+        return read(to_sql(node, "spark column", schema))
+
     def joined(parts: list[Column], every: bool) -> Column:
-        """Halves, not a chain: Spark walks its trees by recursion."""
-        if len(parts) < 2:
-            return parts[0] if parts else f.lit(every)
-        left, right = joined(parts[: len(parts) // 2], every), joined(parts[len(parts) // 2 :], every)
-        return left & right if every else left | right
+        return halved(parts, operator.and_ if every else operator.or_) if parts else f.lit(every)
 
     return predicate.fold(
         leaf, lambda child: ~child, lambda parts: joined(parts, True), lambda parts: joined(parts, False)

@@ -23,7 +23,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from metaindex.core import ExpressionError
-from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.literals import Literal, LiteralValue, NotReadable
+from metaindex.expressions.scalars.types import type_of_name
 from metaindex.expressions.tree import (
     And,
     ColumnRef,
@@ -39,10 +40,11 @@ from metaindex.expressions.tree import (
     Predicate,
     StartsWith,
 )
+from metaindex.expressions.zones import zone_of
 
 from .casts import loses_nothing
 from .nullness import null_of
-from .sql_values import NotReadable, cast_value, date_value, like_pattern, timestamp_value
+from .sql_values import cast_value, date_value, like_pattern, timestamp_value
 
 Node = Mapping[str, Any]
 
@@ -80,7 +82,6 @@ _FUNCTIONS: Final = {
     "like": "Like",
 }
 """Functions by the name that a Column gives them before Spark has resolved it."""
-_MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _EPOCH: Final = dt.datetime(1970, 1, 1)
 
 
@@ -221,7 +222,7 @@ class _SparkReader:
 
     def _comparison(self, op: Op, left: _Expression, right: _Expression) -> Predicate:
         if left.kind == "Literal":
-            left, right, op = right, left, _MIRRORED.get(op, op)
+            left, right, op = right, left, op.mirrored
         if right.kind != "Literal":
             raise NotReadable
         column, _ = self._column(left)
@@ -272,7 +273,7 @@ class _SparkReader:
             case "Cast":
                 column, type_ = self._column(node.children[0])
                 target = fields.get("dataType")
-                if not isinstance(type_, str) or not isinstance(target, str) or not loses_nothing(type_, target):
+                if not isinstance(type_, str) or not isinstance(target, str) or not _loses_nothing(type_, target):
                     raise NotReadable
                 return column, target
             case "UnresolvedAttribute" if fields.get("parts"):
@@ -322,6 +323,11 @@ class _SparkReader:
 _SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 
 
+def _loses_nothing(source: str, target: str) -> bool:
+    given, wanted = (type_of_name(_SQL_NAMES.get(name, name)) for name in (source, target))
+    return source == target or loses_nothing(given, wanted)
+
+
 def _refuse_special(data_type: Any, metadata: Any) -> None:
     """A collation orders and equates text its own way; a metadata column is no column of the table; a default is shown
     by files that hold nothing of the column."""
@@ -350,15 +356,10 @@ def _from_micros(micros: int, *, aware: bool) -> dt.datetime:
 
 def _one_instant(text: str, timezone: str) -> dt.datetime:
     """Local time that the zone has twice (or never) is two instants (or none)."""
-    import zoneinfo
-
-    instant = timestamp_value(text, timezone)
-    local = timestamp_value(text, None)
-    if timezone[0] not in "+-" and timezone not in {"Z", "GMT"}:
-        zone = zoneinfo.ZoneInfo(timezone)
-        if local.replace(tzinfo=zone).utcoffset() != local.replace(tzinfo=zone, fold=1).utcoffset():
-            raise NotReadable
-    return instant
+    local, zone = timestamp_value(text, None), zone_of(timezone)
+    if local.replace(tzinfo=zone).utcoffset() != local.replace(tzinfo=zone, fold=1).utcoffset():
+        raise NotReadable
+    return timestamp_value(text, timezone)
 
 
 def _flat(node: _Expression) -> Iterator[_Expression]:

@@ -20,7 +20,8 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.literals import Literal, LiteralValue, NotReadable
+from metaindex.expressions.physical import Family
 from metaindex.expressions.scalars.building import UnknownMeaning
 from metaindex.expressions.scalars.conditions import condition_of_scalar
 from metaindex.expressions.tree import (
@@ -39,27 +40,17 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import is_text, keeps_values, type_by_any_case
+from .casts import keeps_values, type_by_any_case
 from .nullness import are_plain, is_plain, null_of
-from .sql_plain import plain_condition, plain_equality, reads_as_column
+from .sql_nodes import COMPARISONS, only, path, type_name
+from .sql_plain import plain_condition, reads_as_column
 from .sql_scalars import ScalarReader
 from .sql_syntax import refuse_quoted_names, syntax_tree
 from .sql_text import to_sql
-from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
+from .sql_values import blob_value, cast_value, like_pattern, number_value
 
 __all__ = ["parse", "to_sql"]
 
-_OPS: Final = {
-    exp.EQ: Op.EQ,
-    exp.NEQ: Op.NE,
-    exp.LT: Op.LT,
-    exp.LTE: Op.LE,
-    exp.GT: Op.GT,
-    exp.GTE: Op.GE,
-    exp.NullSafeEQ: Op.NULL_SAFE_EQ,
-}
-MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
-_MOST_COLUMN_PARTS: Final = 64
 _MOST_ASKED: Final = 20
 
 
@@ -78,10 +69,7 @@ def parse(
     where that is a proof, and what the tree cannot say can be applied to rows; without one all that is Opaque. `now`:
     what `now()` and its kin are; the present moment.
     """
-    is_column = partial(_is_column, dialect)
-    plain = plain_equality(text, is_column)
-    if plain is None:
-        plain = plain_condition(text, is_column)
+    plain = plain_condition(text, partial(_is_column, dialect))
     return _parsed(text, dialect, timezone, schema, now) if plain is None else plain
 
 
@@ -90,9 +78,9 @@ def _is_column(dialect: str, name: str) -> bool:
     return reads_as_column(name, lambda text: _parsed(text, dialect, "UTC", None))
 
 
-def condition_of(node: exp.Expression, dialect: str, timezone: str) -> Predicate:
+def condition_of(node: exp.Expression, timezone: str) -> Predicate:
     """Return the predicate of a condition inside a parsed statement."""
-    return _SqlReader(dialect, timezone, None, hex_is_binary=False).predicate(node)
+    return _SqlReader("spark", timezone, None, hex_is_binary=False).predicate(node)
 
 
 def _parsed(
@@ -158,8 +146,8 @@ class _SqlReader:
             return Or(tuple(self.predicate(part) for part in node.flatten()))
         if kind is exp.Not:
             return Not(self.predicate(node.this))
-        if kind in _OPS:
-            return self._comparison(node, _OPS[kind])
+        if kind in COMPARISONS:
+            return self._comparison(node, COMPARISONS[kind])
         if kind is exp.NullSafeNEQ:
             return Not(self._comparison(node, Op.NULL_SAFE_EQ))
         read: Callable[[_SqlReader, exp.Expression], Predicate] | None = _READERS.get(kind)
@@ -168,12 +156,12 @@ class _SqlReader:
         return read(self, node)
 
     def _comparison(self, node: exp.Expression, op: Op) -> Predicate:
-        _only(node, "this", "expression")
+        only(node, "this", "expression")
         left, right = node.this.unnest(), node.expression.unnest()
         if not _reads_column(left):
             if not _reads_column(right):
                 return _fold(self._value(left), op, self._value(right))
-            left, right, op = right, left, MIRRORED.get(op, op)
+            left, right, op = right, left, op.mirrored
         elif op is not Op.NULL_SAFE_EQ and _reads_column(right):
             return self._of_two(node, self._column(left), self._column(right))
         return Comparison(self._column(left), op, Literal(self._value(right)))
@@ -186,7 +174,7 @@ class _SqlReader:
         return opaque
 
     def _between(self, node: exp.Expression) -> Predicate:
-        _only(node, "this", "low", "high")
+        only(node, "this", "low", "high")
         try:
             column = self._column(node.this.unnest())
             low, high = Literal(self._value(node.args["low"])), Literal(self._value(node.args["high"]))
@@ -199,7 +187,7 @@ class _SqlReader:
         return And((Comparison(column, Op.GE, low), Comparison(column, Op.LE, high)))
 
     def _in(self, node: exp.Expression) -> Predicate:
-        _only(node, "this", "expressions")
+        only(node, "this", "expressions")
         values = [self._value(value) for value in node.expressions]
         kinds = {type(value) for value in values if value is not None}
         if not values or (len(kinds) > 1 and kinds != {int, Decimal}):
@@ -207,7 +195,7 @@ class _SqlReader:
         return In(self._column(node.this.unnest()), tuple(Literal(value) for value in values))
 
     def _is(self, node: exp.Expression) -> Predicate:
-        _only(node, "this", "expression")
+        only(node, "this", "expression")
         asked, what = node.this.unnest(), node.expression
         if _asks_too_often(asked):
             raise NotReadable
@@ -235,30 +223,30 @@ class _SqlReader:
         return None if self.schema is None else type_by_any_case(self.schema, column.parts)
 
     def _like(self, node: exp.Expression, escape: str | None = None) -> Predicate:
-        _only(node, "this", "expression", "negate")
+        only(node, "this", "expression", "negate")
         column = self._column(node.this.unnest(), text=True)
         if escape is None:
             escape = "" if self.dialect == "duckdb" else "\\"
         text, is_prefix = like_pattern(self._string(node.expression), escape)
         known = self._type(column)
-        if known is not None and not is_text(known):
+        if known is not None and Family.of(known) not in (Family.TEXT, Family.BYTES):
             raise NotReadable  # the text of a number or a moment is matched: 1 is not LIKE '01'
         matched = StartsWith(column, text) if is_prefix else Comparison(column, Op.EQ, Literal(text))
         return Not(matched) if node.args.get("negate") else matched
 
     def _escape(self, node: exp.Expression) -> Predicate:
-        _only(node, "this", "expression")
+        only(node, "this", "expression")
         escape = self._string(node.expression)
         if type(node.this) is not exp.Like or len(escape) != 1:
             raise NotReadable
         return self._like(node.this, escape)
 
     def _starts_with(self, node: exp.Expression) -> Predicate:
-        _only(node, "this", "expression")
+        only(node, "this", "expression")
         return StartsWith(self._column(node.this.unnest(), text=True), self._string(node.expression))
 
     def _is_nan(self, node: exp.Expression) -> Predicate:
-        _only(node, "this")
+        only(node, "this")
         column = self._column(node.this.unnest())
         # DuckDB says NULL of NULL, as `= NaN` does; Spark says false.
         return Comparison(column, Op.EQ, Literal(math.nan)) if self.dialect == "duckdb" else IsNan(column)
@@ -282,15 +270,12 @@ class _SqlReader:
     def _column(self, node: exp.Expression, *, text: bool = False) -> ColumnRef:
         """The column that the node reads; a cast of it only where the schema says that it loses nothing."""
         if type(node) in {exp.Cast, exp.TryCast}:
-            _only(node, "this", "to", "safe")
+            only(node, "this", "to", "safe")
             column = self._column(node.this.unnest(), text=text)
-            if self.schema is None or not keeps_values(self.schema, column, _type_name(node.args["to"])):
+            if self.schema is None or not keeps_values(self.schema, column, type_name(node.args["to"])):
                 raise NotReadable
             return column
-        names = _names(node)
-        if not all(type(name) is exp.Identifier for name in names) or len(names) > _MOST_COLUMN_PARTS:
-            raise NotReadable
-        return ColumnRef(tuple(str(name.this) for name in names))
+        return ColumnRef(path(node))
 
     def _string(self, node: exp.Expression) -> str:
         value = self._value(node.unnest())
@@ -318,8 +303,8 @@ class _SqlReader:
         if kind is exp.Neg:
             return self._negated(node.this.unnest())
         if kind in {exp.Cast, exp.TryCast}:
-            _only(node, "this", "to", "safe")
-            name, value = _type_name(node.args["to"]), self._value(node.this)
+            only(node, "this", "to", "safe")
+            name, value = type_name(node.args["to"]), self._value(node.this)
             if name == "BINARY" and self.dialect == "duckdb" and isinstance(value, str):
                 return blob_value(value)
             return cast_value(value, name, self.timezone)
@@ -329,7 +314,7 @@ class _SqlReader:
         """The sign belongs to the number before its type is checked: -9223372036854775808L is a bigint, its positive
         twin is none."""
         if type(node) in {exp.Cast, exp.TryCast} and type(node.this) is exp.Literal:
-            return cast_value(f"-{node.this.this}", _type_name(node.args["to"]), self.timezone)
+            return cast_value(f"-{node.this.this}", type_name(node.args["to"]), self.timezone)
         value = self._value(node)
         if value is None or isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
             raise NotReadable
@@ -358,30 +343,6 @@ _READERS: Final[dict[type, Callable[[Any, Any], Predicate]]] = {
     exp.Null: _SqlReader._null,
     exp.Anonymous: _SqlReader._named_function,
 }
-
-
-def _names(node: exp.Expression) -> list[exp.Expression]:
-    """The parts of a column's name. A field of anything else (`f(x).a`) is no column: the parser's own `parts` leave
-    out what is no name."""
-    if type(node) is exp.Dot:
-        _only(node, "this", "expression")
-        above: exp.Expression = node.this
-        return [*_names(above.unnest()), node.expression]
-    if type(node) is not exp.Column:
-        raise NotReadable
-    _only(node, "this", "table", "db", "catalog")
-    return list(node.parts)
-
-
-def _type_name(to: exp.Expression) -> str:
-    """Return the type's name as Spark writes it; sqlglot would write a time of day as a timestamp."""
-    return "TIME" if to.this is exp.DataType.Type.TIME else str(to.sql(dialect="spark"))
-
-
-def _only(node: exp.Expression, *known: str) -> None:
-    """An argument that we do not know may change what the node means."""
-    if any(value for name, value in node.args.items() if name not in known):
-        raise NotReadable
 
 
 def _asks_too_often(node: exp.Expression) -> bool:
@@ -415,7 +376,4 @@ def _fold(left: LiteralValue, op: Op, right: LiteralValue) -> Predicate:
     if type(left) is not type(right) or not isinstance(left, (int, str)) or not isinstance(right, (int, str)):
         raise NotReadable
     first, other = (side.encode("utf-8", "surrogatepass") if isinstance(side, str) else side for side in (left, right))
-    order = (first > other) - (first < other)  # type: ignore[operator]
-    answers = {Op.EQ: order == 0, Op.NULL_SAFE_EQ: order == 0, Op.NE: order != 0}
-    answers |= {Op.LT: order < 0, Op.LE: order <= 0, Op.GT: order > 0, Op.GE: order >= 0}
-    return Constant(answers[op])
+    return Constant(bool(op.holds(first, other)))

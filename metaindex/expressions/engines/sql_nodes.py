@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from sqlglot import exp
 
+from metaindex.expressions.literals import NotReadable
 from metaindex.expressions.scalars.building import ScalarBuilder, UnknownMeaning
 from metaindex.expressions.scalars.nodes import Scalar
+from metaindex.expressions.tree import Op
 
-from .sql_values import NotReadable
-
+COMPARISONS: Final[dict[type, Op]] = {
+    exp.EQ: Op.EQ,
+    exp.NEQ: Op.NE,
+    exp.LT: Op.LT,
+    exp.LTE: Op.LE,
+    exp.GT: Op.GT,
+    exp.GTE: Op.GE,
+    exp.NullSafeEQ: Op.NULL_SAFE_EQ,
+}
 _MOST_PARTS: Final = 64
 _FUNCTION: Final = re.compile(r"(\w+)\(")
 
@@ -54,6 +62,11 @@ def only(node: exp.Expression, *known: str) -> None:
         raise UnknownMeaning(named(node))
 
 
+def type_name(to: exp.Expression) -> str:
+    """Return the type's name as Spark writes it; sqlglot would write a time of day as a timestamp."""
+    return "TIME" if to.this is exp.DataType.Type.TIME else str(to.sql(dialect="spark"))
+
+
 def named(node: exp.Expression) -> str:
     """Return a node's name for messages."""
     if isinstance(node, exp.Query | exp.Exists) or any(isinstance(part, exp.Query) for part in node.args.values()):
@@ -63,8 +76,3 @@ def named(node: exp.Expression) -> str:
     written = str(node.sql(dialect="spark", comments=False))
     function = _FUNCTION.match(written)
     return f"the function {function[1].lower()}" if function else written[:80]
-
-
-def of_name(read: Callable[[Any, str, Any], Scalar], name: str) -> Callable[[Any, Any], Scalar]:
-    """A reader of a node as the function of this name."""
-    return lambda reader, node: read(reader, name, node)

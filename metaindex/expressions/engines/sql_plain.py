@@ -14,10 +14,6 @@ from typing import Final
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import And, ColumnRef, Comparison, Op, Or, Predicate
 
-_EQUALITY: Final = re.compile(
-    r"[ ]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ ]*=["
-    r" ]*(?:'(?P<text>[^'\\\x00-\x1f\x7f]*)'|(?P<number>-?(?:0|[1-9][0-9]{0,17})))[ ]*"
-)
 _OPERAND: Final = re.compile(
     r"[ \n]*(?:(?P<open>\()|(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ ]*(?P<op>=|<=|>=|!=|<>|<|>)[ ]*"
     r"(?:'(?P<text>[^'\\\x00-\x1f\x7f]*)'|(?P<number>-?(?:0|[1-9][0-9]{0,17}))(?![A-Za-z0-9_.])))"
@@ -28,18 +24,9 @@ _OPS: Final = {"=": Op.EQ, "!=": Op.NE, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">
 _EXAMPLES: Final[tuple[tuple[str, str | int], ...]] = (("'x'", "x"), ("1", 1), ("-1", -1), ("''", ""))
 
 
-def plain_equality(text: str, is_column: Callable[[str], bool]) -> Predicate | None:
-    """The predicate; None for any text that is not so plain. `is_column`: see `reads_as_column`, to be remembered by
-    name."""
-    equality = _EQUALITY.fullmatch(text)
-    if equality is None or not is_column(equality["name"]):
-        return None
-    return _comparison(equality, ColumnRef((equality["name"],)), Op.EQ)
-
-
 def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | None:
-    """Like `plain_comparison`, for comparisons under AND, OR and parentheses, with the tree that the parser makes: a
-    list is flat, a parenthesized condition is one part."""
+    """The predicate, with the tree that the parser makes: a list is flat, a parenthesized condition is one part. None
+    for any text that is not so plain. `is_column`: see `reads_as_column`, to be remembered by name."""
     columns: dict[str, ColumnRef] = {}
     above: list[tuple[list[Predicate], list[Predicate]]] = []
     parts: list[Predicate] = []  # of the OR here

@@ -9,12 +9,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
 from sqlglot import exp
 
-from metaindex.expressions.literals import Literal
+from metaindex.expressions.literals import Literal, NotReadable
+from metaindex.expressions.normal_form import halved
 from metaindex.expressions.scalars.building import ScalarBuilder, UnknownMeaning, fixed, text, whole
 from metaindex.expressions.scalars.nodes import ColumnValue, Fixed, FunctionCall, Scalar
 from metaindex.expressions.scalars.types import (
@@ -36,22 +38,13 @@ from metaindex.expressions.scalars.types import (
 from metaindex.expressions.tree import ColumnRef
 
 from .casts import type_by_any_case
-from .sql_nodes import named, of_name, only, path
+from .sql_nodes import COMPARISONS, named, only, path, type_name
 from .sql_texts import TEXTS
 from .sql_times import TIMES, later, now, part_of_time, today
-from .sql_values import NotReadable, cast_value, number_value
+from .sql_values import cast_value, number_value
 
 _DEEPEST: Final = 100
-_COMPARISONS: Final[dict[type, str]] = {
-    exp.EQ: "=",
-    exp.NEQ: "!=",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.NullSafeEQ: "<=>",
-}
-_PREDICATES: Final = (*_COMPARISONS, exp.NullSafeNEQ, exp.In, exp.Between, exp.Like, exp.ILike, exp.Is, exp.Not)
+_PREDICATES: Final = (*COMPARISONS, exp.NullSafeNEQ, exp.In, exp.Between, exp.Like, exp.ILike, exp.Is, exp.Not)
 _PREDICATES_TOO: Final = (exp.And, exp.Or, exp.Escape)
 
 
@@ -74,6 +67,8 @@ class ScalarReader:
             raise UnknownMeaning("an expression that is nested so deeply")
         try:
             return read(self, node)
+        except UnknownMeaning:
+            raise
         except NotReadable:
             raise UnknownMeaning(named(node)) from None
         finally:
@@ -129,8 +124,7 @@ class ScalarReader:
 
     def _cast(self, node: exp.Expression) -> Scalar:
         only(node, "this", "to")
-        to = node.args["to"]
-        name = "TIME" if to.this is exp.DataType.Type.TIME else str(to.sql(dialect="spark"))
+        name = type_name(node.args["to"])
         t = type_of_name(name)
         if t is None:
             raise UnknownMeaning(f"a cast to {name.lower()}")
@@ -139,9 +133,10 @@ class ScalarReader:
             return fixed(cast_value(source.value.value, name, self.zone), t)
         return self.builder.cast(source, t)
 
-    def _binary(self, name: str, node: exp.Expression) -> Scalar:
-        only(node, "this", "expression", "typed", "safe")
-        return self.builder.call(name, self.read(node.this), self.read(node.expression))
+    def _call(self, node: exp.Expression) -> Scalar:
+        name, *parts = _CALLS[type(node)]
+        only(node, *parts, "typed", "safe")
+        return self.builder.call(name, *(self.read(node.args[part]) for part in parts))
 
     def _add(self, node: exp.Expression, sign: int = 1) -> Scalar:
         only(node, "this", "expression")
@@ -168,7 +163,7 @@ class ScalarReader:
         left, right = self._as_times(left, right.type), self._as_times(right, left.type)
         if type(node) is exp.NullSafeNEQ:
             return self.builder.call("not", self.builder.call("<=>", left, right))
-        return self.builder.call(_COMPARISONS[type(node)], left, right)
+        return self.builder.call(COMPARISONS[type(node)].value, left, right)
 
     def side(self, node: exp.Expression) -> Scalar:
         """Read a side of a comparison; a comparison in it needs parentheses, as engines chain them differently."""
@@ -190,10 +185,7 @@ class ScalarReader:
         return self.joined("or", [self.boolean(part) for part in node.flatten()])
 
     def joined(self, name: str, parts: list[Scalar]) -> Scalar:
-        while len(parts) > 1:
-            pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-            parts = [self.builder.call(name, *pair) if len(pair) > 1 else pair[0] for pair in pairs]
-        return parts[0]
+        return halved(parts, partial(self.builder.call, name))
 
     def _not(self, node: exp.Expression) -> Scalar:
         return self.builder.call("not", self.boolean(node.this))
@@ -247,21 +239,18 @@ class ScalarReader:
         equal = self.builder.call("=", value, self._as_times(self.read(node.expression), value.type))
         return self.builder.call("case", equal, self._null(node), value)
 
-    def _several(self, name: str, node: exp.Expression) -> Scalar:
+    def _several(self, node: exp.Expression) -> Scalar:
         only(node, "this", "expressions", "ignore_nulls")
-        parts = [self.read(part) for part in (node.this, *node.expressions)]
+        name, parts = _SEVERAL[type(node)], [self.read(part) for part in (node.this, *node.expressions)]
         if len(parts) < 2:
             raise UnknownMeaning(f"{name} of one value")
         return self.builder.call(name, *parts)
 
-    def _one(self, name: str, node: exp.Expression) -> Scalar:
-        only(node, "this")
-        return self.builder.call(name, self.read(node.this))
-
-    def _floating(self, name: str, node: exp.Expression) -> Scalar:
+    def _floating(self, node: exp.Expression) -> Scalar:
         only(node, "this")
         value = self.read(node.this)
-        return self.builder.call(name, self.builder.cast(value, DOUBLE) if value.type == pa.float32() else value)
+        value = self.builder.cast(value, DOUBLE) if value.type == pa.float32() else value
+        return self.builder.call(_FLOATING[type(node)], value)
 
     def _anonymous(self, node: exp.Expression) -> Scalar:
         name, arguments = str(node.this).lower(), node.expressions
@@ -298,10 +287,6 @@ class ScalarReader:
             raise UnknownMeaning(f"an element of type {element.type}")
         return FunctionCall(element.function, element.arguments, t)
 
-    def _array_contains(self, node: exp.Expression) -> Scalar:
-        only(node, "this", "expression")
-        return self.builder.call("array_contains", self.read(node.this), self.read(node.expression))
-
 
 def _decimal_type(value: Decimal) -> pa.DataType:
     _, digits, exponent = value.as_tuple()
@@ -312,6 +297,25 @@ def _decimal_type(value: Decimal) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
 
+_CALLS: Final[dict[type, tuple[str, ...]]] = {
+    exp.Mul: ("*", "this", "expression"),
+    exp.Div: ("/", "this", "expression"),
+    exp.IntDiv: ("div", "this", "expression"),
+    exp.Mod: ("%", "this", "expression"),
+    exp.StartsWith: ("startswith", "this", "expression"),
+    exp.EndsWith: ("endswith", "this", "expression"),
+    exp.Contains: ("contains", "this", "expression"),
+    exp.DPipe: ("concat", "this", "expression"),
+    exp.ArrayContains: ("array_contains", "this", "expression"),
+    exp.Upper: ("upper", "this"),
+    exp.Lower: ("lower", "this"),
+    exp.Length: ("length", "this"),
+    exp.Abs: ("abs", "this"),
+    exp.ArraySize: ("size", "this"),
+}
+"""Functions by their names in `functions.TABLE`, and the parser's names of their arguments."""
+_FLOATING: Final[dict[type, str]] = {exp.Floor: "floor", exp.Ceil: "ceil", exp.IsNan: "isnan"}
+_SEVERAL: Final[dict[type, str]] = {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}
 _R = ScalarReader
 _READERS: Final[dict[type, Callable[[Any, Any], Scalar]]] = {
     exp.Column: _R._column,
@@ -325,7 +329,7 @@ _READERS: Final[dict[type, Callable[[Any, Any], Scalar]]] = {
     exp.TryCast: _R._cast,
     exp.Add: _R._add,
     exp.Sub: _R._subtract,
-    **dict.fromkeys((*_COMPARISONS, exp.NullSafeNEQ), _R._comparison),
+    **dict.fromkeys((*COMPARISONS, exp.NullSafeNEQ), _R._comparison),
     exp.And: _R._and,
     exp.Or: _R._or,
     exp.Not: _R._not,
@@ -337,45 +341,9 @@ _READERS: Final[dict[type, Callable[[Any, Any], Scalar]]] = {
     exp.Nullif: _R._nullif,
     exp.Anonymous: _R._anonymous,
     exp.Bracket: _R._bracket,
-    exp.ArrayContains: _R._array_contains,
+    **dict.fromkeys(_CALLS, _R._call),
+    **dict.fromkeys(_FLOATING, _R._floating),
+    **dict.fromkeys(_SEVERAL, _R._several),
     **TEXTS,
     **TIMES,
 }
-_READERS.update(
-    {
-        kind: of_name(_R._binary, name)
-        for kind, name in {
-            exp.Mul: "*",
-            exp.Div: "/",
-            exp.IntDiv: "div",
-            exp.Mod: "%",
-            exp.StartsWith: "startswith",
-            exp.EndsWith: "endswith",
-            exp.Contains: "contains",
-            exp.DPipe: "concat",
-        }.items()
-    }
-)
-_READERS.update(
-    {
-        kind: of_name(_R._one, name)
-        for kind, name in {
-            exp.Upper: "upper",
-            exp.Lower: "lower",
-            exp.Abs: "abs",
-            exp.ArraySize: "size",
-        }.items()
-    }
-)
-_READERS.update(
-    {
-        kind: of_name(_R._floating, name)
-        for kind, name in {exp.Floor: "floor", exp.Ceil: "ceil", exp.IsNan: "isnan"}.items()
-    }
-)
-_READERS.update(
-    {
-        kind: of_name(_R._several, name)
-        for kind, name in {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}.items()
-    }
-)

@@ -34,17 +34,6 @@ from .sql_select import columns_behind, constant_parts, group_of, order_of, plai
 from .sql_syntax import quotes_escaped
 from .sql_within import QueriesWithin, column_within, is_told, only_filters
 
-# Python before 3.11.5 goes on behind what the last turn of a possessive group read in vain: none here can do that.
-_STATEMENT: Final = re.compile(
-    r"(?:\s|\(|--[^\n]*+\n|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*"
-    r"(?:select|with|from|insert|create|delete|update|merge|values|table|explain|describe|show|use|set|drop|alter|"
-    r"truncate|cache|refresh|analyze|replace)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_IS_COMPARED: Final = re.compile(
-    r"(?:\s|\()*\w+\s*(?:[=<>!]|\.[A-Za-z_`]|(?:is|in|like|between|and|or)\b|not\s+(?:in|like|between)\b)",
-    re.IGNORECASE,
-)
 _SUBQUERY: Final = re.compile(r"\(\s*(?:select|with)\b", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"<Token.*", re.DOTALL)
 _DEEPEST: Final = 200
@@ -59,18 +48,13 @@ _BRACKETS: Final = re.compile(
 )
 
 
-def is_statement(text: str) -> bool:
-    """Return whether the text begins like a statement, and not like a condition."""
-    return bool(_STATEMENT.match(text)) and not _IS_COMPARED.match(text)
-
-
-def statement_reads(text: str, dialect: str = "spark", *, timezone: str = "UTC") -> StatementReads:
-    """Return what a statement reads. ExpressionError if it cannot be parsed, or reads no table."""
+def statement_reads(text: str, timezone: str = "UTC") -> StatementReads:
+    """Return what a SQL statement reads. ExpressionError if it cannot be parsed, or reads no table."""
     if _depth(text) > _DEEPEST:
         raise ExpressionError(f"a statement is nested {_DEEPEST} deep at most; it is nested deeper; flatten it")
     try:
-        tree = sqlglot.parse_one(quotes_escaped(text, dialect), read=dialect)
-        return _read(tree, dialect, timezone)
+        tree = sqlglot.parse_one(quotes_escaped(text), read="spark")
+        return _read(tree, timezone)
     except RecursionError:
         raise ExpressionError("a statement must not be nested too deeply to be read; flatten it") from None
     except ExpressionError:
@@ -95,7 +79,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _read(tree: exp.Expression | None, dialect: str, timezone: str) -> StatementReads:
+def _read(tree: exp.Expression | None, timezone: str) -> StatementReads:
     if isinstance(tree, exp.Insert | exp.Create):
         tree = _query_written(tree)
     if isinstance(tree, exp.Delete | exp.Update):
@@ -104,7 +88,7 @@ def _read(tree: exp.Expression | None, dialect: str, timezone: str) -> Statement
         )
     if not isinstance(tree, exp.Query):
         raise ExpressionError("a statement of a workload reads tables; it does not; write SELECT ... FROM table")
-    reader = _StatementReader(tree, dialect, timezone)
+    reader = _StatementReader(tree, timezone)
     if not reader.reads:
         raise ExpressionError("a statement of a workload reads tables; it names none; write SELECT ... FROM table")
     whole = tree.unnest()
@@ -187,8 +171,8 @@ def _table_name(node: exp.Expression) -> str | None:
 
 
 class _StatementReader:
-    def __init__(self, tree: exp.Query, dialect: str, timezone: str) -> None:
-        self.dialect, self.timezone = dialect, timezone
+    def __init__(self, tree: exp.Query, timezone: str) -> None:
+        self.timezone = timezone
         self.reads: list[TableRead] = []
         self.joins: list[JoinKey] = []
         self.queries = QueriesWithin(tree)
@@ -302,7 +286,7 @@ class _StatementReader:
         node = node.copy()
         lists: dict[tuple[int, str], tuple[exp.Expression, list[exp.Expression]]] = {}
         for part in constant_parts(node):
-            worked_out, parent, name = simplify(part.copy(), dialect=self.dialect), part.parent, part.arg_key
+            worked_out, parent, name = simplify(part.copy(), dialect="spark"), part.parent, part.arg_key
             if part.index is None or parent is None or name is None:
                 part.replace(worked_out)
             else:
@@ -310,7 +294,7 @@ class _StatementReader:
                 values[part.index] = worked_out
         for (_, name), (parent, values) in lists.items():
             parent.set(name, values)  # at once: for each of them alone the parser walks over the whole list
-        return normalize(condition_of(node, self.dialect, self.timezone))
+        return normalize(condition_of(node, self.timezone))
 
     def _note_joins(self, node: exp.Expression, names: _Names) -> None:
         for left, right, inner in _equalities(node, self.names):

@@ -68,7 +68,7 @@ def _one_line(text: str, error: ParseError) -> str:
     )
 
 
-def quotes_escaped(text: str, dialect: str) -> str:
+def quotes_escaped(text: str, dialect: str = "spark") -> str:
     """Spark 4 reads '' inside a string as one quote; the parser would read two strings side by side."""
     if dialect not in {"spark", "databricks"} or ("''" not in text and '""' not in text):
         return text

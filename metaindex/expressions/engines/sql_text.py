@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, assert_never
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from metaindex.core import ExpressionError
 from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.physical import Family
 from metaindex.expressions.tree import (
     ColumnRef,
     Comparison,
@@ -32,9 +32,9 @@ from metaindex.expressions.tree import (
     StartsWith,
 )
 
-from .casts import is_bytes
 from .grid import GridPlace, on_grid
 from .scalar_text import DUCKDB, ScalarWriter
+from .sql_words import column_sql, text_sql
 
 
 def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | None = None) -> str:
@@ -48,7 +48,7 @@ def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | Non
     return predicate.fold(writer.leaf, lambda child: f"(NOT {child})", _all_of, _any_of)
 
 
-def _dialect(name: str, schema: pa.Schema | None = None) -> _Dialect:
+def _dialect(name: str, schema: pa.Schema | None = None) -> _Spark:
     if name not in _DIALECTS:
         raise ExpressionError(f"SQL can be written for spark and duckdb, not for {name!r}")
     return _DIALECTS[name](schema)
@@ -67,11 +67,14 @@ def _any_of(parts: list[str]) -> str:
     return f"({' OR '.join(parts)})" if parts else "FALSE"
 
 
-class _Dialect(ABC):
+class _Spark:
     name = "spark"
-    null_safe_eq: str
-    instant: str
-    naive_timestamp: str
+    null_safe_eq = "<=>"
+    instant = "TIMESTAMP"
+    naive_timestamp = "TIMESTAMP_NTZ"
+    mark = "`"  # around names
+    is_nan = "isnan({})"
+    starts_with = "startswith({}, {})"
 
     def __init__(self, schema: pa.Schema | None) -> None:
         self.schema = schema
@@ -85,12 +88,12 @@ class _Dialect(ABC):
             case IsNull(column):
                 return f"({self.column(column)} IS NULL)"
             case IsNan(column):
-                return self.is_nan(self.column(column))
+                return self.is_nan.format(self.column(column))
             case StartsWith(column, prefix):
-                known = self._type(column)
-                if known is not None and is_bytes(known):
+                known = column.type_in(self.schema)
+                if known is not None and Family.of(known) is Family.BYTES:
                     return self._bytes_start_with(self.column(column), prefix.encode())
-                return self.starts_with(self.column(column), self.string(prefix))
+                return self.starts_with.format(self.column(column), self.string(prefix))
             case Constant(value):
                 return self.literal(Literal(value))
             case Opaque(scalar=scalar) if scalar is not None and self.name == "spark":
@@ -101,6 +104,9 @@ class _Dialect(ABC):
                 )
             case _:
                 assert_never(p)
+
+    def column(self, column: ColumnRef) -> str:
+        return column_sql([_sayable(part) for part in column.parts], self.mark)
 
     def _comparison(self, column: ColumnRef, op: Op, value: Literal) -> str:
         name = self.column(column)
@@ -130,17 +136,14 @@ class _Dialect(ABC):
             return f"({name} >= {self.binary(prefix)})"
         return f"({name} >= {self.binary(prefix)} AND {name} < {self.binary(end[:-1] + bytes([end[-1] + 1]))})"
 
-    def _type(self, column: ColumnRef) -> pa.DataType | None:
-        return None if self.schema is None else column.type_in(self.schema)
-
     def _place(self, column: ColumnRef, value: Literal) -> GridPlace | None:
-        known = self._type(column)
+        known = column.type_in(self.schema)
         return None if known is None else on_grid(known, value.value)
 
     def _held(self, column: ColumnRef, value: Literal) -> Literal:
         """Return the literal in the column's own type: a UUID may be stored as 16 bytes."""
-        known = self._type(column)
-        if isinstance(value.value, UUID) and known is not None and is_bytes(known):
+        known = column.type_in(self.schema)
+        if isinstance(value.value, UUID) and known is not None and Family.of(known) is Family.BYTES:
             return Literal(value.value.bytes)
         return value
 
@@ -178,40 +181,6 @@ class _Dialect(ABC):
         instant = value.astimezone(dt.UTC).replace(tzinfo=None)
         return f"{self.instant} '{instant.isoformat(sep=' ', timespec='microseconds')}+00:00'"
 
-    @abstractmethod
-    def starts_with(self, column: str, prefix: str) -> str: ...
-    @abstractmethod
-    def column(self, column: ColumnRef) -> str: ...
-    @abstractmethod
-    def is_nan(self, column: str) -> str: ...
-    @abstractmethod
-    def integer(self, value: int) -> str: ...
-    @abstractmethod
-    def double(self, value: float) -> str: ...
-    @abstractmethod
-    def decimal(self, value: Decimal) -> str: ...
-    @abstractmethod
-    def string(self, value: str) -> str: ...
-    @abstractmethod
-    def binary(self, value: bytes) -> str: ...
-    @abstractmethod
-    def uuid(self, value: UUID) -> str: ...
-
-
-class _Spark(_Dialect):
-    null_safe_eq = "<=>"
-    instant = "TIMESTAMP"
-    naive_timestamp = "TIMESTAMP_NTZ"
-
-    def column(self, column: ColumnRef) -> str:
-        return ".".join("`" + _sayable(part).replace("`", "``") + "`" for part in column.parts)
-
-    def is_nan(self, column: str) -> str:
-        return f"isnan({column})"
-
-    def starts_with(self, column: str, prefix: str) -> str:
-        return f"startswith({column}, {prefix})"
-
     def integer(self, value: int) -> str:
         if -(1 << 31) < value < 1 << 31:
             return str(value)
@@ -244,20 +213,14 @@ class _SparkColumn(_Spark):
         return super().string(value)
 
 
-class _DuckDB(_Dialect):
+class _DuckDB(_Spark):
     name = DUCKDB
     null_safe_eq = "IS NOT DISTINCT FROM"
     instant = "TIMESTAMPTZ"
     naive_timestamp = "TIMESTAMP"
-
-    def column(self, column: ColumnRef) -> str:
-        return ".".join('"' + _sayable(part).replace('"', '""') + '"' for part in column.parts)
-
-    def is_nan(self, column: str) -> str:
-        return f"coalesce(isnan({column}), FALSE)"
-
-    def starts_with(self, column: str, prefix: str) -> str:
-        return f"starts_with({column}, {prefix})"
+    mark = '"'
+    is_nan = "coalesce(isnan({}), FALSE)"
+    starts_with = "starts_with({}, {})"
 
     def integer(self, value: int) -> str:
         return f"({value})" if abs(value) < 10**38 else self.decimal(Decimal(value))
@@ -271,7 +234,7 @@ class _DuckDB(_Dialect):
 
     def string(self, value: str) -> str:
         # A zero byte would end the statement's text.
-        pieces = ["'" + piece.replace("'", "''") + "'" for piece in _sayable(value).split("\0")]
+        pieces = [text_sql(piece, doubled=True) for piece in _sayable(value).split("\0")]
         return pieces[0] if len(pieces) == 1 else "(" + " || chr(0) || ".join(pieces) + ")"
 
     def binary(self, value: bytes) -> str:
@@ -284,16 +247,13 @@ class _DuckDB(_Dialect):
 class _DataFusion(_DuckDB):
     """Dialect of deltalake's conditions: names as written, texts without escapes, times as text."""
 
-    null_safe_eq = "IS NOT DISTINCT FROM"
-
-    def is_nan(self, column: str) -> str:
-        return f"isnan({column})"
+    is_nan = "isnan({})"
 
     def integer(self, value: int) -> str:
         return str(value) if -(1 << 63) < value < 1 << 63 else self.decimal(Decimal(value))
 
     def string(self, value: str) -> str:
-        return "'" + _sayable(value).replace("'", "''") + "'"
+        return text_sql(_sayable(value), doubled=True)
 
     def binary(self, value: bytes) -> str:
         return f"X'{value.hex()}'"
@@ -307,7 +267,7 @@ class _DataFusion(_DuckDB):
         return f"arrow_cast('{text}', 'Timestamp(Microsecond, {zone})')"
 
 
-_DIALECTS: Final[dict[str, type[_Dialect]]] = {
+_DIALECTS: Final[dict[str, type[_Spark]]] = {
     "spark": _Spark,
     "duckdb": _DuckDB,
     "spark column": _SparkColumn,

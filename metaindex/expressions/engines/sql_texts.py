@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from metaindex.expressions.literals import NotReadable
 from metaindex.expressions.scalars.building import UnknownMeaning, text, whole
 from metaindex.expressions.scalars.nodes import Fixed, Scalar
 from metaindex.expressions.scalars.types import INT
 
 from .sql_nodes import ReadsNodes, only
+from .sql_values import pattern_parts
 
 
 def like(reader: ReadsNodes, node: exp.Expression, escape: str = "\\") -> Scalar:
@@ -19,8 +21,10 @@ def like(reader: ReadsNodes, node: exp.Expression, escape: str = "\\") -> Scalar
     asked, pattern = reader.side(node.this), reader.read(node.expression)
     if not isinstance(pattern, Fixed) or not isinstance(pattern.value.value, str):
         raise UnknownMeaning("a pattern that differs from row to row")
-    if not _is_pattern(pattern.value.value, escape):
-        raise UnknownMeaning("a pattern that Spark does not take")
+    try:
+        _ = [*pattern_parts(pattern.value.value, escape)]
+    except NotReadable:
+        raise UnknownMeaning("a pattern that Spark does not take") from None
     if type(node) is exp.ILike:
         asked, pattern = reader.builder.call("lower", asked), reader.builder.call("lower", pattern)
         if not isinstance(pattern, Fixed):
@@ -38,11 +42,6 @@ def escape(reader: ReadsNodes, node: exp.Expression) -> Scalar:
     if type(node.this) is exp.ILike:
         raise UnknownMeaning("an escape of ILIKE")
     return like(reader, node.this, value)
-
-
-def length(reader: ReadsNodes, node: exp.Expression) -> Scalar:
-    only(node, "this")
-    return reader.builder.call("length", reader.read(node.this))
 
 
 def trim(reader: ReadsNodes, node: exp.Expression) -> Scalar:
@@ -100,22 +99,10 @@ def position(reader: ReadsNodes, node: exp.Expression) -> Scalar:
     return reader.builder.call("instr", reader.read(node.this), sought)
 
 
-def _is_pattern(pattern: str, escape: str) -> bool:
-    at = 0
-    while at < len(pattern):
-        if pattern[at] == escape:
-            at += 1
-            if at == len(pattern) or pattern[at] not in ("%", "_", escape):
-                return False
-        at += 1
-    return True
-
-
 TEXTS: Final[Mapping[type, Callable[[Any, Any], Scalar]]] = {
     exp.Like: like,
     exp.ILike: like,
     exp.Escape: escape,
-    exp.Length: length,
     exp.Trim: trim,
     exp.Substring: substring,
     exp.Left: left,

@@ -14,7 +14,7 @@ from metaindex.expressions.scalars.nodes import Fixed, Scalar
 from metaindex.expressions.scalars.types import CLOCK, DATE, INSTANT, STRING
 from metaindex.expressions.scalars.units import DATE_UNITS, UNITS
 
-from .sql_nodes import ReadsNodes, of_name, only
+from .sql_nodes import ReadsNodes, only
 from .sql_values import cast_value
 
 _INTERVALS: Final = {
@@ -53,9 +53,9 @@ def later(reader: ReadsNodes, moment: Scalar, interval: exp.Expression, sign: in
     return reader.builder.later(moment, months, days, micros)
 
 
-def calendar(reader: ReadsNodes, name: str, node: exp.Expression) -> Scalar:
+def calendar(reader: ReadsNodes, node: exp.Expression) -> Scalar:
     only(node, "this")
-    return part_of_time(reader, name, node.this)
+    return part_of_time(reader, _PARTS[type(node)], node.this)
 
 
 def part_of_time(reader: ReadsNodes, name: str, node: exp.Expression) -> Scalar:
@@ -167,5 +167,5 @@ TIMES: Final[Mapping[type, Callable[[Any, Any], Scalar]]] = {
     exp.CurrentTimestamp: now,
     exp.CurrentDate: today,
     exp.Localtimestamp: local_now,
-    **{kind: of_name(calendar, name) for kind, name in _PARTS.items()},
+    **dict.fromkeys(_PARTS, calendar),
 }

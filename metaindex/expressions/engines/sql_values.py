@@ -9,31 +9,23 @@ from __future__ import annotations
 import datetime as dt
 import re
 import struct
-import zoneinfo
+from collections.abc import Iterator
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from itertools import takewhile
 from typing import Final
 
-from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.clock_texts import day_in, moment_in, time_in
+from metaindex.expressions.literals import Literal, LiteralValue, NotReadable
+from metaindex.expressions.zones import zone_of
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _REAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
-_TIMESTAMP: Final = re.compile(
-    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
-    r"(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?)? ?"
-    r"(Z|UTC|GMT|[+-][0-9]{2}(?::[0-9]{2})?|[A-Z][A-Za-z_]+/[A-Za-z_/]+)?"
-)
-_CLOCK: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
 _BLOB: Final = re.compile(r"(\\x[0-9A-Fa-f]{2}|[ -\[\]-~])*")
 _BLOB_BYTE: Final = re.compile(r"\\x(..)|(.)")
 _INTEGER_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _SPECIAL: Final = {"nan": "nan", "inf": "inf", "+inf": "inf", "-inf": "-inf"}
 _SPECIAL_LONG: Final = {"infinity": "inf", "+infinity": "inf", "-infinity": "-inf"}
 _EXACT: Final = Context(prec=400, rounding=ROUND_DOWN)
-
-
-class NotReadable(Exception):
-    """The text has a meaning that a literal or a node cannot say."""
 
 
 def number_value(text: str) -> int | float | Decimal:
@@ -53,7 +45,7 @@ def cast_text(literal: Literal, type_name: str, timezone: str) -> Literal | None
         return literal
     try:
         return Literal(cast_value(literal.value, type_name, timezone))
-    except (NotReadable, ValueError, OverflowError, KeyError):  # KeyError: of a zone that nobody knows
+    except (NotReadable, ValueError, OverflowError):
         return None
 
 
@@ -91,77 +83,57 @@ def blob_value(text: str) -> bytes:
 
 
 def date_value(text: str) -> dt.date:
-    day = _DATE.fullmatch(text)
-    if not day:
+    day = day_in(text) if text.count("-") == 2 else None
+    if day is None:
         raise NotReadable
-    try:
-        return dt.date(*(int(part) for part in day.groups()))
-    except ValueError:
-        raise NotReadable from None
+    return day
 
 
 def time_value(text: str) -> dt.time:
-    clock = _CLOCK.fullmatch(text)
-    if not clock:
+    clock = time_in(text)
+    if clock is None:
         raise NotReadable
-    hour, minute, second, fraction = clock.groups()
-    try:
-        return dt.time(int(hour), int(minute), int(second), int((fraction or "0").ljust(6, "0")))
-    except ValueError:
-        raise NotReadable from None
+    return clock
 
 
 def timestamp_value(text: str, timezone: str | None) -> dt.datetime:
     """An instant (in UTC), read in the session zone unless the text names one; without a session zone naive."""
-    moment = _TIMESTAMP.fullmatch(text)
-    if not moment:
+    day = day_in(text) if text.count("-") == 2 else None
+    moment = moment_in(text) if day is None else dt.datetime(day.year, day.month, day.day)
+    if moment is None or (timezone is None and moment.tzinfo is not None):
         raise NotReadable
-    *clock, fraction, zone = moment.groups()
+    if timezone is None:
+        return moment
+    zone = moment.tzinfo or zone_of(timezone)
     try:
-        year, month, day, hour, minute, second = (int(part or 0) for part in clock)
-        naive = dt.datetime(year, month, day, hour, minute, second, int((fraction or "0").ljust(6, "0")))
-        if timezone is None:
-            if zone:
-                raise NotReadable
-            return naive
-        return naive.replace(tzinfo=_zone(zone or timezone)).astimezone(dt.UTC)
-    except (ValueError, OverflowError, KeyError):
+        if zone is None:
+            raise NotReadable
+        return moment.replace(tzinfo=zone).astimezone(dt.UTC)
+    except (ValueError, OverflowError):
         raise NotReadable from None
 
 
-def _zone(name: str) -> dt.tzinfo:
-    if name in {"Z", "UTC", "GMT"}:
-        return dt.UTC
-    if name[0] in "+-":
-        minutes = int(name[4:6] or 0)
-        offset = dt.timedelta(hours=int(name[1:3]), minutes=minutes)
-        if offset > dt.timedelta(hours=18) or minutes > 59:
-            raise NotReadable
-        return dt.timezone(-offset if name[0] == "-" else offset)
-    return zoneinfo.ZoneInfo(name)
+def pattern_parts(pattern: str, escape: str) -> Iterator[tuple[str, bool]]:
+    """Yield the characters of a LIKE pattern, and whether each is a wildcard. NotReadable for one that Spark refuses
+    when it runs."""
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            escaped = next(characters, None)
+            if escaped not in ("%", "_", escape):
+                raise NotReadable
+            yield escaped, False
+        else:
+            yield character, character in ("%", "_")
 
 
 def like_pattern(pattern: str, escape: str) -> tuple[str, bool]:
     """Return (text, is a prefix). Wildcards except for one run of % at the end are not supported."""
-    text: list[str] = []
-    at = 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == escape:
-            at += 1
-            if at == len(pattern) or pattern[at] not in ("%", "_", escape):
-                raise NotReadable  # Spark refuses such a pattern when it runs
-            text.append(pattern[at])
-        elif character == "%":
-            if pattern[at:].strip("%"):
-                raise NotReadable
-            return "".join(text), True
-        elif character == "_":
-            raise NotReadable
-        else:
-            text.append(character)
-        at += 1
-    return "".join(text), False
+    parts = [*pattern_parts(pattern, escape)]
+    text = "".join(character for character, _ in takewhile(lambda part: not part[1], parts))
+    if any(part != ("%", True) for part in parts[len(text) :]):
+        raise NotReadable
+    return text, len(text) < len(parts)
 
 
 def _text(value: bytes) -> str:

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-def quoted(name: str, mark: str = "`") -> str:
-    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
-
-
 def column_sql(parts: Sequence[str], mark: str = "`", *, bare: bool = False) -> str:
     """A column, or a field inside structs. Each part stands between marks: a word may be one of SQL's own. `bare`: a
     name, such as a table's, whose plain words stand without marks."""
-    return ".".join(part if bare and _WORD.match(part) else quoted(part, mark) for part in parts)
+    return ".".join(
+        part if bare and _WORD.match(part) else f"{mark}{part.replace(mark, mark * 2)}{mark}" for part in parts
+    )
 
 
 def text_sql(text: str, *, doubled: bool = False) -> str:

@@ -7,17 +7,17 @@ import datetime as dt
 import pyarrow as pa
 
 from metaindex.core import dataclass
-from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.literals import Literal, LiteralValue, NotReadable
+from metaindex.expressions.zones import fixed_offset, later_in_zone, zone_of
 
 from .folding import folded
 from .functions import TABLE
 from .nodes import Fixed, FunctionCall, Scalar
 from .types import BIGINT, CLOCK, DATE, INSTANT, INT, STRING, casts, spark_name
 from .units import later_by_months
-from .zones import fixed_offset, later_in_zone, zone_of
 
 
-class UnknownMeaning(Exception):
+class UnknownMeaning(NotReadable):
     """Raised for an expression that is unknown, or ambiguous between engines; the text names the part."""
 
 

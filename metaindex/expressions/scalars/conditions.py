@@ -8,8 +8,10 @@ rest is Opaque, to be applied to rows, with what must hold of columns beside it.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Final
 
+from metaindex.expressions.engines.sql_values import pattern_parts
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import And, ColumnRef, Comparison, Constant, Not, Op, Opaque, Or, Predicate, StartsWith
 
@@ -19,7 +21,6 @@ from .preimages import Solved, is_null, solved
 from .types import STRING
 
 _OPS: Final = {op.value: op for op in Op}
-_MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _MOST_VALUES: Final = 200  # of a list whose values become ranges
 
 
@@ -66,7 +67,7 @@ def _joined(known: Solved | None, opaque: Opaque) -> Predicate:
 def _compared(op: Op, left: Scalar, right: Scalar) -> Solved | None:
     if isinstance(right, Fixed):
         return solved(op, left, right)
-    return solved(_MIRRORED.get(op, op), right, left) if isinstance(left, Fixed) else None
+    return solved(op.mirrored, right, left) if isinstance(left, Fixed) else None
 
 
 def _among(asked: Scalar, values: list[Scalar]) -> Solved | None:
@@ -90,12 +91,7 @@ def _among(asked: Scalar, values: list[Scalar]) -> Solved | None:
 
 def _beginning(pattern: str, escape: str) -> str:
     """Return the pattern's text before the first wildcard."""
-    beginning, at = [], 0
-    while at < len(pattern) and pattern[at] not in ("%", "_"):
-        at += pattern[at] == escape
-        beginning.append(pattern[at])
-        at += 1
-    return "".join(beginning)
+    return "".join(text for text, _ in takewhile(lambda part: not part[1], pattern_parts(pattern, escape)))
 
 
 def _begins(texts: tuple[str, ...], asked: ColumnValue, opaque: Opaque) -> Predicate:

@@ -12,13 +12,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from metaindex.expressions.literals import Literal
+from metaindex.expressions.zones import zone_of
 
 from .cases import cased_text
 from .functions import TABLE
 from .nodes import Fixed, FunctionCall, Scalar
 from .types import CLOCK, DATE, DOUBLE, is_integer
 from .units import last_day, later_by_months, start_of
-from .zones import zone_of
 
 _DAY: Final = dt.timedelta(days=1)
 

@@ -22,13 +22,13 @@ import pyarrow as pa
 from metaindex.core import dataclass
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Not, Op, Or, Predicate, StartsWith
+from metaindex.expressions.zones import fixed_offset
 
 from .cases import beginnings, variants
 from .functions import TABLE
 from .nodes import ColumnValue, Fixed, FunctionCall, Scalar
 from .types import CLOCK, DATE, is_integer
 from .units import start_of, start_of_next
-from .zones import fixed_offset
 
 _MICRO: Final = dt.timedelta(microseconds=1)
 _DAY: Final = dt.timedelta(days=1)

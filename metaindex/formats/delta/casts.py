@@ -21,7 +21,7 @@ from enum import Enum
 
 import pyarrow as pa
 
-from metaindex.expressions import encode_wide
+from metaindex.expressions import Family
 from metaindex.formats.spark_texts import (
     BLANKS,
     DAY,
@@ -126,7 +126,8 @@ def _float(text: str) -> float | None:
 def _decimal(text: str, type_: pa.DataType) -> int | bytes | None:
     """Rounded half up to the type's scale; NULL where it does not fit."""
     unscaled = unscaled_decimal(text, type_) if NUMBER.fullmatch(text) else None
-    return unscaled if unscaled is None or type_.precision <= 18 else encode_wide(unscaled)
+    family = Family.of(type_)
+    return None if unscaled is None or family is None else family.held(unscaled)
 
 
 def _day(text: str) -> int | None:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask
-from metaindex.expressions import ColumnRef, Interval, Literal, ManyFiles, PhysicalInterval, decode_wide
+from metaindex.expressions import ColumnRef, Family, Interval, Literal, ManyFiles, PhysicalInterval
 from metaindex.formats.model import Leaf
 
 from .metadata import PartitionSpec
@@ -88,18 +88,6 @@ class BucketStatistics(ManyFiles):
             return self.some_among(column, (interval.low,))
         return self.constant(True)
 
-    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        return self.constant(True)
-
-    def some_null(self, column: ColumnRef) -> Mask:
-        return self.constant(True)
-
-    def some_value(self, column: ColumnRef) -> Mask:
-        return self.constant(True)
-
-    def some_nan(self, column: ColumnRef) -> Mask:
-        return self.constant(True)
-
 
 def hashes_of(values: Sequence[Literal], of: pa.DataType) -> list[int] | None:
     """The hashes of those literals that a value of the type can equal; None: one of them cannot be compared, or the
@@ -122,8 +110,7 @@ def hashed_bytes(value: int | float | bytes, of: pa.DataType) -> bytes | None:
     """Return the bytes that the specification hashes for a value in its physical domain; None for types that are not
     hashed. Nanoseconds count as microseconds, as the domain has them."""
     if pa.types.is_decimal(of):
-        unscaled = value if isinstance(value, int) else decode_wide(value) if isinstance(value, bytes) else None
-        return None if unscaled is None else _shortest(unscaled)
+        return None if isinstance(value, float) else _shortest(Family.whole(value))
     if isinstance(value, bytes):
         return value
     hashed = pa.types.is_integer(of) or pa.types.is_date(of) or pa.types.is_time(of) or pa.types.is_timestamp(of)

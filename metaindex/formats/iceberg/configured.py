@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from metaindex.core import ArgumentError, Cure, ExpressionError, MissingDependencyError, first_line, one_line
-from metaindex.expressions import parse_path, quoted
+from metaindex.expressions import column_sql, parse_path
 
 _MOST_SAID = 200
 _MOST_NAMES = 12
@@ -46,7 +46,7 @@ def table_in(catalog: object, name: str) -> Any:
 def said_name(names: tuple[str, ...]) -> str:
     """A table or a namespace, as it is told and named: another text for each. A part that a dot or a backtick is in
     stands between backticks, as in SQL; as does one that would be taken for all tables (`*`)."""
-    return ".".join(quoted(part) if not part or part == "*" or set(part) & set(".`") else part for part in names)
+    return ".".join(column_sql((part,)) if not part or part == "*" or set(part) & set(".`") else part for part in names)
 
 
 @dataclass(frozen=True, slots=True)

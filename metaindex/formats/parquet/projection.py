@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Cure, ScanError
-from metaindex.expressions import is_text
+from metaindex.expressions import Family
 from metaindex.formats.column_names import alike
 from metaindex.formats.model import Field, Snapshot
 from metaindex.formats.nested_fields import FIELD_ID, PHYSICAL_NAME
@@ -286,13 +286,11 @@ def _conversion(stored: pa.DataType, target: pa.DataType) -> Callable[[pa.Array]
         return _cast(target)
     if is_.is_decimal(stored) and is_.is_decimal(target):
         return _cast(target)  # checked: digits that do not fit raise
-    if is_text(stored) and (is_text(target) or _is_bytes(target)):
+    if _is_bytes(stored) and _is_bytes(target):
         return _cast(target)
-    if _is_bytes(stored) and (_is_bytes(target) or is_text(target)):
+    if is_.is_fixed_size_binary(stored) and Family.of(target) is Family.BYTES:
         return _cast(target)
-    if is_.is_fixed_size_binary(stored) and (_is_bytes(target) or is_.is_fixed_size_binary(target)):
-        return _cast(target)
-    if is_.is_fixed_size_binary(stored) and stored.byte_width == 16 and is_text(target):
+    if is_.is_fixed_size_binary(stored) and stored.byte_width == 16 and Family.of(target) is Family.TEXT:
         return _uuid_text
     if is_.is_date(stored) and is_.is_date(target):
         return _cast(target)
@@ -321,4 +319,4 @@ def _uuid_text(values: pa.Array) -> pa.Array:
 
 
 def _is_bytes(t: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_binary_view(t))
+    return Family.of(t) in (Family.TEXT, Family.BYTES) and not pa.types.is_fixed_size_binary(t)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from metaindex.expressions import is_bytes, is_text, physical_type
+from metaindex.expressions import Family, physical_type
 from metaindex.formats.column_names import alike
 from metaindex.formats.model import Leaf
 
@@ -178,7 +178,7 @@ def _doubt(file: FileType, table: pa.DataType, created_by: str, typed_order: boo
         return Doubt.INT96
     if file.coding is Coding.NONE:
         return None if pa.types.is_null(file.arrow) else Doubt.OTHER_TYPE
-    if not converts(file.arrow, table) or (file.physical == "FIXED_LEN_BYTE_ARRAY" and _is_text(table)):
+    if not converts(file.arrow, table) or (file.physical == "FIXED_LEN_BYTE_ARRAY" and Family.of(table) is Family.TEXT):
         return Doubt.OTHER_TYPE  # a UUID is shown as text that is not its bytes
     if file.coding in (Coding.NUMBER, Coding.UNSCALED):
         return None
@@ -240,14 +240,4 @@ def converts(file: pa.DataType, table: pa.DataType) -> bool:
         return bool(is_.is_time(table))
     if is_.is_boolean(file):
         return bool(is_.is_boolean(table))
-    return _is_bytes(file) and _is_bytes(table)
-
-
-def _is_text(t: pa.DataType) -> bool:
-    while pa.types.is_dictionary(t):
-        t = t.value_type
-    return is_text(t)
-
-
-def _is_bytes(t: pa.DataType) -> bool:
-    return is_text(t) or is_bytes(t)
+    return all(Family.of(t) in (Family.TEXT, Family.BYTES) for t in (file, table))

@@ -20,7 +20,7 @@ import re
 
 import pyarrow as pa
 
-from metaindex.expressions import is_text
+from metaindex.expressions import Family
 
 _LONG_FORMS = re.compile(
     rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}"
@@ -74,7 +74,7 @@ def goes_on(t: pa.DataType, begin: int, error: json.JSONDecodeError) -> bool:
         case '"':
             return pa.types.is_binary(t) or bool(_GOES_ON.match(line, _behind_character(line, at)))
         case "{" | "[":
-            if not (pa.types.is_nested(t) or is_text(t)):
+            if not (pa.types.is_nested(t) or Family.of(t) is Family.TEXT):
                 return False  # passed over as a whole
             cut_off = error.msg.startswith("Unterminated string") or _CUT_OFF.fullmatch(line, at)
             return not cut_off or "{" in line[begin:]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import ScanError
-from metaindex.expressions import is_text
+from metaindex.expressions import Family
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field
 from metaindex.formats.spark_texts import (
@@ -67,7 +67,7 @@ class ValueRules:
     def column(self, texts: pa.Array, field: Field, where: str) -> pa.Array:
         """Convert one column of tokens to values of the field's type."""
         t = field.type
-        if is_text(t):
+        if Family.of(t) is Family.TEXT:
             return texts.cast(t)
         if pa.types.is_binary(t) or pa.types.is_large_binary(t):
             return texts.cast(pa.binary()).cast(t)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions import ColumnBounds, is_bytes, is_text, physical_type, to_physical
+from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
 from metaindex.index.kinds.facts import domain_of
 
 
@@ -168,4 +168,4 @@ def _castable(scans: Sequence[ColumnScan], places: list[int], side: str, type_: 
 
 
 def _is_bytes(type_: pa.DataType) -> bool:
-    return is_text(type_) or is_bytes(type_)
+    return Family.of(type_) in (Family.TEXT, Family.BYTES)

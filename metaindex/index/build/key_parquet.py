@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.expressions import is_uuid
 from metaindex.formats import Doubt, Footer, Layouts, Leaf
 from metaindex.index.kinds.canonical import answers_for
 from metaindex.storage import Storage
@@ -195,7 +194,7 @@ def _values(table: pa.Table, place: _KeyColumn) -> pa.Array:
 
 def _held(stored: pa.DataType, wanted: pa.DataType) -> pa.DataType:
     """A UUID is its 16 bytes to a column of those; to one of texts it is another type."""
-    return wanted if is_uuid(stored) and stored.storage_type == wanted else stored
+    return wanted if isinstance(stored, pa.UuidType) and stored.storage_type == wanted else stored
 
 
 def _wide(type_: pa.DataType) -> pa.DataType:

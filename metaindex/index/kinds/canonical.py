@@ -37,11 +37,11 @@ import xxhash
 from metaindex.core import Mask, MetaIndexError, Vector
 from metaindex.expressions import (
     ColumnBounds,
+    Family,
     Interval,
     Literal,
     PhysicalInterval,
     convert_bounds,
-    decode_wide,
     physical_type,
 )
 
@@ -325,10 +325,9 @@ def _hash_plain(values: list[object], t: pa.DataType) -> Hashes | None:
 def _hash_physical(value: int | float | bytes, t: pa.DataType) -> int:
     is_ = pa.types
     if is_.is_decimal(t):
-        unscaled = decode_wide(value) if isinstance(value, bytes) else int(value)
-        return _hash_decimal(unscaled, t.scale)
+        return _hash_decimal(int(value) if isinstance(value, float) else Family.whole(value), t.scale)
     if is_.is_uint64(t) and isinstance(value, bytes):
-        return _hash_int(decode_wide(value))
+        return _hash_int(Family.whole(value))
     if isinstance(value, bytes):
         return xxhash.xxh64_intdigest(value)
     if isinstance(value, float):

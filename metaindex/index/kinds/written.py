@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, dataclass
-from metaindex.expressions import column_sql, parse_path, quoted, text_sql
+from metaindex.expressions import column_sql, parse_path, text_sql
 
 from .described import FactKind
 from .kind import KeyKind, Kind
@@ -126,7 +126,7 @@ class Using:
         if self.included:
             said.append(f"INCLUDE ({', '.join(map(_column_text, self.included))})")
         if options := {**dict(self.options), **dict(more)}:
-            written = ", ".join(f"{quoted(key)} = {self.value_text(value)}" for key, value in options.items())
+            written = ", ".join(f"{column_sql((key,))} = {self.value_text(value)}" for key, value in options.items())
             said.append(f"OPTIONS ({written})")
         return " ".join(said)
 
@@ -151,7 +151,7 @@ class Using:
     @classmethod
     def create_text(cls, name: str, table: str, kinds: Sequence[Kind]) -> str:
         """Write the statement that creates an index. `table`: as it is written."""
-        return f"CREATE INDEX {quoted(name)} ON {table} {cls.kinds_text(kinds)}"
+        return f"CREATE INDEX {column_sql((name,))} ON {table} {cls.kinds_text(kinds)}"
 
 
 _EITHER: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD

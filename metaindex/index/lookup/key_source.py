@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from metaindex.core import Mask, TooLate, dataclass
-from metaindex.expressions import BatchStatistics, ColumnRef, Literal, PruningStatistics, Question
+from metaindex.expressions import ColumnRef, Literal, ManyFiles, PruningStatistics, Question
 from metaindex.index.kinds.keyed import Hits, KeyReader, ReadsRanges, SupportsBatchReads
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import CoveredKey
@@ -70,7 +70,7 @@ class KeyAnswer:
         return np.full(groups, self.files[ordinal], np.bool_) if matching is None else matching
 
 
-class KnowsRowGroups(BatchStatistics):
+class KnowsRowGroups(ManyFiles):
     """A source that can say more of a file than one truth, and whose answers are of several kinds. `KEPT_BYTES`: of
     answers to many questions that one source keeps, about."""
 

@@ -162,9 +162,7 @@ class PruneResult(Shown):
 
     @property
     def pictured(self) -> Sequence[str | Tabular]:
-        from metaindex.core import Picture
-
-        return str(self), Picture(self.grids)
+        return (str(self), *self.grids)
 
     @property
     def grids(self) -> tuple[Element, ...]:

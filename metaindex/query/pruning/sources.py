@@ -12,12 +12,12 @@ import numpy.typing as npt
 from metaindex.core import Mask, dataclass
 from metaindex.expressions import (
     ArrowStatistics,
-    BatchStatistics,
     ColumnBounds,
     ColumnRef,
     Comparison,
     CompositeStatistics,
     In,
+    ManyFiles,
     Predicate,
     PruningStatistics,
     Question,
@@ -135,7 +135,7 @@ def tally_of(source: PruningStatistics[Mask]) -> tuple[int, int]:
     return source.tally if isinstance(source, KnowsRowGroups) else (0, 0)
 
 
-class FileSource(BatchStatistics):
+class FileSource(ManyFiles):
     """PruningStatistics[Mask] over the row groups of one file, from sources that know the file at a position of theirs.
     Whatever goes wrong in one of them proves nothing."""
 

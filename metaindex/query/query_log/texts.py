@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from metaindex.core import ExpressionError
 from metaindex.expressions import (
@@ -22,7 +22,6 @@ from metaindex.expressions import (
     IsNull,
     Leaf,
     Literal,
-    LiteralValue,
     Opaque,
     Predicate,
     StartsWith,
@@ -36,7 +35,7 @@ UNREAD: Final = "metaindex_unread"
 
 MOST_TEXT: Final = 64 << 10
 _MASKED: Final = re.compile(r"#[0-9a-f]{24}|\?[1-9][0-9]*")
-_Mask = Callable[[LiteralValue], str]
+_Mask = Callable[[Any], str]
 
 
 def text_of(predicate: Predicate, literals: str = "kept", key: bytes = b"") -> str:
@@ -106,7 +105,7 @@ def _masked(value: Literal, mask: _Mask) -> Literal:
     return value if value.is_null else Literal(mask(value.value))
 
 
-def _canonical(value: LiteralValue) -> bytes:
+def _canonical(value: Any) -> bytes:
     """Equal numbers are equal, whatever their types."""
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         try:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Vector, arrow_array, dataclass
-from metaindex.expressions import And, ColumnRef, Comparison, Constant, In, Literal, Op, Or, Predicate, is_uuid
+from metaindex.expressions import And, ColumnRef, Comparison, Constant, In, Literal, Op, Or, Predicate
 from metaindex.query.order import Direction, sorted_places
 from metaindex.query.readers.key_rows import each_word
 
@@ -162,7 +162,7 @@ def _sayable(values: pa.Array) -> pa.Array:
 
 
 def _literal(value: Any, t: pa.DataType) -> Literal:
-    if is_uuid(t):
+    if isinstance(t, pa.UuidType):
         from uuid import UUID
 
         return Literal(UUID(bytes=value))

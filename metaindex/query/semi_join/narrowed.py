@@ -22,6 +22,7 @@ from metaindex.expressions import (
     ColumnRef,
     Comparison,
     Constant,
+    Family,
     In,
     IsNan,
     IsNull,
@@ -31,7 +32,6 @@ from metaindex.expressions import (
     Or,
     Predicate,
     as_column,
-    is_text,
 )
 from metaindex.formats import Schema
 from metaindex.query.readers.plan import shown_field
@@ -257,7 +257,9 @@ def _following(call: str, values: pa.Array, rest: Sequence[str]) -> pa.Array | N
     t, is_ = values.type, pa.types
     instants = is_.is_timestamp(t) and t.tz is not None
     if call == "beginning":
-        return pc.unique(pc.utf8_slice_codeunits(values, 0, int(rest[0])).cast(pa.string())) if is_text(t) else None
+        if Family.of(t) is not Family.TEXT:
+            return None
+        return pc.unique(pc.utf8_slice_codeunits(values, 0, int(rest[0])).cast(pa.string()))
     if not (is_.is_timestamp(t) or is_.is_date32(t)):
         return None
     days: Any = values if is_.is_date32(t) else pc.floor_temporal(_utc(values), unit="day").cast(pa.date32())

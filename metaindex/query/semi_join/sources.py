@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, UnknownColumnError, dataclass, first_line
-from metaindex.expressions import is_uuid
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -132,7 +131,7 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _values(array: pa.Array) -> pa.Array:
     t, is_ = array.type, pa.types
-    if isinstance(t, pa.BaseExtensionType) and not is_uuid(t):
+    if isinstance(t, pa.BaseExtensionType) and not isinstance(t, pa.UuidType):
         if t.extension_name == "arrow.bool8":
             return array.storage.cast(pa.bool_())
         return _values(array.storage)

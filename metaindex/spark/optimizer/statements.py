@@ -24,7 +24,7 @@ from metaindex.core import (
     first_line,
     interrupts_first,
 )
-from metaindex.expressions import column_sql, quoted, text_sql
+from metaindex.expressions import column_sql, text_sql
 from metaindex.formats import NAMED, Format
 from metaindex.spark.frames import each_of, is_of_delta, table_of, tables_in
 from metaindex.statements import (
@@ -282,13 +282,13 @@ class SparkTables:
         except NotATableError:
             return "check the path, at which there is no table"
         except MetaIndexError:
-            return f"write the format before it, as in parquet.{quoted(path)}"
+            return f"write the format before it, as in parquet.{column_sql((path,))}"
         if not table_format.named_by_path:
             return "write the table's name in its catalog"
         if format_ == "csv":
             view = f"CREATE TEMPORARY VIEW name USING csv OPTIONS (path {text_sql(path)}, header true)"
             return f"write a view's name, of {view}"
-        return f"write {format_}.{quoted(path)}"
+        return f"write {format_}.{column_sql((path,))}"
 
     def _check(self, query: str) -> None:
         """Refuse what is no query: before it is analysed, and as it is analysed, for an expression may make a name.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.core import ScanError, SparkDriver, dataclass
-from metaindex.expressions import And, Opaque, Predicate, check_as_written, conjuncts, to_spark
+from metaindex.expressions import And, Opaque, Predicate, conjuncts, to_spark
 from metaindex.formats import Format, ReadOptions, Snapshot, TableRef
 from metaindex.query import Scan, refuse_replaced
 
@@ -122,12 +122,9 @@ def _filtered(scan: Scan, frame: DataFrame) -> DataFrame:
             f"every part of a predicate is applied to the rows; {opaque[0].text!r} is not SQL text that Spark was"
             " given; write the predicate as SQL"
         )
-    from pyspark.sql import functions
-
     _refuse_other_zone(scan, predicate, frame.sparkSession)
-    check_as_written(scan.predicate_text, frame.sparkSession)
     _refuse_other_words(scan.predicate_text, frame.sparkSession)
-    condition = functions.expr(scan.predicate_text)
+    condition = to_spark(scan.predicate_text, session=frame.sparkSession)
     return frame.where(_held_back(condition) if texts or floats else condition)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
 from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, Words, watched
-from metaindex.expressions import ColumnRef, IsNull, bind, names_given, quoted
+from metaindex.expressions import ColumnRef, IsNull, bind, column_sql, names_given
 from metaindex.formats import NAMED, ConfiguredCatalog
 from metaindex.index import Value
 from metaindex.query import Credit, IndexReport, paths_of
@@ -96,9 +96,8 @@ class FileTables:
         known = f"; names are given for {', '.join(self._named)}" if self._named else ""
         meant = get_close_matches(first, NAMED, n=1, cutoff=0.7) if len(name.parts) == 2 else []
         if meant:
-            raise ArgumentError(
-                f"a format of tables is {', '.join(NAMED)}; {first!r} is none; write {meant[0]}.{quoted(name.parts[1])}"
-            )
+            at = column_sql(name.parts[1:])
+            raise ArgumentError(f"a format of tables is {', '.join(NAMED)}; {first!r} is none; write {meant[0]}.{at}")
         raise ArgumentError(
             f"without a catalog a table is a path; {whole!r} is a name{known}; write the path between quotes, or"
             f" {NAMED[0]}.`path`, or say what the name means: {self.naming}"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from metaindex.core import Words, dataclass
-from metaindex.expressions import column_sql, quoted, text_sql
+from metaindex.expressions import column_sql, text_sql
 from metaindex.index import Using
 from metaindex.statements.grammar.tree import TableName
 
@@ -70,7 +70,7 @@ class StatementWords(Words):
         match name:
             case "format":
                 last = "" if self.table is None else self.table.path or self.table.parts[-1]
-                place = quoted(last) if self.table is not None and (self.table.path or "/" in last) else "`path`"
+                place = column_sql((last,)) if self.table is not None and (self.table.path or "/" in last) else "`path`"
                 return f"{value}.{place}" if said else "the format before the path"
             case "mode":
                 return str(value).upper() if said else "the mode"

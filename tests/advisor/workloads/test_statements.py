@@ -5,7 +5,7 @@ import pytest
 from benchmarks.tpch.queries import QUERIES
 from metaindex.advisor.workloads.shape import shown_predicate
 from metaindex.core import ExpressionError
-from metaindex.expressions import JoinKey, TableRead, is_statement, statement_reads
+from metaindex.expressions import JoinKey, StatementReads, TableRead, statement_reads
 
 
 def read(text: str) -> dict[str, str]:
@@ -170,7 +170,7 @@ def test_what_reads_nothing_says_why(text: str) -> None:
     ],
 )
 def test_a_statement_is_no_condition(text: str, expected: bool) -> None:
-    assert is_statement(text) is expected
+    assert StatementReads.begins(text) is expected
 
 
 def test_placing_what_is_placed_changes_nothing() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from metaindex.advisor import Page, Section
 from metaindex.advisor.figures.charts import ColumnChart, Strip, Tick, columns_figure, strip_figure
 from metaindex.core import Cell, Column, Element
-from metaindex.core.figures import LONGEST, MOST_ROWS, Picture, said
+from metaindex.core.figures import LONGEST, MOST_ROWS, said
 from metaindex.core.shown import one_line
 from tests.pages import Parsed, parsed, readable
 
@@ -111,7 +111,7 @@ def test_long_texts_and_tables_are_cut_and_counted() -> None:
 @given(text=TEXT, share=st.floats(-1, 2))
 def test_a_picture_of_a_notebook_says_its_sides_and_nothing_else(text: str, share: float) -> None:
     element = Element.grid(text, [Column(text), Column("n", right=True)], [[text, Cell(text, share=share)]])
-    shown = Picture((element,), text)._repr_html_()
+    shown = element._repr_html_()
     styles = {each["style"] for elements in _cells(shown) for each in elements}
     assert styles == {"text-align: right", "text-align: left"}
     assert (

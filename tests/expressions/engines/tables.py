@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metaindex.core import ExpressionError
 from metaindex.expressions import Opaque, Predicate, bind
-from metaindex.expressions.evaluate import matches
+from tests.evaluate import matches
 from tests.strategies import Schema
 
 VALUES: dict[str, st.SearchStrategy[object]] = {

@@ -47,7 +47,7 @@ from metaindex.expressions import (
 )
 from metaindex.expressions.engines.iceberg import to_iceberg
 from metaindex.expressions.engines.iceberg_reading import from_iceberg
-from metaindex.expressions.evaluate import matches
+from tests.evaluate import matches
 from tests.expressions.engines.tables import bound, expected, table_of, understood
 from tests.strategies import predicates
 

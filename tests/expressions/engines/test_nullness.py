@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from metaindex.core import SparkDriver
 from metaindex.expressions import ArrowStatistics, ColumnRef, Opaque, Predicate, bind, may_match, normalize
 from metaindex.expressions.engines.sql import parse
-from metaindex.expressions.evaluate import matches
 from metaindex.expressions.skipping import must_match
 from tests.duck import connected
+from tests.evaluate import matches
 from tests.expressions.engines.tables import understood
 from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import Files, Row, files

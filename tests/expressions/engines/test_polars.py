@@ -17,7 +17,7 @@ from metaindex.expressions import ColumnRef, Comparison, In, Literal, Op, Opaque
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.expressions.engines.polars_reading import from_polars
 from metaindex.expressions.engines.sql import parse
-from metaindex.expressions.evaluate import matches
+from tests.evaluate import matches
 from tests.expressions.engines.tables import (
     ROWS,
     SCHEMA,

@@ -34,7 +34,7 @@ from metaindex.expressions import (
 from metaindex.expressions.engines.spark import from_catalyst, from_spark, to_spark
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.engines.sql_text import to_sql
-from metaindex.expressions.evaluate import matches
+from tests.evaluate import matches
 from tests.expressions.engines.tables import arrow_schema, bound, table_of, understood
 from tests.strategies import TYPES, predicates, rows, schemas
 

@@ -29,10 +29,10 @@ from metaindex.expressions import (
     may_match,
     to_iceberg,
 )
-from metaindex.expressions.evaluate import matches
 from metaindex.formats.iceberg.buckets import murmur3
 from metaindex.formats.model import Snapshot
 from metaindex.query.pruning.sources import log_source
+from tests.evaluate import matches
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
 from tests.formats.iceberg.test_partitions import KINDS, as_written, snapshot_of
 

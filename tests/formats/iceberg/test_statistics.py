@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import ColumnBounds, decode_wide, to_physical
+from metaindex.expressions import ColumnBounds, Family, to_physical
 from metaindex.formats.iceberg.statistics import decode, scatter
 from metaindex.formats.model import Snapshot
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
@@ -148,7 +148,7 @@ def test_decimals_of_any_length_are_decoded(values: list[int], padding: int) -> 
     wide, known = decode(pa.array([written(v) for v in values], pa.large_binary()), kind, upper=False)
     assert known.all()
     physical = scatter(np.arange(len(values)), wide, len(values), kind)
-    assert [decode_wide(one) for one in physical.to_pylist()] == values
+    assert [Family.whole(one) for one in physical.to_pylist()] == values
 
 
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1))

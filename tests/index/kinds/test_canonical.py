@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.expressions import ColumnRef, Comparison, Literal, Op
-from metaindex.expressions.evaluate import matches
 from metaindex.index.kinds.canonical import (
     NO_VALUE,
     UnkeyedValuesError,
@@ -25,6 +24,7 @@ from metaindex.index.kinds.canonical import (
     hash_values,
 )
 from metaindex.index.kinds.xxhash64 import hash_slices, hash_words
+from tests.evaluate import matches
 from tests.strategies import TYPES, literals, values
 
 EPOCH = dt.datetime(1970, 1, 1)

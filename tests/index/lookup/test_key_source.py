@@ -22,12 +22,12 @@ from metaindex.expressions import (
     col,
     may_match,
 )
-from metaindex.expressions.evaluate import matches
 from metaindex.index.kinds.keyed import Hits
 from metaindex.index.lookup.combined import MOST_VALUES, with_combinations
 from metaindex.index.lookup.key_source import AskedKey, KeySource
 from metaindex.query.pruning.sources import FileSource
 from tests import strategies
+from tests.evaluate import matches
 from tests.index.lookup.reference import Reference
 
 QUESTIONS = ["among", "between", "other", "null", "value", "nan"]

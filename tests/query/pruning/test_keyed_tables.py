@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import ScanError
-from metaindex.expressions.evaluate import matches
 from metaindex.index import Kind
 from tests import strategies
+from tests.evaluate import matches
 from tests.query.pruning.test_no_false_skip import arrow_schema
 from tests.tables import settle
 

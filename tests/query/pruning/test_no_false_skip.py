@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.core import ScanError
 from metaindex.expressions import ColumnRef
-from metaindex.expressions.evaluate import matches
 from tests import strategies
+from tests.evaluate import matches
 from tests.tables import settle
 
 

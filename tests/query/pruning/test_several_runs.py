@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.expressions import to_predicate
-from metaindex.expressions.evaluate import matches
+from tests.evaluate import matches
 from tests.tables import Lake, catalog_in, delta_lake, iceberg_lake, parquet_lake, rows
 
 

@@ -21,8 +21,8 @@ from pyiceberg import expressions as ice
 import metaindex as mi
 from metaindex.expressions import Opaque, bind, to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
-from metaindex.expressions.evaluate import matches
 from tests.duck import connected
+from tests.evaluate import matches
 from tests.tables import catalog_in, settle
 
 TEXTS = ["", "a'b", 'a"b', "a\\b", "a\nb", "%_", "\x00", "é" * 60, "x" * 99 + "é", "日本" * 40, "x" + "日本" * 200,

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import CorruptTableError
-from metaindex.expressions.evaluate import matches
 from metaindex.formats import Field, Schema
 from metaindex.query.readers import row_groups
 from metaindex.query.readers.row_groups import RowGroups
+from tests.evaluate import matches
 from tests.expressions.engines.tables import arrow_schema, bound, table_of
 from tests.query.readers.lake import Lake, fields_of
 from tests.query.readers.lake import bound as parsed

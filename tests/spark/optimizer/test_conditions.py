@@ -19,8 +19,8 @@ import metaindex as mi
 import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from metaindex.expressions import And, CatalystNodes, Opaque, bind, to_predicate
-from metaindex.expressions.evaluate import matches
 from metaindex.spark.optimizer.enabling import surveyor
+from tests.evaluate import matches
 from tests.facts import Facts
 
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from metaindex.expressions import quoted, text_sql
+from metaindex.expressions import column_sql, text_sql
 from metaindex.index import Using
 from metaindex.statements.grammar.tree import (
     AskedVersion,
@@ -80,7 +80,7 @@ def _words(statement: Statement) -> Iterable[str]:
 
 
 def _on(name: str, table: TableName) -> Iterable[str]:
-    return quoted(name), "ON", table.text()
+    return column_sql((name,)), "ON", table.text()
 
 
 def _asked(at: AskedVersion) -> str:

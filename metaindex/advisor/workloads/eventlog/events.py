@@ -15,7 +15,7 @@ from metaindex.advisor.workloads.gathering import Gathering
 from metaindex.advisor.workloads.shape import PlanReads, reads_of
 from metaindex.advisor.workloads.text_files import MOST_CHARACTERS, byte_lines
 from metaindex.core import MetaIndexError, StorageError, dataclass
-from metaindex.expressions import StatementReads, is_statement
+from metaindex.expressions import StatementReads
 
 from .files import EventLog, event_logs
 from .plans import plan_of, plan_reads
@@ -142,7 +142,7 @@ class Executions:
 
 def _statement_of(text: str, time_zone: str) -> StatementReads | None:
     """Return what the text reads if it is SQL that can be parsed."""
-    if _CALL_SITE.fullmatch(text) or len(text) > MOST_CHARACTERS or not is_statement(text):
+    if _CALL_SITE.fullmatch(text) or len(text) > MOST_CHARACTERS or not StatementReads.begins(text):
         return None
     try:
         return reads_of(text, time_zone)

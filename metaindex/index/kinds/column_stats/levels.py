@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.core import DamagedIndexError, Mask, Vector
-from metaindex.expressions import BatchStatistics, ColumnRef, Question
+from metaindex.expressions import ColumnRef, ManyFiles, Question
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.store.reader import RunReader
 
@@ -25,7 +25,7 @@ def file_source(run: RunReader, columns: Mapping[ColumnRef, StoredColumn], scope
     return RunStatistics(run, Units("column_stats", "ordinal", run.run.files), columns, scope)
 
 
-class BothLevels(BatchStatistics):
+class BothLevels(ManyFiles):
     """The files of a run: a partition column is answered by partition, any other by the rows of files."""
 
     def __init__(self, run: RunReader, columns: Mapping[ColumnRef, StoredColumn], scope: Mask | None) -> None:

@@ -23,8 +23,6 @@ from metaindex.expressions import (
     ColumnBounds,
     ColumnRef,
     Family,
-    Interval,
-    Literal,
     ManyFiles,
     Question,
     convert_bounds,
@@ -82,30 +80,20 @@ class RunStatistics(ManyFiles):
         self._units = units
         self._columns = columns
         self._scope = scope
-        self._answers: dict[object, Mask] = {}
+        self._answers: dict[Question, Mask] = {}
         self._cumulated: npt.NDArray[np.int64] | None = None
 
-    def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
-        return self._answer(("between", interval), column, _BOUNDS, lambda s: s.some_between(column, interval))
-
-    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        needs = _ALL if any(value.is_nan for value in values) else _BOUNDS
-        return self._answer(("among", tuple(values)), column, needs, lambda s: s.some_among(column, values))
-
-    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        return self._answer(("other", tuple(values)), column, _ALL, lambda s: s.some_other(column, values))
-
-    def some_null(self, column: ColumnRef) -> Mask:
-        return self._answer("null", column, _COUNTS, lambda s: s.some_null(column))
-
-    def some_value(self, column: ColumnRef) -> Mask:
-        return self._answer("value", column, _COUNTS, lambda s: s.some_value(column))
-
-    def some_nan(self, column: ColumnRef) -> Mask:
+    def _ask(self, question: Question) -> Mask:
+        column = question.column
         stored = self._columns.get(column)
-        if stored is not None and not Family.may_be_nan(stored.current):
+        if question.name == "some_nan" and stored is not None and not Family.may_be_nan(stored.current):
             return self.constant(False)
-        return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
+        if stored is None or (stored.partition and self._units.kind == "column_stats"):
+            return self.constant(True)
+        mask = self._answers.get(question)
+        if mask is None:
+            mask = self._answers[question] = self._load(column, stored, _NEEDED[_needed(question)], question.ask)
+        return mask
 
     def many(self, questions: Sequence[Question]) -> Mask:
         """Answer many questions, a row each. Each column's rows are found once, in the row groups that may match one of
@@ -177,16 +165,6 @@ class RunStatistics(ManyFiles):
             self._cumulated_scope()
         parts = self._reader.parts(self._units.kind)
         return [part for part in parts if part.rows and _within(part, stored.column_id)]
-
-    def _answer(self, question: object, column: ColumnRef, needs: Needs, ask: Ask) -> Mask:
-        stored = self._columns.get(column)
-        if stored is None or (stored.partition and self._units.kind == "column_stats"):
-            return self.constant(True)
-        key = (question, column)
-        mask = self._answers.get(key)
-        if mask is None:
-            mask = self._answers[key] = self._load(column, stored, needs, ask)
-        return mask
 
     def _load(self, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> Mask:
         holding = self._holding(stored)

@@ -70,7 +70,8 @@ class _OfColumn:
 
 
 class _Bounds(ManyFiles):
-    """PruningStatistics[Mask] over parts."""
+    """PruningStatistics[Mask] over parts. Of values that are not NULL nothing is known: an empty text has the bound of
+    NULL."""
 
     def __init__(self, parts: Sequence[StoredPart], columns: Mapping[ColumnRef, SaidColumn]) -> None:
         super().__init__(len(parts))
@@ -97,18 +98,9 @@ class _Bounds(ManyFiles):
                 out |= bounds.touched(low, high)
         return out
 
-    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        return self.constant(True)
-
     def some_null(self, column: ColumnRef) -> Mask:
         bounds = self._columns.get(column)
         return self.constant(True) if bounds is None else bounds.nullable()
-
-    def some_value(self, column: ColumnRef) -> Mask:
-        return self.constant(True)  # an empty text has the bound of NULL
-
-    def some_nan(self, column: ColumnRef) -> Mask:
-        return self.constant(True)
 
 
 def _around(key: bytes | None) -> tuple[bytes | None, bytes | None]:

@@ -16,11 +16,10 @@ import xxhash
 
 from metaindex.core import dataclass
 from metaindex.expressions import (
+    Family,
     Interval,
     Literal,
     PhysicalInterval,
-    decode_wide,
-    encode_wide,
     physical_type,
 )
 from metaindex.index.kinds.canonical import NO_VALUE, Absent, plain_type
@@ -270,7 +269,7 @@ def _alike(stored: pa.DataType, now: pa.DataType) -> bool:
 def _number(value: int | float | bytes, t: pa.DataType) -> Fraction | float:
     if isinstance(value, float):
         return value if math.isinf(value) else Fraction(value)
-    whole = decode_wide(value) if isinstance(value, bytes) else value
+    whole = Family.whole(value)
     if pa.types.is_decimal(t):
         return Fraction(whole, 10**t.scale)
     return Fraction(whole * _MICROS_PER_DAY if pa.types.is_date(t) else whole)
@@ -298,7 +297,8 @@ def _physical(at: int | None, t: pa.DataType, limit: int) -> int | bytes | None:
     if at is None:
         return None
     at = max(at, limit) if limit < 0 else min(at, limit)
-    return at if physical_type(t) == pa.int64() else encode_wide(at)
+    family = Family.of(t)
+    return at if family is None else family.held(at)
 
 
 def may_be_nan(t: pa.DataType) -> bool:

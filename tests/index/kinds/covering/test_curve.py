@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.core import DamagedIndexError
 from metaindex.expressions import And, ColumnRef, Predicate, col
-from metaindex.expressions.evaluate import matches
 from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering import parts as written
 from metaindex.index.kinds.covering.cuts import BITS, cut_by, cut_points, no_curve
@@ -30,6 +29,7 @@ from metaindex.index.kinds.kind import AskedColumns
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.served import ORDINAL, ROW, StoredPart
 from metaindex.index.store.layout import PartInfo
+from tests.evaluate import matches
 from tests.hostile.changes import turn
 from tests.index.actions.index_bytes import everything
 from tests.tables import settle

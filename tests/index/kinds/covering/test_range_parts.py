@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.expressions import And, ColumnRef, Predicate, col
-from metaindex.expressions.evaluate import matches
 from metaindex.index.kinds.covering.range_parts import SaidColumn, parts_left
 from metaindex.index.kinds.served import StoredPart
 from metaindex.index.kinds.values.encoding import as_bytes, encode_values
 from metaindex.index.store.layout import PartInfo
+from tests.evaluate import matches
 
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "long": (pa.int64(), st.integers(-5, 5) | st.integers(-(2**63), 2**63 - 1)),

@@ -1,4 +1,4 @@
-"""Zones of a session, where times are told in one."""
+"""Zones, by their names in texts and settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zoneinfo
 from collections.abc import Callable
 from typing import Final
 
-_OFFSET: Final = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
+_OFFSET: Final = re.compile(r"([+-])([0-9]{2})(?::([0-9]{2}))?")
 _UTC: Final = frozenset({"UTC", "Z", "GMT", "Etc/UTC", "Etc/GMT", "+00:00", "-00:00"})
 
 
@@ -19,8 +19,8 @@ def fixed_offset(zone: str) -> dt.timedelta | None:
     offset = _OFFSET.fullmatch(zone)
     if offset is None:
         return None
-    ahead = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
-    if ahead > dt.timedelta(hours=18) or int(offset[3]) > 59:
+    ahead = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+    if ahead > dt.timedelta(hours=18) or int(offset[3] or 0) > 59:
         return None
     return -ahead if offset[1] == "-" else ahead
 

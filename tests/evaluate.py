@@ -1,5 +1,5 @@
-"""The meaning of a predicate: its answer for one row, in SQL's three values and Spark's order. Everything else in this
-room is measured against it.
+"""The meaning of a predicate: its answer for one row, in SQL's three values and Spark's order. What the package says of
+files, and writes for engines, is measured against it.
 
     expression          row                answer
     x < 5               x NULL             NULL
@@ -24,9 +24,21 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from metaindex.core import ExpressionError, UnknownColumnError
-
-from .literals import Literal, compare_values
-from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith
+from metaindex.expressions import (
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Leaf,
+    Literal,
+    Op,
+    Opaque,
+    Predicate,
+    StartsWith,
+)
+from metaindex.expressions.literals import compare_values
 
 Row = Mapping[str, object]
 
@@ -84,22 +96,7 @@ def _compare(value: object, op: Op, lit: Literal) -> bool | None:
         return compare_values(value, lit.value) == 0
     if value is None or lit.is_null:
         return None
-    order = compare_values(value, lit.value)
-    match op:
-        case Op.EQ:
-            return order == 0
-        case Op.NE:
-            return order != 0
-        case Op.LT:
-            return order < 0
-        case Op.LE:
-            return order <= 0
-        case Op.GT:
-            return order > 0
-        case Op.GE:
-            return order >= 0
-        case _:
-            assert_never(op)
+    return op.holds(compare_values(value, lit.value), 0)
 
 
 def _in(value: object, values: Sequence[Literal]) -> bool | None:
