@@ -6,10 +6,12 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output
 from metaindex.core import ArgumentError, StatementError, first_line
+from metaindex.statements import FORMS
 
 from .arguments import BUILDER, DONE, FAILED, OPENING, WRONG, Command, many, pair, word
 from .defaults import for_table, names
@@ -78,17 +80,13 @@ def _texts(args: argparse.Namespace) -> Iterator[str]:
             ) from error
 
 
+_FORMS = "\n".join(fill(form.text, 118, initial_indent="  ", subsequent_indent="      ") for form in FORMS.values())
 COMMAND = Command(
     "sql",
     "statements about indexes: CREATE INDEX, SHOW INDEXES, EXPLAIN INDEXES ...",
-    """Runs statements about indexes, as Spark's SQL takes them after metaindex.enable(spark), without Spark:
+    f"""Runs statements about indexes, as Spark's SQL takes them after metaindex.enable(spark), without Spark:
 
-  CREATE INDEX [IF NOT EXISTS] name ON table [USING kind] [(columns)] [INCLUDE (columns)] [OPTIONS (key = value)]
-  {REFRESH | OPTIMIZE | DROP | RESTORE | VACUUM | CANCEL | ENABLE | DISABLE | CLEAN | ERASE | REPAIR}
-    INDEX [IF EXISTS] name ON table
-  SHOW INDEXES ON table;  DESCRIBE INDEX [HISTORY] name ON table;  VERIFY INDEX name ON table
-  EXPLAIN INDEXES query;  EXPLAIN WHATIF query WITH INDEX USING kind (columns)
-  RECOMMEND INDEXES ON table [, table] FROM 'queries.sql'
+{_FORMS}
 
 A table is a path between quotes ('lake/flights'), a format and a path (csv.`lake/x` WITH (header = true)), or a name
 that --table says, or that has a section [tables.NAME] in the file of options. All statements are read before the first

@@ -185,8 +185,7 @@ def _verify(args: argparse.Namespace, out: Output) -> int:
     step = None if unread is None else UnreadFiles(handle_of(table)).next_step(args.name, unread)
     helps = "" if step is None else step.command
     out.data({**verification.to_json(), "commands": [helps] if helps else []})
-    for line in str(verification).splitlines():
-        out.write(one_line(line))
+    out.write(str(verification))
     if helps:
         out.write(f"  what helps: {one_line(helps)}")
     if verification.findings:

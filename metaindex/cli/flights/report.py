@@ -10,30 +10,40 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.cli.output import Output
-from metaindex.core import Column, human_bytes
+from metaindex.core import Column, Plain, human_bytes
 
 from .data import SCHEMA, DemoQuestion
 
 if TYPE_CHECKING:
+    from metaindex.query import PruneResult
     from metaindex.table import Table
 
 
 @dataclass(frozen=True, slots=True)
 class AskedTwice:
-    """One question at one version of a table, answered by a full read and with the index."""
+    """One question at one version of a table, answered by a full read and with the index. `pruned`: with the index;
+    `table_files`: kept by what the table alone can prove, its partitions and the statistics of its log; `seconds`: with
+    the index, pruning included."""
 
     question: DemoQuestion
-    rows: int
-    all_files: int
-    all_bytes: int
+    pruned: PruneResult
+    table_files: int
     all_seconds: float
-    table_files: int  # kept by what the table alone can prove: partitions, and the statistics of its log
-    kept_files: int
-    kept_bytes: int
-    seconds: float  # pruning included
-    prune_seconds: float
+    seconds: float
     with_index: pa.Table
     without: pa.Table
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        pruned = self.pruned
+        return {
+            "question": self.question.name,
+            "condition": self.question.sql,
+            "rows": self.with_index.num_rows,
+            "files": {"all": pruned.total_files, "table_alone": self.table_files, "index": pruned.kept_files},
+            "bytes": {"all": pruned.total_bytes, "index": pruned.kept_bytes},
+            "seconds": {"all": self.all_seconds, "index": self.seconds, "prune": pruned.seconds},
+        }
 
 
 def ask(table: Table, bare: Table, question: DemoQuestion, version: str | None = None) -> AskedTwice:
@@ -46,21 +56,8 @@ def ask(table: Table, bare: Table, question: DemoQuestion, version: str | None =
     started = time.perf_counter()
     without = replace(scan, rows=None).to_arrow()
     all_seconds = time.perf_counter() - started
-    result = table.prune(question.sql, version=version)
-    return AskedTwice(
-        question,
-        with_index.num_rows,
-        result.total_files,
-        result.total_bytes,
-        all_seconds,
-        bare.prune(question.sql, version=version).kept_files,
-        result.kept_files,
-        result.kept_bytes,
-        seconds,
-        result.seconds,
-        canonical(with_index),
-        canonical(without),
-    )
+    pruned, own = (opened.prune(question.sql, version=version) for opened in (table, bare))
+    return AskedTwice(question, pruned, own.kept_files, all_seconds, seconds, canonical(with_index), canonical(without))
 
 
 def canonical(answer: pa.Table) -> pa.Table:
@@ -80,7 +77,7 @@ def difference(left: pa.Table, right: pa.Table) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Check(Plain):
     """A comparison: which answers, and how they differ (empty: they are equal)."""
 
     stage: str
@@ -101,17 +98,8 @@ class Report:
     asked: list[tuple[str, str, AskedTwice]] = field(default_factory=list)
 
     def step(self, text: str) -> None:
-        line = f"[{time.monotonic() - self.started:5.1f} s] {text}"
-        if self.out.json:
-            self.out.say(line)
-        else:
-            self.out.write(line)
-
-    def headline(self, text: str) -> None:
-        self.out.write(f"\n{text}")
-
-    def remark(self, text: str) -> None:
-        self.out.write(text)
+        tell = self.out.say if self.out.json else self.out.write
+        tell(f"[{time.monotonic() - self.started:5.1f} s] {text}")
 
     def check(self, stage: str, lake: str, question: DemoQuestion, against: str, difference: str) -> None:
         self.checks.append(Check(stage, lake, question.name, against, difference))
@@ -128,70 +116,52 @@ class Report:
     def results(self, stage: str, lake: str, asked: Sequence[AskedTwice]) -> None:
         """Print the results for a table of one format, with and without the index side by side."""
         self.asked += [(stage, lake, twice) for twice in asked]
-        self.out.write()
-        self.out.table(
-            Column.named(
-                lake, "rows>", "files: all>", "log>", "index>", "bytes: all>", "index>", "time: all>", "index>", "equal"
-            ),
+        wrong = {check.question for check in self.broken if (check.stage, check.lake) == (stage, lake)}
+        rows = [
             [
-                [
-                    twice.question.name,
-                    f"{twice.rows:,}",
-                    f"{twice.all_files:,}",
-                    f"{twice.table_files:,}",
-                    f"{twice.kept_files:,}",
-                    human_bytes(twice.all_bytes),
-                    human_bytes(twice.kept_bytes),
-                    seconds(twice.all_seconds),
-                    seconds(twice.seconds),
-                    "NO" if self._broken(stage, lake, twice.question) else "yes",
-                ]
-                for twice in asked
-            ],
-        )
+                twice.question.name,
+                *(f"{count:,}" for count in (twice.with_index.num_rows, pruned.total_files, twice.table_files)),
+                f"{pruned.kept_files:,}",
+                *(human_bytes(size) for size in (pruned.total_bytes, pruned.kept_bytes)),
+                *(seconds(took) for took in (twice.all_seconds, twice.seconds)),
+                "NO" if twice.question.name in wrong else "yes",
+            ]
+            for twice in asked
+            for pruned in [twice.pruned]
+        ]
+        titles = ("rows>", "files: all>", "log>", "index>", "bytes: all>", "index>", "time: all>", "index>", "equal")
+        self.out.write()
+        self.out.table(Column.named(lake, *titles), rows)
 
     def summary(self, stage: str) -> None:
         """Questions by formats: files read with the index, and how many times faster than reading all."""
         of_stage = [(lake, twice) for at, lake, twice in self.asked if at == stage]
         names = list(dict.fromkeys(lake for lake, _ in of_stage))
         questions = list(dict.fromkeys(twice.question for _, twice in of_stage))
-        cells = {(lake, twice.question): twice for lake, twice in of_stage}
+        cells = {
+            (lake, one.question): cell(one.pruned.kept_files, one.pruned.total_files, one.all_seconds, one.seconds)
+            for lake, one in of_stage
+        }
         self.out.table(
             Column.named("files read, times as fast", *(f"{name}>" for name in names)),
-            [[q.name, *(_cell(cells.get((name, q))) for name in names)] for q in questions],
+            [[q.name, *(cells.get((name, q), "-") for name in names)] for q in questions],
         )
 
     def to_json(self) -> dict[str, object]:
         return {
             **self.facts,
             "seconds": round(time.monotonic() - self.started, 3),
-            "answers": [
-                {
-                    "stage": stage,
-                    "format": lake,
-                    "question": twice.question.name,
-                    "condition": twice.question.sql,
-                    "rows": twice.rows,
-                    "files": {"all": twice.all_files, "table_alone": twice.table_files, "index": twice.kept_files},
-                    "bytes": {"all": twice.all_bytes, "index": twice.kept_bytes},
-                    "seconds": {"all": twice.all_seconds, "index": twice.seconds, "prune": twice.prune_seconds},
-                }
-                for stage, lake, twice in self.asked
-            ],
+            "answers": [{"stage": stage, "format": lake, **twice.to_json()} for stage, lake, twice in self.asked],
             "comparisons": len(self.checks),
-            "broken": [{name: getattr(check, name) for name in Check.__slots__} for check in self.broken],
+            "broken": [check.to_json() for check in self.broken],
         }
-
-    def _broken(self, stage: str, lake: str, question: DemoQuestion) -> bool:
-        return any((c.stage, c.lake, c.question) == (stage, lake, question.name) for c in self.broken)
 
 
 def seconds(value: float) -> str:
     return f"{value * 1000:,.0f} ms" if value < 1 else f"{value:.2f} s"
 
 
-def _cell(twice: AskedTwice | None) -> str:
-    if twice is None:
-        return "-"
-    factor = twice.all_seconds / max(twice.seconds, 1e-9)
-    return f"{twice.kept_files} of {twice.all_files} {f'{factor:.0f}' if factor >= 0.95 else f'{factor:.1g}':>5}x"
+def cell(kept: int, files: int, all_seconds: float, seconds: float) -> str:
+    """Return how many files are read with the index, and how many times as fast that is."""
+    factor = all_seconds / max(seconds, 1e-9)
+    return f"{kept} of {files} {f'{factor:.0f}' if factor >= 0.95 else f'{factor:.1g}':>5}x"

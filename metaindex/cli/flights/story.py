@@ -74,7 +74,7 @@ def run_demo(
     finally:
         if not kept:
             shutil.rmtree(place, ignore_errors=True)
-    report.remark("")
+    report.out.write()
     held = conclude(report)
     what_next(place if kept else None, report)
     return held
@@ -137,7 +137,7 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
     year, last_day = split(flown)
     report.facts["flights"] = flown.num_rows
     report.step(f"{flown.num_rows:,} flights of 2013 read; the {last_day.num_rows:,} of 31 December are held back")
-    report.headline("1. Four tables of one year, a file per day, partitioned by month")
+    report.out.write("\n1. Four tables of one year, a file per day, partitioned by month")
     daily = _daily(spark, year).cache()
     tables = lakes(spark, place)
     for lake in tables:
@@ -150,28 +150,28 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
         )
     daily.unpersist()
 
-    report.headline(f"2. An index {INDEX!r} on each: statistics of all columns, built by PySpark")
+    report.out.write(f"\n2. An index {INDEX!r} on each: statistics of all columns, built by PySpark")
     indexed = [_index(spark, lake, report) for lake in tables]
 
-    report.headline("3. Questions: all files read, or those that the index keeps, by the same warm reader")
+    report.out.write("\n3. Questions: all files read, or those that the index keeps, by the same warm reader")
     report.legend(QUESTIONS)
-    report.remark(
+    report.out.write(
         "log: files that the table's own log and partitions leave. equal: to the full read and to Spark's answer"
     )
     for of_lake in indexed:
         _ask_all(of_lake, "the year", QUESTIONS, of_lake.lake.now(), report)
 
-    report.headline("4. A new day is committed; Delta and Iceberg also delete the flights cancelled on 8 February")
+    report.out.write("\n4. A new day is committed; Delta and Iceberg also delete the flights cancelled on 8 February")
     new_day = _daily(spark, last_day)
     for of_lake in indexed:
         _commit_and_refresh(of_lake, new_day, report)
 
-    report.headline("5. The same after the commits")
+    report.out.write("\n5. The same after the commits")
     report.legend([q for q in AFTER_COMMIT if q not in QUESTIONS])
     for of_lake in indexed:
         _ask_all(of_lake, "after the commits", AFTER_COMMIT, of_lake.lake.now(), report)
 
-    report.headline("6. Time travel: the version before the commits, from the same index")
+    report.out.write("\n6. Time travel: the version before the commits, from the same index")
     for of_lake in indexed:
         _ask_all(
             of_lake,
@@ -182,7 +182,7 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
             of_lake.version,
         )
 
-    report.headline("Summary: files read with the index, and how many times as fast as reading all files")
+    report.out.write("\nSummary: files read with the index, and how many times as fast as reading all files")
     report.summary("the year")
 
 
