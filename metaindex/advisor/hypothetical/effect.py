@@ -29,12 +29,6 @@ def groups_of(sight: SampleContext, result: PruneResult, rows: Rows) -> dict[int
     return {row: sight.groups_of(result, row) for row in rows.tolist()} if sight.grouped else {}
 
 
-def of_rest(sight: SampleContext, groups: dict[int, int], kept: Mask) -> Estimate | None:
-    """Estimate the row groups of exactly these files."""
-    left = np.flatnonzero(kept & ~mask_of(sight.sample, len(kept)))
-    return row_groups(sight, groups, np.array([len(left)], np.float64), left, [])
-
-
 def row_groups(
     sight: SampleContext, groups: dict[int, int], others: Floats, left: Rows, alike: Sequence[int]
 ) -> Estimate | None:
@@ -82,12 +76,11 @@ def mask_of(rows: Rows, count: int) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The reads of a query as things are. `groups`: by sampled row, of the kept ones."""
+    """The reads of a query as things are."""
 
     tree: Predicate
     result: PruneResult
     kept: Mask
-    groups: dict[int, int]
     reads: Reads
 
     @classmethod
@@ -97,7 +90,9 @@ class Now:
         groups = groups_of(sight, result, sight.sample[kept[sight.sample]])
         files = Estimate.exactly(float(kept.sum()))
         size = Estimate.exactly(float(sight.sizes[kept].sum()))
-        return cls(tree, result, kept, groups, Reads(files, of_rest(sight, groups, kept), size))
+        left = np.flatnonzero(kept & ~mask_of(sight.sample, len(kept)))
+        every = row_groups(sight, groups, np.array([len(left)], np.float64), left, [])
+        return cls(tree, result, kept, Reads(files, every, size))
 
 
 def with_candidate(

@@ -7,7 +7,7 @@ import datetime as dt
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import count, groupby
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,7 @@ from metaindex.advisor.figures.page import Page, Section, copied
 from metaindex.advisor.hypothetical.cost import rate_of
 from metaindex.advisor.savings import Savings, savings_of
 from metaindex.advisor.selection.answer import Recommendation
+from metaindex.advisor.selection.recommend import recommend_for
 from metaindex.core import (
     ArgumentError,
     Cure,
@@ -318,79 +319,66 @@ class ReportQuestion:
 
 def write_report(handle: Handle, path: object, progress: Progress | None, *arguments: Any) -> Reported:
     """Implement `Table.report`, whose other arguments follow in the order of `ReportQuestion`."""
-    handle, question = handle.as_indexed(), ReportQuestion(*arguments)
-    place = check_page(path, _forbidden(handle), overwrite=question.overwrite)
-    collector = _Collector(handle, question, progress or (lambda what, done, total: None))
-    findings = collector.findings()
-    collector.step("writing the page")
+    handle, asked = handle.as_indexed(), ReportQuestion(*arguments)
+    place = check_page(path, _forbidden(handle), overwrite=asked.overwrite)
+    done = count()
+
+    def step(what: str) -> None:
+        if progress is not None:
+            progress(what, next(done), _STEPS)
+
+    findings = _findings(handle, asked, step, progress)
+    step("writing the page")
     return Reported(handle.path, str(place), write_page(place, page_of(findings).html()), findings.notes)
 
 
-class _Collector:
-    """Collects the findings of a page, all of one version. What cannot be read is a note, unless the caller asked for
+def _findings(
+    handle: Handle, asked: ReportQuestion, step: Callable[[str], None], progress: Progress | None
+) -> TableFindings:
+    """Collect the findings of a page, all of one version. What cannot be read is a note, unless the caller asked for
     it: then it is an error."""
+    notes: list[str] = []
 
-    def __init__(self, handle: Handle, question: ReportQuestion, progress: Progress) -> None:
-        self._handle, self._question, self._progress = handle, question, progress
-        self._notes: list[str] = []
-        self._done = 0
-
-    def step(self, what: str) -> None:
-        self._progress(what, self._done, _STEPS)
-        self._done += 1
-
-    def findings(self) -> TableFindings:
-        question, handle = self._question, self._handle
-        self.step("reading the version")
-        snapshot = handle.snapshot(At.asked(question.version, question.timestamp))
-        self.step("asking the conditions")
-        explained = [
-            (
-                " ".join(str(condition).split()),
-                handle.made(Queries).explain(condition, snapshot.version, indexes=question.indexes),
-            )
-            for condition in question.where
-        ]
-        self.step("weighing the workload")
-        recommended = self._recommended()
-        self.step("looking at the indexes")
-        infos = IndexList()
-        if handle.config.use_indexes:
-            infos = Table(handle).indexes(version=snapshot.version)
-        self.step("measuring the layout")
-        named = list(dict.fromkeys(ref.parts for _, each in explained for ref in each.result.predicate.columns))
-        layout = _layout(handle, snapshot, named, sample=question.sample, indexes=question.indexes)
-        self.step("reading the query log")
-        savings = self._noted("the query log", lambda: savings_of(handle, question.since))
-        growth = self._noted("growth", lambda: rate_of(handle.table_format, handle.ref, snapshot))
-        return TableFindings(
-            path=handle.path,
-            snapshot=snapshot,
-            growth="" if growth is None or growth.reason else growth.said.removeprefix("the table: "),
-            indexes=infos,
-            layout=layout,
-            queries=tuple(explained),
-            recommended=recommended,
-            savings=savings,
-            made_ms=int(time.time() * 1000),
-            notes=tuple(self._notes),
-        )
-
-    def _recommended(self) -> Recommendation | None:
-        from metaindex.advisor.selection.recommend import recommend_for
-
-        asked = self._question
-        if asked.queries is None:
-            return None
-        how = {"sample": asked.sample, "tables": asked.tables, "progress": self._progress}
-        return recommend_for([self._handle], asked.queries, **how)
-
-    def _noted(self, what: str, read: Callable[[], _T]) -> _T | None:
+    def noted(what: str, read: Callable[[], _T]) -> _T | None:
         try:
             return read()
         except (MetaIndexError, OSError) as error:
-            self._notes.append(f"{what}: {' '.join(str(error).split())}")
+            notes.append(f"{what}: {' '.join(str(error).split())}")
             return None
+
+    step("reading the version")
+    snapshot = handle.snapshot(At.asked(asked.version, asked.timestamp))
+    step("asking the conditions")
+    queries = handle.made(Queries)
+    explained = [
+        (" ".join(str(condition).split()), queries.explain(condition, snapshot.version, indexes=asked.indexes))
+        for condition in asked.where
+    ]
+    step("weighing the workload")
+    recommended = None
+    if asked.queries is not None:
+        how = {"sample": asked.sample, "tables": asked.tables, "progress": progress}
+        recommended = recommend_for([handle], asked.queries, **how)
+    step("looking at the indexes")
+    infos = Table(handle).indexes(version=snapshot.version) if handle.config.use_indexes else IndexList()
+    step("measuring the layout")
+    named = list(dict.fromkeys(ref.parts for _, each in explained for ref in each.result.predicate.columns))
+    layout = _layout(handle, snapshot, named, sample=asked.sample, indexes=asked.indexes)
+    step("reading the query log")
+    savings = noted("the query log", lambda: savings_of(handle, asked.since))
+    growth = noted("growth", lambda: rate_of(handle.table_format, handle.ref, snapshot))
+    return TableFindings(
+        path=handle.path,
+        snapshot=snapshot,
+        growth="" if growth is None or growth.reason else growth.said.removeprefix("the table: "),
+        indexes=infos,
+        layout=layout,
+        queries=tuple(explained),
+        recommended=recommended,
+        savings=savings,
+        made_ms=int(time.time() * 1000),
+        notes=tuple(notes),
+    )
 
 
 _MEASURED = 60
