@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -43,20 +42,25 @@ _REMEMBERED = 64
 """Sets of columns of which the row groups of sampled files are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableWorkload:
-    """A table as it was opened, with queries and candidates to weigh. `candidates`: none for those that follow from the
-    queries, of which `copies` may keep rows; `sample`: share of the table's bytes to read, None for a hundredth, of
-    small tables all; `others`: how many queries are of other tables alone."""
+@dataclass(slots=True)
+class Weighing:
+    """A table as it was opened, with queries and candidates to weigh, and a sample over which candidates are built.
+    `candidates`: none for those that follow from the queries, of which `copies` may keep rows; `others`: how many
+    queries are of other tables alone. `trees`: of each query its predicate, or why it has none; `nows`: what they read
+    now; `wanted`: the files that some query reads now; `limit`: bytes that may be read."""
 
     handle: Handle
-    baseline: Baseline
     queries: tuple[AskedQuery, ...]
     candidates: tuple[Candidate, ...]
-    sample: float | None
-    copies: bool = True
-    notes: tuple[str, ...] = ()
-    others: int = 0
+    copies: bool
+    left_out: tuple[str, ...]
+    others: int
+    trees: tuple[Predicate | str, ...]
+    wanted: Mask
+    limit: int
+    sight: SampleContext
+    nows: dict[Predicate, Now]
+    rate: Rate
 
     @classmethod
     def of(
@@ -70,74 +74,51 @@ class TableWorkload:
         indexes: Iterable[str] | None = None,
         tables: Mapping[str, str | os.PathLike[str]] | None = None,
         copies: bool = True,
-    ) -> TableWorkload:
-        """`queries`: a workload, or conditions; `indexes`: that queries may use, None for all."""
+    ) -> Weighing:
+        """Prepare to weigh. `queries`: a workload, or conditions, of which a wrong one is reported; `sample`: share of
+        the table's bytes to read, None for a hundredth, of small tables all; `indexes`: that queries may use."""
         check_share(sample)
         opened, refused = handle.open_indexes(indexes)
         notes = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
-        others = 0
+        others, zone, files = 0, handle.config.time_zone, snapshot.files
         if isinstance(queries, Workload):
             names = TableNames(handle.path, paths_of(tables))
             chosen = of_table(queries, names, [field.name for field in snapshot.schema.fields])
-            others, zone = chosen.others, handle.config.time_zone
+            others = chosen.others
             asked = tuple(asked_query(query, snapshot.schema, zone) for query in chosen.queries)
         else:
             asked = tuple(AskedQuery(query, " ".join(str(query).split())) for query in queries)
-        return cls(handle, Baseline(snapshot, tuple(opened)), asked, candidates, sample, copies, notes, others)
+        baseline = Baseline(snapshot, tuple(opened))
+        trees = tuple(_tree(query.condition, snapshot, zone) for query in asked)
+        known = dict.fromkeys(tree for tree in trees if not isinstance(tree, str))
+        wanted = np.zeros(len(files), np.bool_)
+        for tree in known:
+            wanted |= baseline.kept(baseline.answer(tree))
+
+        def scan(row: int, leaves: Sequence[Leaf]) -> Scan:
+            return file_scan(handle, snapshot, row, leaves)
+
+        footers, limit = FooterGroups(handle.ref.storage, _REMEMBERED), limit_of(sample, files.size_bytes)
+        shown = [parts for query in asked for parts in query.needs] if copies else []
+        sampling = sampled(snapshot, wanted, limit, needs_of(list(known), candidates, shown, snapshot.schema), footers)
+        sight = SampleContext(baseline, sampling, footers, scan, Redraws(snapshot, scan))
+        nows = {tree: Now.of(tree, sight) for tree in known}
+        none = Rate(reason="it has no files")
+        rate = rate_of(handle.table_format, handle.ref, snapshot) if len(files) else none
+        return cls(handle, asked, candidates, copies, notes, others, trees, wanted, limit, sight, nows, rate)
+
+    @property
+    def baseline(self) -> Baseline:
+        return self.sight.standing
 
     @property
     def snapshot(self) -> Snapshot:
         return self.baseline.snapshot
 
-    def scan(self, row: int, leaves: Sequence[Leaf]) -> Scan:
-        """Return the scan of some columns of one file."""
-        return file_scan(self.handle, self.snapshot, row, leaves)
-
-    @property
-    def rate(self) -> Rate:
-        if not len(self.snapshot.files):
-            return Rate(reason="it has no files")
-        return rate_of(self.handle.table_format, self.handle.ref, self.snapshot)
-
-
-@dataclass(slots=True)
-class Weighing:
-    """Queries of a table, what they read now, and a sample over which candidates are built. `trees`: of each query its
-    predicate, or why it has none; `wanted`: the files that some query reads now."""
-
-    workload: TableWorkload
-    trees: tuple[Predicate | str, ...]
-    wanted: Mask
-    limit: int
-    sight: SampleContext
-    nows: dict[Predicate, Now]
-    rate: Rate
-
-    @classmethod
-    def of(cls, workload: TableWorkload) -> Weighing:
-        """Prepare to weigh. Raises nothing of a query: its problem is reported."""
-        snapshot, baseline, handle = workload.snapshot, workload.baseline, workload.handle
-        trees = tuple(_tree(query.condition, snapshot, handle.config.time_zone) for query in workload.queries)
-        known = dict.fromkeys(tree for tree in trees if not isinstance(tree, str))
-        limit = limit_of(workload.sample, snapshot.files.size_bytes)
-        wanted = np.zeros(len(snapshot.files), np.bool_)
-        for tree in known:
-            wanted |= baseline.kept(baseline.answer(tree))
-        footers, redraws = FooterGroups(handle.ref.storage, _REMEMBERED), Redraws(snapshot, workload.scan)
-        shown = [parts for query in workload.queries for parts in query.needs] if workload.copies else []
-        needs = needs_of(list(known), workload.candidates, shown, snapshot.schema)
-        sampling = sampled(snapshot, wanted, limit, needs, footers)
-        sight = SampleContext(baseline, sampling, footers, workload.scan, redraws)
-        return cls(workload, trees, wanted, limit, sight, {tree: Now.of(tree, sight) for tree in known}, workload.rate)
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.workload.snapshot
-
     def built(self, candidate: Candidate, folder: str, *, footers: bool = True) -> Built:
         """Build a candidate; raises nothing of it. `folder`: an own one, in which it stays as long as it is asked;
         `footers`: may those of all files be read?"""
-        bench = Sandbox(self.workload.handle.ref, self.snapshot, folder)
+        bench = Sandbox(self.handle.ref, self.snapshot, folder)
         known, wanted = list(self.nows), np.flatnonzero(self.wanted)
         return build(bench, self.sight, candidate, known, wanted, self.rate, footers=footers and self.limit > 0)
 
@@ -157,26 +138,25 @@ class Weighing:
     def notes(self) -> tuple[str, ...]:
         """Return notes, also on what was read beside the sample."""
         if self.sight.bounds is None:
-            return self.workload.notes
+            return self.left_out
         files = counted(int(self.wanted.sum()), "file")
-        return (*self.workload.notes, f"footers of {files} were read, too, beside the limit")
+        return (*self.left_out, f"footers of {files} were read, too, beside the limit")
 
 
-def weigh(workload: TableWorkload) -> WhatIf:
+def weigh(weighing: Weighing) -> WhatIf:
     """Weigh candidates. Raises nothing of a query or a candidate: its problem is reported, and the others go on."""
-    weighing = Weighing.of(workload)
     snapshot = weighing.snapshot
-    candidates = workload.candidates or tuple(following(weighing.nows, snapshot.schema))
+    candidates = weighing.candidates or tuple(following(weighing.nows, snapshot.schema))
     with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         built = [weighing.built(candidate, folder) for candidate in candidates]
         queries = [
             QueryWeighed(query.text, problem=tree, weight=query.seen, stands=query.stands)
             if isinstance(tree, str)
             else _weighed(weighing.sight, weighing.nows[tree], query, built)
-            for query, tree in zip(workload.queries, weighing.trees, strict=True)
+            for query, tree in zip(weighing.queries, weighing.trees, strict=True)
         ]
     return WhatIf(
-        table=workload.handle.path,
+        table=weighing.handle.path,
         format=snapshot.format,
         version=str(snapshot.version),
         files=len(snapshot.files),
@@ -251,7 +231,7 @@ def weighed(
     if not several or queries is None:
         raise ArgumentError("what-if weighs at least one query; none was given; name a condition, as behind WHERE")
     snapshot = handle.snapshot(At.asked(version, timestamp))
-    question = TableWorkload.of(
+    weighing = Weighing.of(
         handle,
         snapshot,
         queries if isinstance(queries, Workload) else several,
@@ -261,8 +241,8 @@ def weighed(
         tables=tables,
     )
     if isinstance(queries, Workload):
-        question = replace(question, notes=(*question.notes, *_left_out(queries, question.others)))
-    return weigh(question)
+        weighing.left_out = (*weighing.left_out, *_left_out(queries, weighing.others))
+    return weigh(weighing)
 
 
 def check_workplace(handle: Handle) -> None:

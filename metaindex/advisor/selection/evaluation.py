@@ -54,7 +54,7 @@ class TableEvaluation:
     def of(cls, weighing: Weighing, folder: str, progress: Callable[[int, int], None]) -> TableEvaluation:
         """Build the given candidates, or else those that follow from the queries, in a folder of its own. Raises
         nothing of a candidate or a query."""
-        given, copies = weighing.workload.candidates, weighing.workload.copies
+        given, copies = weighing.candidates, weighing.copies
         queries = tuple(_queries(weighing))
         spread = Spread.of([query.asked.seen for query in queries], [query.asked.stands for query in queries])
         reading = [query for query in queries if query.weight]
@@ -217,7 +217,7 @@ class TableEvaluation:
 def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float:
     """Measured by the files that the table's own statistics leave; no less than what is read now."""
     now = sum(query.weight for query in queries)
-    standing = weighing.workload.baseline
+    standing = weighing.baseline
     if not standing.indexes:
         return now
     sizes = Vector(standing.snapshot.files.table.column("size_bytes")).numbers
@@ -249,6 +249,6 @@ def _with_copy(spared: QuerySpared, reads: Reads, copy: CopyRead, share: float) 
 
 
 def _queries(weighing: Weighing) -> Iterable[QueryAsked]:
-    for query, tree in zip(weighing.workload.queries, weighing.trees, strict=True):
+    for query, tree in zip(weighing.queries, weighing.trees, strict=True):
         if not isinstance(tree, str):
             yield QueryAsked(query, tree, query.seen * weighing.nows[tree].reads.size_bytes.expected)

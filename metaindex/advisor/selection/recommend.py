@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from metaindex.advisor.clustering.sample import check_share
 from metaindex.advisor.hypothetical.candidates import named
-from metaindex.advisor.hypothetical.what_if import TableWorkload, check_workplace, unread
+from metaindex.advisor.hypothetical.what_if import Weighing, check_workplace, unread
 from metaindex.advisor.workloads.table_queries import TableNames
 from metaindex.advisor.workloads.taking import from_query_log, workload
 from metaindex.advisor.workloads.template import Workload
@@ -121,10 +121,10 @@ class _Noted:
 
 def _table(
     handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any], copies: bool
-) -> TableWorkload:
+) -> Weighing:
     snapshot = handle.snapshot(At())
     share = of_indexes(question.sample, snapshot.files.size_bytes)
-    return TableWorkload.of(handle, snapshot, queries, tuple(given), share, tables=question.tables, copies=copies)
+    return Weighing.of(handle, snapshot, queries, tuple(given), share, tables=question.tables, copies=copies)
 
 
 def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: Sequence[Handle]) -> Iterator[str]:

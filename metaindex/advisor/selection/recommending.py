@@ -17,7 +17,7 @@ from metaindex.advisor.hypothetical.answer import Cost, Upkeep
 from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.advisor.hypothetical.candidates import Candidate, asked_columns
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, less, share_of, sum_of
-from metaindex.advisor.hypothetical.what_if import TableWorkload, Weighing
+from metaindex.advisor.hypothetical.what_if import Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass, human_bytes, percent
 from metaindex.index import KINDS, Kind, OpenIndex, Using, Value
 from metaindex.query import Handle, TableQueryLog
@@ -98,7 +98,7 @@ def columns_left(case: TableEvaluation) -> list[str]:
 
 def _helped_already(case: TableEvaluation) -> list[bool]:
     """Return for each query whether existing indexes spare it that much of what it would read without them."""
-    standing = case.weighing.workload.baseline
+    standing = case.weighing.baseline
     if not standing.indexes:
         return [False] * len(case.queries)
     sizes = Vector(standing.snapshot.files.table.column("size_bytes")).numbers
@@ -111,10 +111,10 @@ def unused_of(case: TableEvaluation) -> tuple[UnusedIndex, ...]:
     """Return the unused indexes, by the files that each query keeps, exactly; the largest index first, each without
     those before. One whose rows are read in the table's place is unused if no query asks, joins or groups by its first
     column. One that helped a query of the query log is in use."""
-    standing = case.weighing.workload.baseline
+    standing = case.weighing.baseline
     trees = list(case.weighing.nows)
     asked = _asked(case)
-    handle = case.weighing.workload.handle
+    handle = case.weighing.handle
     helped = _helped(handle)
     sizes = {entry.name: sum(run.size_bytes for run in entry.content.runs) for entry in handle.entries()}
     unused = []
@@ -136,34 +136,32 @@ def _firsts(index: OpenIndex) -> set[str]:
 
 def _asked(case: TableEvaluation) -> set[str]:
     """Columns that queries restrict, join and group by."""
-    queries = case.weighing.workload.queries
+    queries = case.weighing.queries
     keys = {name.lower() for query in queries for name in (*query.joined, *query.grouped, *query.ordered)}
     return keys | {ref.name.lower() for tree in case.weighing.nows for ref in tree.columns}
 
 
 def described(
-    tables: Sequence[TableWorkload],
     cases: Sequence[TableEvaluation],
     picked: Sequence[Picked],
     costs: Sequence[Sequence[Cost]],
     days: float | None,
 ) -> tuple[RecommendedIndex, ...]:
     """Describe the picked indexes in their order, each with what it adds beside those before it."""
-    taken = [set(table.handle.indexes().names()) for table in tables]
-    before = [NONE for _ in tables]
-    every = [all_of(picked, at) for at in range(len(tables))]
+    taken = [set(case.weighing.handle.indexes().names()) for case in cases]
+    before = [NONE for _ in cases]
+    every = [all_of(picked, at) for at in range(len(cases))]
     indexes = []
     for index, of_index in zip(picked, costs, strict=True):
         name = name_of(index.kinds, taken[index.case])
         taken[index.case].add(name)
-        table, case = tables[index.case], cases[index.case]
-        indexes.append(_index(table, case, index, of_index, name, before[index.case], every[index.case], days))
+        case = cases[index.case]
+        indexes.append(_index(case, index, of_index, name, before[index.case], every[index.case], days))
         before[index.case] |= index.some
     return tuple(indexes)
 
 
 def _index(
-    table: TableWorkload,
     case: TableEvaluation,
     picked: Picked,
     costs: Sequence[Cost],
@@ -185,10 +183,10 @@ def _index(
     helps = case.total([Estimate.exactly(float(at in helped)) for at in numbers], [1.0] * len(numbers))
     build = case.needed_bytes(picked.kinds) + sizes.expected
     return RecommendedIndex(
-        table=table.handle.path,
+        table=case.weighing.handle.path,
         name=name,
         kinds=picked.kinds,
-        sql_name=_sql_name(table),
+        sql_name=_sql_name(case.weighing),
         adds_bytes=adds.size_bytes,
         adds_files=adds.files,
         saved=shares,
@@ -201,7 +199,7 @@ def _index(
         upkeep=upkeep,
         break_even=_break_even(adds.size_bytes, build, upkeep, days),
         notes=tuple(dict.fromkeys(note for cost in costs for note in cost.notes)),
-        options=_options(table.handle),
+        options=_options(case.weighing.handle),
     )
 
 
@@ -231,9 +229,7 @@ def _runs(spared: float, build: float, upkeep: Upkeep | None, days: float | None
     return build / a_day / days if a_day > 0 else None
 
 
-def advice_of(
-    table: TableWorkload, case: TableEvaluation, some: Some, left: Budget, sample: float | None
-) -> TableAdvice:
+def advice_of(case: TableEvaluation, some: Some, left: Budget, sample: float | None) -> TableAdvice:
     """`left`: of the budget; `sample`: that was asked for."""
     weighing = case.weighing
     snapshot = weighing.snapshot
@@ -244,16 +240,16 @@ def advice_of(
     layouts: tuple[Advice, ...] = ()
     notes = [*weighing.notes, *case.notes, *_why_nothing(case, some)]
     if columns := columns_left(case):
-        layouts, read = _layout(table, columns, sample)
+        layouts, read = _layout(weighing, columns, sample)
         notes += [read.said] if read.said else []
-    trees = zip(table.queries, weighing.trees, strict=True)
+    trees = zip(weighing.queries, weighing.trees, strict=True)
     return TableAdvice(
-        table=table.handle.path,
+        table=weighing.handle.path,
         format=snapshot.format,
         version=str(snapshot.version),
         files=len(snapshot.files),
         size_bytes=snapshot.files.size_bytes,
-        queries=sum(query.seen for query in table.queries),
+        queries=sum(query.seen for query in weighing.queries),
         reads_bytes=case.reads_bytes,
         then_bytes=case.total(then),
         saved=case.share(spared),
@@ -273,7 +269,7 @@ def _why_nothing(case: TableEvaluation, some: Some) -> list[str]:
         return []
     if not len(case.weighing.snapshot.files):
         return ["nothing is recommended: the table has no files"]
-    if not case.weighing.workload.queries:
+    if not case.weighing.queries:
         return ["nothing is recommended: the workload asks nothing of it"]
     if not case.read_bytes:
         return ["nothing is recommended: no query of the workload reads any file of it now"]
@@ -314,10 +310,10 @@ def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
     return tuple(handle.read.in_text.items())
 
 
-def _sql_name(workload: TableWorkload) -> str:
+def _sql_name(weighing: Weighing) -> str:
     """The table as statements name it, so that its files are read as they are here."""
-    handle = workload.handle
-    file_format = str(workload.snapshot.details.read_options().get("file_format", "parquet"))
+    handle = weighing.handle
+    file_format = str(weighing.snapshot.details.read_options().get("file_format", "parquet"))
     name = table_sql(handle.table_format.called(file_format), handle.path, catalog_name(handle))
     options = _options(handle)
     if file_format == "csv" and not any(key.lower() == "header" for key, _ in options):
@@ -343,14 +339,12 @@ def of_indexes(sample: float | None, size_bytes: int) -> float | None:
     return (SHARE if sample is None else sample) * (1 - _OF_LAYOUT) if large else None
 
 
-def _layout(
-    workload: TableWorkload, columns: Sequence[str], sample: float | None
-) -> tuple[tuple[Advice, ...], Sampled]:
+def _layout(weighing: Weighing, columns: Sequence[str], sample: float | None) -> tuple[tuple[Advice, ...], Sampled]:
     """Advise on the layout for queries on some columns; return what was read for it, too."""
-    share = of_indexes(sample, workload.snapshot.files.size_bytes)
+    share = of_indexes(sample, weighing.snapshot.files.size_bytes)
     share = None if share is None else share * _OF_LAYOUT / (1 - _OF_LAYOUT)
     try:
-        layout = clustering(workload.handle, columns, version=None, timestamp=None, sample=share, indexes=None)
+        layout = clustering(weighing.handle, columns, version=None, timestamp=None, sample=share, indexes=None)
     except MetaIndexError as error:  # what no column can be laid out by is advised of nothing
         return (), Sampled(reason=str(error))
     return layout.advice[:1], layout.sampled
@@ -360,7 +354,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def recommended(
-    tables: Sequence[TableWorkload],
+    tables: Sequence[Weighing],
     sample: float | None,
     budget: Budget,
     days: float | None,
@@ -372,22 +366,19 @@ def recommended(
         cases = [_case(table, folder, progress) for table in tables]
         picked = _picked(cases, _steps(cases, budget, days))
         costs = [_costs(cases[index.case], index, folder) for index in picked]
-        indexes = described(tables, cases, picked, costs, days)
+        indexes = described(cases, picked, costs, days)
         chosen_of = [all_of(picked, at) for at in range(len(cases))]
         left = _left(cases, chosen_of, budget)
-        advice = [
-            advice_of(table, case, some, left, sample)
-            for table, case, some in zip(tables, cases, chosen_of, strict=True)
-        ]
+        advice = [advice_of(case, some, left, sample) for case, some in zip(cases, chosen_of, strict=True)]
     return indexes, tuple(advice)
 
 
-def _case(table: TableWorkload, folder: str, progress: Progress | None) -> TableEvaluation:
+def _case(table: Weighing, folder: str, progress: Progress | None) -> TableEvaluation:
     def report(done: int, total: int) -> None:
         if progress is not None:
             progress(f"weighing indexes of {table.handle.path}", done, total)
 
-    return TableEvaluation.of(Weighing.of(table), folder, report)
+    return TableEvaluation.of(table, folder, report)
 
 
 def _steps(cases: Sequence[TableEvaluation], budget: Budget, days: float | None) -> list[tuple[int, Step]]:
