@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from metaindex.cli.output import Output, json_text, show
@@ -21,7 +21,7 @@ from .defaults import for_table
 from .opening import open_from
 
 if TYPE_CHECKING:
-    from metaindex.ops import Event, LakeAsked, Unopened, Watcher
+    from metaindex.ops import Event, LakeAsked, LakePlace, Watcher
     from metaindex.table import Table
 
 _GRACE_SECONDS = 30.0
@@ -59,8 +59,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     return arg.DONE  # it was asked to end, and whoever supervises it is to see that it did
 
 
-def _named(args: argparse.Namespace) -> list[Table | Unopened]:
-    from metaindex.ops import Unopened
+def _named(args: argparse.Namespace) -> list[Table | LakePlace]:
+    from metaindex.ops import LakePlace
 
     for_a_lake = (args.bytes_per_hour, args.cpu_per_hour, args.timeout, args.catalog_option or None)
     if any(given is not None for given in for_a_lake):
@@ -68,9 +68,11 @@ def _named(args: argparse.Namespace) -> list[Table | Unopened]:
             "--bytes-per-hour, --cpu-per-hour, --timeout and --catalog-option are for a lake; tables are named; use"
             " --lake ROOT"
         )
-    several = len(args.tables) > 1
     asked = [for_table(args, path) for path in args.tables]
-    return [Unopened(how.table, partial(open_from, how)) if several else open_from(how) for how in asked]
+    if len(asked) == 1:
+        return [open_from(asked[0])]
+    # Each is opened when it is asked first: one that does not exist is no matter of the others.
+    return [LakePlace(how.table, how.table, "", cache(partial(open_from, how))) for how in asked]
 
 
 def _lake(args: argparse.Namespace) -> LakeAsked:

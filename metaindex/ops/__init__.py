@@ -6,21 +6,22 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .lake.answer import Lake as Lake
+    from .lake.asking import LakePlace as LakePlace
     from .lake.events import Event as Event
     from .lake.events import Pace as Pace
     from .lake.events import UpkeepBudget as UpkeepBudget
     from .lake.opening import LakeAsked as LakeAsked
     from .lake.opening import open_lake as open_lake
     from .lake.watching import PACE as PACE
-    from .lake.watching import Unopened as Unopened
     from .lake.watching import Watcher as Watcher
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
             "lake.answer": "Lake",
+            "lake.asking": "LakePlace",
             "lake.events": "Event Pace UpkeepBudget",
             "lake.opening": "LakeAsked open_lake",
-            "lake.watching": "PACE Unopened Watcher",
+            "lake.watching": "PACE Watcher",
         },
     )

@@ -63,6 +63,11 @@ class LakePlace:
     guessed: bool = False
     problem: str = ""
 
+    @classmethod
+    def of(cls, table: Table) -> LakePlace:
+        """Return the place of an open table."""
+        return cls(table.path, table.path, "", lambda: table)
+
     def answer(self, ask: Callable[[], _T]) -> _T | Problem | None:
         """Return what its table answers, or why it cannot be asked; None if there is none after all (a folder that only
         looks like one). Never raises what a table does wrong."""
@@ -86,18 +91,11 @@ class Problem:
     missing: tuple[str, str | bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RowsAsked:
-    """The parameters of a lake's rows. `since`: how far back the query log is read; `layout`: is that measured?"""
-
-    since: dt.timedelta | None = None
-    layout: bool = True
-
-
-def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
-    """Return the row of a table; None if there is none after all."""
+def ask(place: LakePlace, since: dt.timedelta | None = None, *, layout: bool = True) -> LakeTable | None:
+    """Return the row of a table; None if there is none after all. `since`: how far back the query log is read;
+    `layout`: is that measured?"""
     started = time.perf_counter()
-    row = place.answer(lambda: _told(place.open(), place, asked))
+    row = place.answer(lambda: _told(place.open(), place, since, layout=layout))
     if isinstance(row, Problem):
         cures = () if row.missing is None or not place.guessed else _opening_cure(place, row.missing)
         row = LakeTable(
@@ -129,7 +127,7 @@ def shortened(text: str) -> str:
     return line if len(line) <= _LONG else f"{line[:_LONG]}..."
 
 
-def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
+def _told(table: Table, place: LakePlace, since: dt.timedelta | None, *, layout: bool) -> LakeTable:
     handle = handle_of(table).as_indexed()
     snapshot = handle.snapshot(At())
     problems: list[str] = []
@@ -143,8 +141,8 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
 
     unread: dict[str, str] = {}
     infos = part("indexes", lambda: _infos(handle, snapshot, unread)) or ()
-    saved = part("query log", lambda: _savings(handle, infos, asked.since))
-    layout = part("layout", lambda: _layout(handle, snapshot)) if asked.layout else None
+    saved = part("query log", lambda: _savings(handle, infos, since))
+    measured = part("layout", lambda: _layout(handle, snapshot)) if layout else None
     noted = saved is not None and bool(saved.total.queries)
     indexes = part("staleness", lambda: _indexes(handle, snapshot, infos, saved if noted else None))
     if indexes is None:
@@ -162,7 +160,7 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         indexes=indexes,
         savings=saved.total if noted and saved is not None else None,
         unused=_unused(saved, indexes) if noted and saved is not None else (),
-        layout=layout,
+        layout=measured,
         problem=shortened("; ".join(problems)),
     )
     again = partial(_again, handle_of(table).command)

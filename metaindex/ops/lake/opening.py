@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ from metaindex.storage import is_remote, storage_for
 from metaindex.table import Table, handle_of, open_table
 
 from .answer import Lake
-from .asking import LakePlace, RowsAsked, ask
+from .asking import LakePlace, ask
 from .catalogs import PREFIX, LakeCatalog, catalog_places, check_catalog
 from .facts import LakeTable
 from .page import lake_report
@@ -112,7 +112,7 @@ def open_lake(
     started = time.perf_counter()
     notes: list[str] = []
     places = list(places_of(asked, notes))
-    rows = _rows(places, RowsAsked(since, layout), asked, progress)
+    rows = _rows(places, partial(ask, since=since, layout=layout), asked, progress)
     recommended = None
     if queries is not None:
         by_name = {place.name: place for place in places}
@@ -189,12 +189,17 @@ def _opened(path: str, named: str | None, asked: LakeAsked) -> Table:
         return open_table(path, format="files", storage_options=asked.storage_options, config=asked.config)
 
 
-def _rows(places: list[LakePlace], wanted: RowsAsked, asked: LakeAsked, progress: Progress | None) -> list[LakeTable]:
+def _rows(
+    places: list[LakePlace],
+    row_of: Callable[[LakePlace], LakeTable | None],
+    asked: LakeAsked,
+    progress: Progress | None,
+) -> list[LakeTable]:
     remote = asked.of_catalog or is_remote(str(asked.place))
     threads = 16 if remote else min(4, (os.cpu_count() or 1) + 1)
     answers = SideBySide[LakeTable | None](
         [place.store for place in places],
-        lambda number: ask(places[number], wanted),
+        lambda number: row_of(places[number]),
         threads=threads,
         timeout_seconds=asked.timeout_seconds,
     )

@@ -51,20 +51,6 @@ Key = tuple[str, str | None, str]
 
 
 @dataclass(slots=True)
-class Unopened:
-    """A table that is opened when it is asked first: one that is not there is no matter of the others."""
-
-    path: str
-    opens: Callable[[], Table]
-    _opened: Table | None = None
-
-    def open(self) -> Table:
-        if self._opened is None:
-            self._opened = self.opens()
-        return self._opened
-
-
-@dataclass(slots=True)
 class _Followed:
     """A table: when it is asked next, and what was seen."""
 
@@ -91,7 +77,7 @@ class Watcher:
 
     def __init__(
         self,
-        tables: LakeAsked | Sequence[Table | Unopened],
+        tables: LakeAsked | Sequence[Table | LakePlace],
         on_event: Callable[[Event], None] = lambda event: None,
         *,
         budget: UpkeepBudget | None = None,
@@ -104,7 +90,11 @@ class Watcher:
         if not tables:
             raise ArgumentError("a watcher follows at least one table; none was given")
         self._lake = tables if isinstance(tables, LakeAsked) else None
-        named = [] if isinstance(tables, LakeAsked) else [_place(table) for table in tables]
+        named = (
+            []
+            if isinstance(tables, LakeAsked)
+            else [LakePlace.of(table) if isinstance(table, Table) else table for table in tables]
+        )
         self._tables = {place.name: _Followed(place) for place in named}
         self._name = self._lake.said if self._lake is not None else named[0].path if len(named) == 1 else ""
         self._tell = on_event
@@ -435,7 +425,3 @@ def _cost(need: UpkeepNeed, before: IndexLogEntry, after: IndexLogEntry) -> floa
 def _worth(need: UpkeepNeed, cost: float) -> str:
     worth = "" if need.spared_bytes_a_day is None else f", spares {human_bytes(round(need.spared_bytes_a_day))} a day"
     return f"{human_bytes(round(cost))} read and written{worth}"
-
-
-def _place(table: Table | Unopened) -> LakePlace:
-    return LakePlace(table.path, table.path, "", table.open if isinstance(table, Unopened) else lambda: table)

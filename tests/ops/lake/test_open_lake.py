@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.ops.lake.asking import RowsAsked, ask
+from metaindex.ops.lake.asking import ask
 from metaindex.ops.lake.opening import LakeAsked, places_of
 from metaindex.ops.lake.side_by_side import SideBySide, Unanswered
 from metaindex.ops.lake.watching import Watcher
@@ -339,7 +339,7 @@ def test_a_folder_that_is_gone_when_it_is_asked_is_no_row(tmp_path: Path) -> Non
     lake.append(rows(0))
     place = next(places_of(LakeAsked(str(tmp_path)), []))
     shutil.rmtree(lake.path)
-    assert ask(place, RowsAsked()) is None
+    assert ask(place) is None
 
 
 def test_questions_without_an_answer_hold_nobody_up() -> None:
