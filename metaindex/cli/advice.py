@@ -17,7 +17,7 @@ from . import arguments as arg
 from . import kinds
 from .defaults import for_table, names
 from .opening import open_from, start_spark, write, write_parts
-from .progress import Progress, busy
+from .output import Progress, busy
 
 if TYPE_CHECKING:
     from metaindex.advisor import Workload

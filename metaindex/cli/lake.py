@@ -13,7 +13,7 @@ from metaindex.core import ArgumentError, Config
 
 from . import arguments as arg
 from .opening import each_warning_once, write_parts
-from .progress import Progress
+from .output import Progress
 
 if TYPE_CHECKING:
     from metaindex.ops import Lake

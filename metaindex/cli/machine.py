@@ -9,7 +9,7 @@ from metaindex.cli.output import Output
 
 from .arguments import DONE, FAILED, TABLE_IF_ANY, Command, flag, option, word
 from .opening import open_from, write_parts
-from .progress import busy
+from .output import busy
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 

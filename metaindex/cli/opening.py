@@ -12,7 +12,7 @@ from metaindex.cli.output import Output
 from metaindex.core import Config, QueryLog, Tabular, TextTable, plain
 
 from .arguments import DONE, Run
-from .progress import busy
+from .output import busy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

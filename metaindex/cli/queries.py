@@ -12,7 +12,7 @@ from metaindex.core import Column, counted
 from . import arguments
 from .arguments import ANY_PREDICATE, AT, DONE, EXACT, PREDICATE, QUERY_LOG, TABLE, Command, asked_at, flag, option
 from .opening import answers, open_from
-from .progress import Progress, busy
+from .output import Progress, busy
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from metaindex.statements import FORMS
 from .arguments import BUILDER, DONE, FAILED, OPENING, WRONG, Command, many, pair, word
 from .defaults import for_table, names
 from .opening import open_from, start_spark
-from .progress import Progress
+from .output import Progress
 
 if TYPE_CHECKING:
     from metaindex.index import Value

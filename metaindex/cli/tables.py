@@ -11,7 +11,7 @@ from metaindex.core import ArgumentError, IndexNotFoundError
 
 from .arguments import DONE, INDEX, SINCE, TABLE, VERSION, Command, at_least_zero, duration, flag, near, option, word
 from .opening import answers, open_from, write, write_parts
-from .progress import busy
+from .output import busy
 
 if TYPE_CHECKING:
     from metaindex.table import IndexInfo, Table

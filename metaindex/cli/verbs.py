@@ -12,7 +12,7 @@ from metaindex.statements import VERBS
 from . import arguments as arg
 from . import kinds
 from .opening import open_from, open_to_build, report
-from .progress import Progress
+from .output import Progress
 
 
 def _verb(

@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from .execution.results import StatementResult as StatementResult
     from .execution.results import result as result
     from .execution.results import schema_of as schema_of
+    from .execution.run import AskedTables as AskedTables
+    from .execution.run import not_asked as not_asked
     from .execution.run import run as run
-    from .execution.tables import AskedTables as AskedTables
-    from .execution.tables import not_asked as not_asked
-    from .grammar.errors import pointed as pointed
     from .grammar.forms import ALSO as ALSO
     from .grammar.forms import FORMS as FORMS
     from .grammar.forms import INSTEAD as INSTEAD
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from .grammar.query_tables import no_query as no_query
     from .grammar.query_tables import path_between_quotes as path_between_quotes
     from .grammar.tokens import Token as Token
+    from .grammar.tokens import pointed as pointed
     from .grammar.tokens import tokens as tokens
     from .grammar.tree import ChangeIndex as ChangeIndex
     from .grammar.tree import CreateIndex as CreateIndex
@@ -41,13 +41,11 @@ else:
         {
             "execution.files": "FileTables explained sql",
             "execution.results": "FORMATTED StatementResult result schema_of",
-            "execution.run": "run",
-            "execution.tables": "AskedTables not_asked",
-            "grammar.errors": "pointed",
+            "execution.run": "AskedTables not_asked run",
             "grammar.forms": "ALSO FORMS INSTEAD",
             "grammar.parsing": "is_ours parsed placed slip split",
             "grammar.query_tables": "begins_as_query no_query path_between_quotes",
-            "grammar.tokens": "Token tokens",
+            "grammar.tokens": "Token pointed tokens",
             "grammar.tree": "ChangeIndex CreateIndex RefreshIndex Statement TableName",
             "grammar.verbs": "VERBS",
         },

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from metaindex import cli, core
-from metaindex.cli.output import Output, json_text
-from metaindex.cli.progress import Progress
+from metaindex.cli.output import Output, Progress, json_text
 from metaindex.core import Column, one_line
 from metaindex.core.rows import json_value
 from metaindex.core.text_table import plain_table, rich_table

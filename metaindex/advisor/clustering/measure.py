@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute, counted, dataclass
+from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute, counted
 from metaindex.expressions import physical_type
 from metaindex.formats import At, Leaf, Snapshot
 from metaindex.index import FileStatistics
@@ -30,24 +30,15 @@ _PAYS = 0.3
 """Advice is given where at least this share of the files that are read now would not be."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusteringQuestion:
-    """The parameters of a measurement. `columns`: none for all, or the first `most`; `sample`: share of the table's
-    bytes to read for advice, 0 for none, None for a hundredth."""
-
-    handle: Handle
-    columns: tuple[str, ...]
-    sample: float | None
-    most: int | None = None
-
-    def __post_init__(self) -> None:
-        check_share(self.sample)
-
-
-def measure(question: ClusteringQuestion, bounds: FileStatistics) -> Clustering:
-    """Raises UnknownColumnError and UnsupportedFeatureError for columns that are none, or have no order."""
+def measure(
+    handle: Handle, names: Sequence[str], bounds: FileStatistics, sample: float | None, most: int | None = None
+) -> Clustering:
+    """Measure the columns of these names, or all, or the first `most`. `sample`: share of the table's bytes to read for
+    advice, 0 for none, None for a hundredth. Raises UnknownColumnError and UnsupportedFeatureError for columns that are
+    none, or have no order."""
+    check_share(sample)
     snapshot = bounds.snapshot
-    leaves = _leaves(snapshot, question.columns)[: None if question.columns else question.most]
+    leaves = _leaves(snapshot, names)[: None if names else most]
     files = FilesOf.of(snapshot)
     columns: list[ColumnClustering] = []
     kept: list[Measured] = []
@@ -58,14 +49,13 @@ def measure(question: ClusteringQuestion, bounds: FileStatistics) -> Clustering:
             without.append(".".join(facts.leaf.parts))
             continue
         columns.append(measured.summary(files))
-        if question.columns or (len(kept) < _CONSIDERED and _varies(columns[-1])):
+        if names or (len(kept) < _CONSIDERED and _varies(columns[-1])):
             kept.append(measured)
     table = snapshot.files.table
-    sampled, advice = _advise(
-        question, snapshot, files, [kept_column for kept_column in kept if not kept_column.facts.leaf.field.partition]
-    )
+    inside = [measured for measured in kept if not measured.facts.leaf.field.partition]
+    sampled, advice = _advise(handle, snapshot, files, inside, sample, named=bool(names))
     return Clustering(
-        table=question.handle.root(snapshot),
+        table=handle.root(snapshot),
         format=snapshot.format,
         version=str(snapshot.version),
         files=files.count,
@@ -76,7 +66,7 @@ def measure(question: ClusteringQuestion, bounds: FileStatistics) -> Clustering:
         notes=tuple(bounds.notes),
         sampled=sampled,
         advice=advice,
-        named=bool(question.columns),
+        named=bool(names),
     )
 
 
@@ -109,15 +99,21 @@ def _varies(column: ColumnClustering) -> bool:
 
 
 def _advise(
-    question: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]
+    handle: Handle,
+    snapshot: Snapshot,
+    files: FilesOf,
+    wanted: list[Measured],
+    share: float | None,
+    *,
+    named: bool,
 ) -> tuple[Sampled, tuple[Advice, ...]]:
     """Return what was read, and advice for these columns."""
     total = snapshot.files.size_bytes
-    limit = limit_of(question.sample, total)
-    if question.sample == 0 or not files.count:
+    limit = limit_of(share, total)
+    if share == 0 or not files.count:
         return Sampled(total_bytes=total), ()
     read = Sampled(limit_bytes=limit, total_bytes=total)
-    reason = _no_sample(question, snapshot, files, wanted)
+    reason = _no_sample(handle, snapshot, files, wanted)
     if reason:
         return replace(read, reason=reason), ()
     rows = chosen(snapshot.files, limit)
@@ -127,7 +123,7 @@ def _advise(
         return replace(read, reason=f"{least}; {cure}"), ()
     leaves = [measured.facts.leaf for measured in wanted]
     try:
-        sample = read_sample(lambda row: file_scan(question.handle, snapshot, row, leaves), rows, leaves)
+        sample = read_sample(lambda row: file_scan(handle, snapshot, row, leaves), rows, leaves)
     except (MetaIndexError, OSError) as error:  # told, and the measures stand
         logger.warning("no advice is given: a file of the sample cannot be read: %s", error)
         return replace(read, reason=f"a file of the sample cannot be read: {error}"), ()
@@ -138,17 +134,17 @@ def _advise(
     if groups is None or not groups.enough:
         reason = "the rows that were read are too few, or no partition has several files"
         return replace(read, reason=reason), ()
-    advice = _layouts(question, snapshot, files, wanted, sample, groups)
+    advice = _layouts(handle, snapshot, files, wanted, sample, groups, named=named)
     if advice:
         return read, advice
     return replace(read, reason=f"no order of these columns leaves out {_PAYS:.0%} more of the files"), ()
 
 
-def _no_sample(question: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
+def _no_sample(handle: Handle, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
     """Why nothing has to be read: no layout would help."""
     if files.count < 2:
         return "a table of one file has nothing to leave out"
-    if not _is_one_folder(question.handle):
+    if not _is_one_folder(handle):
         return "a table of chosen files (patterns, several folders, a glob) is no folder that a statement could name"
     if snapshot.details.read_options().get("file_format", "parquet") != "parquet":
         return "CSV and JSON files have no bounds of their own: an index has them, and a CoveringRange index an order"
@@ -156,12 +152,14 @@ def _no_sample(question: ClusteringQuestion, snapshot: Snapshot, files: FilesOf,
 
 
 def _layouts(
-    question: ClusteringQuestion,
+    handle: Handle,
     snapshot: Snapshot,
     files: FilesOf,
     wanted: list[Measured],
     sample: SampleRows,
     groups: SamplePartitions,
+    *,
+    named: bool,
 ) -> tuple[Advice, ...]:
     """The layouts that pay, best first."""
     columns = SampleColumns.of(sample)
@@ -171,14 +169,12 @@ def _layouts(
     for by, curve in _candidates([measured.facts.leaf for measured in wanted], way_of(snapshot.format)):
         then = files_then(columns, groups, by, curve, RANGE, whole=whole) * files.count
         effects = tuple(
-            LayoutEffect(
-                ".".join(measured.facts.leaf.parts), bool(question.columns) or at in by, now[at], float(then[at])
-            )
+            LayoutEffect(".".join(measured.facts.leaf.parts), named or at in by, now[at], float(then[at]))
             for at, measured in enumerate(wanted)
         )
         parts = tuple(wanted[at].facts.leaf.parts for at in by)
         size = max(int(files.sizes.mean()), 1)
-        path, name = question.handle.root(snapshot), catalog_name(question.handle)
+        path, name = handle.root(snapshot), catalog_name(handle)
         partitions = snapshot.partition_columns
         rewrite = Rewrite(snapshot.format, path, name, parts, curve, size, files.count, partitions)
         advice.append(Advice(tuple(map(".".join, parts)), effects, files.count, rewrite))
@@ -243,13 +239,13 @@ def clustering(
     """Implement `Table.clustering`."""
     handle = handle.as_indexed()
     bounds = bounds_of(handle, handle.snapshot(At.asked(version, timestamp)), indexes)
-    return measure(ClusteringQuestion(handle, tuple(columns), sample), bounds)
+    return measure(handle, columns, bounds, sample)
 
 
 def known_clustering(handle: Handle, snapshot: Snapshot, most: int) -> tuple[ColumnClustering, ...]:
     """Measure the first columns by what the log and the indexes hold of every file; no file is opened."""
     bounds = FileStatistics(snapshot, handle.open_indexes(None)[0], storage=handle.ref.storage, opens=False)
-    return measure(ClusteringQuestion(handle, (), 0.0, most), bounds).columns
+    return measure(handle, (), bounds, 0.0, most).columns
 
 
 def bounds_of(handle: Handle, snapshot: Snapshot, indexes: Iterable[str] | None) -> FileStatistics:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.advisor.clustering.clustering import Clustering, FilesOf, Measured, measured_parts
-from metaindex.advisor.clustering.measure import ClusteringQuestion, bounds_of, measure
+from metaindex.advisor.clustering.measure import bounds_of, measure
 from metaindex.advisor.clustering.strips import strip_of
 from metaindex.advisor.figures.charts import ColumnChart, Strip, columns_figure, strip_figure
 from metaindex.advisor.figures.page import Page, Section, copied
@@ -398,11 +398,11 @@ def _layout(
     """Measure for a page: the columns of the table, the ranges of some, and advice for those that are `named` (by their
     parts), or for all if none is."""
     bounds = bounds_of(handle, snapshot, indexes)
-    whole = measure(ClusteringQuestion(handle, (), 0.0 if named else sample, _MEASURED), bounds)
+    whole = measure(handle, (), bounds, 0.0 if named else sample, _MEASURED)
     leaves = [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
     wanted = [leaf for leaf in leaves if leaf.parts in named]
     names = tuple(column_sql(leaf.parts) for leaf in wanted)
-    advised = measure(ClusteringQuestion(handle, names, sample), bounds) if wanted else whole
+    advised = measure(handle, names, bounds, sample) if wanted else whole
     by_name = {column.column: column for column in (*whole.columns, *(advised.columns if wanted else ()))}
     drawn = [
         leaf for leaf in [*wanted, *(leaf for leaf in leaves if leaf not in wanted)] if ".".join(leaf.parts) in by_name

@@ -32,7 +32,7 @@ from metaindex.index import FileIdentities, OpenIndex, RunRef, Staleness, State,
 from metaindex.query import TableQueryLog
 from metaindex.table import History, IndexInfo, Table, UnreadFiles, handle_of
 
-from .facts import LakeIndex, LakeLayout, LakeTable
+from .answer import LakeIndex, LakeLayout, LakeTable
 
 if TYPE_CHECKING:
     from metaindex.query import Handle

@@ -16,10 +16,9 @@ from metaindex.query import check_since
 from metaindex.storage import is_remote, storage_for
 from metaindex.table import Table, handle_of, open_table
 
-from .answer import Lake
+from .answer import Lake, LakeTable
 from .asking import LakePlace, ask
 from .catalogs import PREFIX, LakeCatalog, catalog_places, check_catalog
-from .facts import LakeTable
 from .page import lake_report
 from .side_by_side import SideBySide, Unanswered
 

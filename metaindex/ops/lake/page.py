@@ -27,9 +27,8 @@ from metaindex.core import (
 from metaindex.index import IndexFolder
 from metaindex.storage import is_remote, parent_of
 
-from .answer import Lake, left_out_in_words
+from .answer import Lake, LakeTable, left_out_in_words
 from .asking import shortened
-from .facts import LakeTable
 from .picking import SCRIPT, Pick, picking
 from .side_by_side import SideBySide, Unanswered
 

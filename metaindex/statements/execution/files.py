@@ -20,8 +20,7 @@ from metaindex.statements.grammar.tree import TableName
 from metaindex.table import Table, open_table
 
 from .results import EXPLAINED, FORMATTED, StatementResult, result
-from .run import run
-from .tables import AskedTables, not_asked
+from .run import AskedTables, not_asked, run
 from .words import NAMING, StatementWords
 
 if TYPE_CHECKING:

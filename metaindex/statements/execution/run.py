@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
-from metaindex.advisor import recommend
-from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, Tabular, Words
+from metaindex.advisor import Workload, recommend
+from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, Tabular, Words, dataclass
 from metaindex.formats import ReadOptions
 from metaindex.index import KINDS, IndexFolder, Kind, State, Using
 from metaindex.statements.grammar.tree import (
@@ -39,11 +39,53 @@ from .results import (
     verified,
     weighed,
 )
-from .tables import NamedTables
 from .words import StatementWords
 
 if TYPE_CHECKING:
     from metaindex.advisor import Recommendation
+    from metaindex.index import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTables:
+    """A query: what it reads, the tables that it reads, each once, and which of its names mean which path."""
+
+    workload: Workload
+    tables: tuple[Table, ...]
+    names: Mapping[str, str]
+
+
+def not_asked(how: str, why: str, *cure: str) -> ArgumentError:
+    """Return the error for a query whose tables cannot be resolved; `why` may be a workload's message about it."""
+    return ArgumentError(f"a query reads tables that can have an index; of this one {how}: {why}", *cure)
+
+
+class NamedTables(Protocol):
+    """`builder`: who builds where a statement does not say, None for the table's own. `in_spark`: are they a session's,
+    whose queries read them by Spark? `names`: paths of tables by the names that whoever runs statements gave them, and
+    `naming`: how such a name is given."""
+
+    in_spark: bool
+    names: Mapping[str, str]
+    naming: str
+    builder: str | None
+    progress: Progress | None
+
+    def open(self, name: TableName) -> Table:
+        """Return the table of a name. Raises MetaIndexError if there is none, or it cannot have an index."""
+
+    def takes_options(self, name: TableName) -> bool:
+        """Return whether WITH may follow the name, with options for reading files."""
+
+    def asked(self, query: str) -> AskedTables:
+        """Return the tables that a query reads. Raises MetaIndexError if they cannot be resolved."""
+
+    def explained(self, query: str, *, formatted: bool) -> StatementResult:
+        """Explain which indexes a query uses, and why it does not use the others."""
+
+    def workload(self, path: str, tables: Sequence[Table]) -> Workload:
+        """The queries of a file."""
+
 
 _HOUR_SECONDS: Final = 3600
 

@@ -12,8 +12,7 @@ from metaindex.formats import ReadOptions
 from metaindex.index import KINDS, FactKind, Kind, Options, Using, Value
 
 from .cursor import Cursor
-from .errors import near
-from .tokens import Token, TokenKind
+from .tokens import Token, TokenKind, near
 from .tree import CandidateIndex
 
 _USING: Final = "USING kind (columns) [INCLUDE (columns)] [OPTIONS (key = value, ...)]"

@@ -9,9 +9,8 @@ from typing import Final, TypeVar
 from metaindex.core import StatementError, one_line
 from metaindex.index import Options, Value
 
-from .errors import near, wrong
 from .forms import Form
-from .tokens import Token, TokenKind
+from .tokens import Token, TokenKind, near, wrong
 from .tree import NOW, AskedVersion, TableName
 
 T = TypeVar("T")

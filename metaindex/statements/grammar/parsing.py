@@ -11,9 +11,8 @@ from metaindex.core import ArgumentError, StatementError
 
 from .clauses import candidates_from, kinds_of, verb_options
 from .cursor import Cursor
-from .errors import wrong
 from .forms import ALSO, CHANGES, FORMS, INSTEAD, Form
-from .tokens import Token, TokenKind, each_token, tokens
+from .tokens import Token, TokenKind, each_token, tokens, wrong
 from .tree import (
     ChangeIndex,
     CreateIndex,

@@ -13,7 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.advisor.workloads import text_files
-from metaindex.cli import progress
+from metaindex.cli import output as progress
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.patience import LONGEST

@@ -13,8 +13,7 @@ from metaindex.advisor import Spared
 from metaindex.advisor.figures.page import STYLE
 from metaindex.core import Cell
 from metaindex.core.figures import said
-from metaindex.ops.lake.answer import Lake
-from metaindex.ops.lake.facts import LakeIndex, LakeLayout, LakeTable
+from metaindex.ops.lake.answer import Lake, LakeIndex, LakeLayout, LakeTable
 from metaindex.ops.lake.page import page_of
 from metaindex.ops.lake.picking import SCRIPT
 from metaindex.table import IndexInfo

@@ -10,9 +10,9 @@ import metaindex as mi
 from metaindex.core import StatementError
 from metaindex.expressions import ColumnRef
 from metaindex.index import Kind
-from metaindex.statements.grammar.errors import pointed
 from metaindex.statements.grammar.forms import CHANGES, FORMS
 from metaindex.statements.grammar.parsing import is_ours, parsed, slip, split
+from metaindex.statements.grammar.tokens import pointed
 from metaindex.statements.grammar.tree import (
     AskedVersion,
     CandidateIndex,

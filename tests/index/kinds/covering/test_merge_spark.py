@@ -131,7 +131,7 @@ def test_the_command_line_merges_by_spark(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from metaindex.cli import main, verbs
-    from metaindex.cli.progress import Progress
+    from metaindex.cli.output import Progress
     from metaindex.spark import quiet
 
     table = with_three_runs(spark, tmp_path, "c", "stats")
