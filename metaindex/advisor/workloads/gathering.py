@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import field, replace
 from random import Random
@@ -94,8 +93,6 @@ _MOST_SHAPES: Final = 20_000
 _EXAMPLES: Final = 3
 """That are read at once; of the others those that are drawn, at the end."""
 _SEED: Final = 17
-_LATER: Final = 1.6
-"""Another text is read each time that so many times as many were met: a literal may be why one cannot be."""
 _TRIES: Final = 8
 """Texts of a shape that are read in vain before the next one waits."""
 _SHORT: Final = 120
@@ -151,23 +148,17 @@ class _Met:
 
 @dataclass(slots=True)
 class _Failed:
-    """A shape of which no text could be read: a literal may be why, and the next text has another."""
+    """A shape of which no text could be read: a literal may be why, and the next text has another. After some tries
+    the next text is read each time that twice as many were met."""
 
     reason: str
     times: int = 1
-    next_at: int = _TRIES
+    for_good: bool = False
 
     @property
     def is_due(self) -> bool:
         """Return whether the next one should be read."""
-        return self.times < _TRIES or self.times + 1 >= self.next_at
-
-    def again(self, reason: str) -> None:
-        """Count a query that could not be read."""
-        self.reason = reason
-        self.times += 1
-        if self.times >= self.next_at:
-            self.next_at = int(self.times * _LATER) + 1
+        return not self.for_good and (self.times < _TRIES or self.times.bit_count() == 1)
 
 
 @dataclass(slots=True)
@@ -186,10 +177,11 @@ class Gathering:
             return
         shape = shape_of_text(text)
         known = self._by_text.get(shape)
-        if isinstance(known, _Failed) and not known.is_due:
+        if isinstance(known, _Failed):
             known.times += 1
-            self.problem(known.reason, text, seen)
-            return
+            if not known.is_due:
+                self.problem(known.reason, text, seen)
+                return
         if isinstance(known, _Met) and known.is_full:
             known.add(seen, seconds)
             known.draws.add(_Text(text, read), seen, known.room_beside(len(self._met), text), self._random)
@@ -199,10 +191,8 @@ class Gathering:
         try:
             reads = read(text)
         except MetaIndexError as error:
-            if isinstance(known, _Failed):
-                known.again(str(error))
-            elif known is None:
-                self._by_text[shape] = _Failed(str(error))
+            if not isinstance(known, _Met):
+                self._by_text[shape] = _Failed(str(error), known.times if known is not None else 1)
             self.problem(str(error), text, seen)
             return
         met = self._took(reads, text, seen, seconds)
@@ -210,7 +200,7 @@ class Gathering:
             if len(text) <= _TEXT:  # a long one is read again, if it is drawn
                 met.known[text] = _without_users(reads)
             met.draws.add(_Text(text, read), seen, met.room_beside(len(self._met), text), self._random)
-        self._by_text[shape] = met if met is not None else _Failed(_TOO_MANY, _TRIES, sys.maxsize)
+        self._by_text[shape] = met if met is not None else _Failed(_TOO_MANY, for_good=True)
 
     def reads(self, reads: StatementReads, text: str, *, seen: int = 1, seconds: float | None = None) -> None:
         """A query by what it reads."""

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import stat
+import struct
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -180,15 +181,10 @@ def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
     while head := file.read(len(LZ4_MAGIC) + 13):
         if len(head) < len(LZ4_MAGIC) + 13 or not head.startswith(LZ4_MAGIC):
             raise _damaged("a block of LZ4 has no head")
-        token, numbers = head[8], head[9:]
-        packed, size, check = (int.from_bytes(numbers[at : at + 4], "little") for at in (0, 4, 8))
+        token, packed, size, check = struct.unpack("<BIII", head[len(LZ4_MAGIC) :])
         method, most = token & 0xF0, 1 << (_LEAST_BITS + (token & 0x0F))
-        if (
-            size > most
-            or packed > size
-            or method not in (_STORED, _PACKED_BLOCK)
-            or (method == _STORED and packed != size)
-        ):
+        fits = packed == size if method == _STORED else method == _PACKED_BLOCK and packed <= size
+        if size > most or not fits:
             raise _damaged("a block of LZ4 has sizes that none has")
         if not size:
             continue  # the end of a stream; another one may follow
