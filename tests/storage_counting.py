@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from metaindex.storage import ObjectInfo, Storage
-from metaindex.storage.object_store import ObjectStorage
-from metaindex.storage.ranges import range_file
+from metaindex.storage.object_store import ObjectStorage, range_file
 
 
 class CountingStorage:

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from metaindex.core import Shown, counted, dataclass
 
+from .column_names import told_apart
 from .model import IDENTITY, ChangedPositions, Changes, Field, FileTable, Schema, Snapshot, Version
-from .nested_fields import told_apart
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64

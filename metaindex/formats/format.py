@@ -94,8 +94,7 @@ class TableRef:
     def options_in(catalog: object, name: str) -> dict[str, str]:
         """Return storage options that an Iceberg catalog gives for a table. A wrong name or catalog is reported when
         the table is opened."""
-        from .iceberg.configured import table_in
-        from .iceberg.file_io import storage_options
+        from .iceberg.configured import storage_options, table_in
 
         table = table_in(catalog, name)
         return {} if table is None else storage_options(str(table.location()), dict(table.io.properties))

@@ -30,8 +30,7 @@ from metaindex.expressions import (
     physical_type,
 )
 
-from .column_names import alike
-from .nested_fields import told_apart
+from .column_names import alike, told_apart
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -64,6 +63,9 @@ class Version:
         return self.id
 
 
+VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
+NOTHING = pa.struct([])
+"""Of columns that nothing can be proved about: a type without leaves."""
 COLLATED = "collated"
 """`Field.logical` of a text whose `type` has no leaves: equal values differ in bytes (a collation, or CHAR)."""
 
@@ -176,7 +178,7 @@ class Schema:
     def named_types(self) -> list[tuple[tuple[str, ...], pa.DataType]]:
         """The path and the type of every leaf, lists and maps included: predicates may name those, although nothing is
         known of them."""
-        return list(_named_types(self.fields, ()))
+        return [(leaf.parts, leaf.field.asked) for leaf in self.columns if not leaf.field.children]
 
     def leaves(self) -> list[Leaf]:
         """Yield every primitive leaf, including fields of structs, without lists and maps."""
@@ -218,18 +220,7 @@ class Schema:
 
     @cached_property
     def _leaves(self) -> tuple[Leaf, ...]:
-        out: list[Leaf] = []
-
-        def walk(fields: tuple[Field, ...], above: tuple[Field, ...]) -> None:
-            for member in fields:
-                path = (*above, member)
-                if member.children:
-                    walk(member.children, path)
-                elif not pa.types.is_nested(member.type):
-                    out.append(Leaf(path))
-
-        walk(self.fields, ())
-        return tuple(out)
+        return tuple(leaf for leaf in self.columns if not (leaf.field.children or pa.types.is_nested(leaf.type)))
 
 
 def _named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
@@ -309,14 +300,6 @@ def _inside(field: Field) -> Iterator[str]:
     for child in field.children:
         yield child.stable if child.stable.startswith("id:") else ""
         yield from _inside(child)
-
-
-def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    for member in fields:
-        if member.children:
-            yield from _named_types(member.children, (*above, member.name))
-        else:
-            yield (*above, member.name), member.asked
 
 
 def _part(name: str) -> str:

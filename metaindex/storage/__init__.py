@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
-    from .backing_off import back_off as back_off
-    from .beside import above as above
-    from .beside import name_of as name_of
     from .confinement import Confines as Confines
     from .confinement import confined as confined
     from .errors import clean as clean
     from .errors import without_user as without_user
     from .local import LocalStorage as LocalStorage
     from .local_paths import local_path as local_path
+    from .opening import above as above
     from .opening import is_path as is_path
     from .opening import is_remote as is_remote
+    from .opening import name_of as name_of
     from .opening import parent_of as parent_of
     from .opening import storage_for as storage_for
     from .own import meant_by as meant_by
@@ -27,19 +26,19 @@ if TYPE_CHECKING:
     from .protocol import Storage as Storage
     from .protocol import SupportsIdentity as SupportsIdentity
     from .protocol import SupportsVersions as SupportsVersions
+    from .protocol import back_off as back_off
     from .protocol import exists as exists
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "backing_off": "back_off",
-            "beside": "above name_of",
             "confinement": "Confines confined",
             "errors": "clean without_user",
             "local": "LocalStorage",
             "local_paths": "local_path",
-            "opening": "is_path is_remote parent_of storage_for",
+            "opening": "above is_path is_remote name_of parent_of storage_for",
             "own": "meant_by own_folder",
-            "protocol": "Glance Glances KeepsLeftovers ObjectInfo Storage SupportsIdentity SupportsVersions exists",
+            "protocol": "Glance Glances KeepsLeftovers ObjectInfo Storage SupportsIdentity SupportsVersions"
+            " back_off exists",
         },
     )

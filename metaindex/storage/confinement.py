@@ -10,18 +10,14 @@ engine reads is checked by its name, with all links resolved, when the name is h
 
 from __future__ import annotations
 
-import builtins
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-
-import pyarrow as pa
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from metaindex.core import Cure, OutsideTableError
 
-from .local import HANDLES, LocalStorage, disk_errors, opened
-from .local_paths import local_path
-from .protocol import ObjectInfo, Storage
+from .local_paths import HANDLES, local_path
+from .protocol import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class Confines:
     def of(cls, storage: Storage, prefixes: Iterable[str] = ()) -> Confines:
         """Return bounds that allow the storage's root and `prefixes`: paths, or URIs of the same store."""
         named = [storage.root, *(storage.uri(local_path(prefix) or prefix) for prefix in prefixes)]
-        local = isinstance(storage, LocalStorage)
+        local = "://" not in storage.root
         return cls(storage.root, tuple((os.path.realpath(place) if local else place.rstrip("/")) for place in named))
 
     def check(self, paths: Iterable[str]) -> None:
@@ -65,101 +61,15 @@ class Confines:
                 f"if it belongs to the table, name the folder in {Cure('setting', 'Config(confine_to=(...,))')}"
             )
 
-
-@dataclass(frozen=True, slots=True)
-class ConfinedDisk(LocalStorage):
-    """A local disk within bounds."""
-
-    confines: Confines = field(default_factory=lambda: Confines("/", ()))
-
-    def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
-        self.confines.check([LocalStorage.uri(self, prefix)])
-        for info in LocalStorage.list(self, prefix, recursive=recursive, start_after=start_after):
-            self.confines.check([LocalStorage.uri(self, info.path)])
-            yield info
-
-    def folders(self, prefix: str) -> builtins.list[str]:
-        self.confines.check([LocalStorage.uri(self, prefix)])
-        return LocalStorage.folders(self, prefix)
-
-    def head(self, path: str) -> ObjectInfo:
-        self.confines.check([LocalStorage.uri(self, path)])
-        return LocalStorage.head(self, path)
-
-    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
-        with self.open_input(path) as file:
-            file.seek(min(start, file.size()))
-            return bytes(file.read(length))
-
-    def open_input(self, path: str) -> pa.NativeFile:
-        """Check the location of the opened file itself, since its name may lead elsewhere by now."""
-        where = LocalStorage.uri(self, path)
-        with disk_errors(where, "open"):
-            return opened(where, lambda handle: self._hold(handle, where))
-
-    def _hold(self, handle: int, where: str) -> None:
+    def hold_opened(self, handle: int, said: str) -> None:
+        """Check the place of an opened file itself, since its name may lead elsewhere by now."""
         if os.path.isdir(HANDLES):
-            self.confines.hold(os.readlink(f"{HANDLES}/{handle}"), where)
+            self.hold(os.readlink(f"{HANDLES}/{handle}"), said)
         else:
-            self.confines.check([where])
-
-    def uri(self, path: str) -> str:
-        where = LocalStorage.uri(self, path)
-        self.confines.check([where])
-        return where
-
-
-@dataclass(frozen=True, slots=True)
-class ConfinedStore:
-    """An object store within bounds."""
-
-    inner: Storage
-    confines: Confines
-
-    @property
-    def root(self) -> str:
-        return self.inner.root
-
-    def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
-        self.uri(prefix)
-        return self.inner.list(prefix, recursive=recursive, start_after=start_after)
-
-    def folders(self, prefix: str) -> builtins.list[str]:
-        self.uri(prefix)
-        return self.inner.folders(prefix)
-
-    def head(self, path: str) -> ObjectInfo:
-        self.uri(path)
-        return self.inner.head(path)
-
-    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
-        self.uri(path)
-        return self.inner.read(path, start, length)
-
-    def open_input(self, path: str) -> pa.NativeFile:
-        self.uri(path)
-        return self.inner.open_input(path)
-
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        self.uri(path)
-        self.inner.put_if_absent(path, data)
-
-    def put(self, path: str, data: bytes) -> None:
-        self.uri(path)
-        self.inner.put(path, data)
-
-    def delete(self, path: str) -> None:
-        self.uri(path)
-        self.inner.delete(path)
-
-    def uri(self, path: str) -> str:
-        where = self.inner.uri(path)
-        self.confines.hold(where.rstrip("/"), path)
-        return where
+            self.check([said])
 
 
 def confined(storage: Storage, confines: Confines) -> Storage:
     """Return the storage with its reads confined to the bounds."""
-    if isinstance(storage, LocalStorage):
-        return ConfinedDisk(storage.root, confines)
-    return ConfinedStore(storage, confines)
+    bounded: Storage = replace(storage, confines=confines)  # type: ignore[type-var]  # each kind of storage is a record
+    return bounded

@@ -21,7 +21,7 @@ from metaindex.core import (
     StorageUnavailableError,
 )
 
-from .backing_off import back_off
+from .protocol import back_off
 
 _T = TypeVar("_T")
 _BREAKS = 6
@@ -41,11 +41,9 @@ _ROLE = re.compile(
 _KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
 _REFUSED = {
-    "InvalidAccessKeyId": (
-        f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one"
-    ),
-    "XAdminUserNotFound": (
-        f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one"
+    **dict.fromkeys(
+        ("InvalidAccessKeyId", "XAdminUserNotFound"),
+        f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one",
     ),
     "SignatureDoesNotMatch": f"the secret does not belong to the access key; check {_KEYS}",
     "RequestTimeTooSkewed": "this machine's clock is wrong; set it",

@@ -11,19 +11,25 @@ import builtins
 import errno
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from io import FileIO
 from itertools import islice
+from operator import itemgetter
 from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from metaindex.core import Cure, ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
 
-from .local_paths import local_path, local_path_of_uri
+from .local_paths import HANDLES, local_path, local_path_of_uri
 from .protocol import Glance, ObjectInfo
+
+if TYPE_CHECKING:
+    from .confinement import Confines
 
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -48,15 +54,16 @@ _FULL = {
 _GLANCE = 1000
 """Names of a folder that are shown at a time."""
 
-HANDLES = "/proc/self/fd"
 TEMPORARY = "._put_"  # hidden from every engine's listing by its dot, from ours by the whole prefix
 
 
 @dataclass(frozen=True, slots=True)
 class LocalStorage:
-    """A folder (or a single file) of the local file system as a store."""
+    """A folder (or a single file) of the local file system as a store. `confines`: bounds on what may be reached; a
+    file is checked once it is opened, a name when it is handed over."""
 
     root: str
+    confines: Confines | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         local = local_path(os.fspath(self.root))
@@ -68,40 +75,32 @@ class LocalStorage:
         shown = prefix.rstrip("/") + "/" if prefix.strip("/") else prefix
         if local_path_of_uri(prefix) is not None:
             shown = self.uri(prefix).rstrip("/") + "/"
-        yield from self._walk(self.uri(prefix), shown, recursive, start_after, ())
+        listed = self._walk(self.uri(prefix), shown, recursive, start_after, ())
+        if self.confines is None:
+            yield from listed
+            return
+        for info in listed:
+            self.uri(info.path)
+            yield info
 
     def _walk(
         self, folder: str, shown: str, recursive: bool, start_after: str, above: tuple[str, ...]
     ) -> Iterator[ObjectInfo]:
-        # Every question lists the logs that it stands on, and most names of a long log are passed: they are compared as
-        # they are. Where `start_after` is in no way below, all names are, or none is.
-        after = start_after[len(shown) :] if start_after.startswith(shown) else ""
-        if not after and passed(shown, start_after):
-            return
         with disk_errors(folder, "list"):
             try:
                 with os.scandir(folder) as entries:
-                    entries_by_name = [
-                        (name + "/" if e.is_dir() else name, e)
-                        for e in entries
-                        if ((name := e.name) > after or after.startswith(name)) and not name.startswith(TEMPORARY)
-                    ]
+                    listed = in_order(entries, shown, recursive, start_after, follow=True)
             except (FileNotFoundError, NotADirectoryError):
                 return
-        # A folder sorts as "name/", so that walking depth first gives the order of the whole paths.
-        entries_by_name.sort(key=lambda pair: pair[0])
-        for name, entry in entries_by_name:
-            path = shown + name
-            if name.endswith("/"):
-                if not recursive or (path <= start_after and not start_after.startswith(path)):
-                    continue
+        for path, entry in listed:
+            if path.endswith("/"):
                 here = (*above, folder)
                 if entry.is_symlink() and _identity(entry.path) in {_identity(above_it) for above_it in here}:
                     raise StorageError(
                         f"cannot list {entry.path!r}: the link leads to a folder above it; remove the link"
                     )
                 yield from self._walk(entry.path, path, recursive, start_after, here)
-            elif path > start_after:
+            elif not entry.name.startswith(TEMPORARY):
                 try:
                     stat = entry.stat()
                 except FileNotFoundError:
@@ -109,6 +108,11 @@ class LocalStorage:
                 except OSError as error:
                     raise mapped(error, entry.path, "list") from error
                 yield info_of(path, stat)
+
+    @staticmethod
+    def unlisted(error: OSError, where: str) -> StorageError:
+        """Return the error of a failed listing, naming the folder or file."""
+        return mapped(error, where, "list")
 
     def folders(self, prefix: str) -> builtins.list[str]:
         where = self.uri(prefix)
@@ -142,12 +146,18 @@ class LocalStorage:
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)
+        if self.confines is not None:
+            with self.open_input(path) as source:
+                source.seek(min(start, source.size()))
+                return bytes(source.read(length))
         with disk_errors(where, "read"), open(where, "rb", buffering=0, opener=at_once) as file:
             return read_part(file, size_of_regular(os.fstat(file.fileno()), where), start, length)
 
     def open_input(self, path: str) -> pa.NativeFile:
         where = self.uri(path)
         with disk_errors(where, "open"):
+            if self.confines is not None:
+                return opened(where, partial(self.confines.hold_opened, said=where))
             return opened(where)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
@@ -170,6 +180,12 @@ class LocalStorage:
 
     def uri(self, path: str) -> str:
         """An absolute local path. A relative path may not climb out of the root."""
+        where = self._uri(path)
+        if self.confines is not None:
+            self.confines.check([where])
+        return where
+
+    def _uri(self, path: str) -> str:
         if path.startswith("/"):
             return path
         if not path:
@@ -190,7 +206,7 @@ def _temporary(where: str, data: bytes) -> Iterator[str]:
     try:
         descriptor = _create(temporary)
     except FileNotFoundError:
-        _make_folders(folder)
+        make_folders(folder)
         descriptor = _create(temporary)
     try:
         with open(descriptor, "wb") as file:
@@ -247,13 +263,14 @@ def _create(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
 
 
-def _make_folders(folder: str) -> None:
+def make_folders(folder: str, make: Callable[[str], None] = lambda path: os.makedirs(path, exist_ok=True)) -> None:
+    """Make a folder and those above it, durably."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
     for missing_folder in reversed(missing):
-        os.makedirs(missing_folder, exist_ok=True)
+        make(missing_folder)
         sync_folder(os.path.dirname(missing_folder))
 
 
@@ -263,6 +280,22 @@ def sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def in_order(
+    entries: Iterable[os.DirEntry[str]], shown: str, recursive: bool, start_after: str, *, follow: bool
+) -> list[tuple[str, os.DirEntry[str]]]:
+    """Entries of a folder by their paths, those of folders with a slash behind, which are left out unless `recursive`:
+    walking depth first then gives the order of the whole paths."""
+    # Every question lists the logs that it stands on, and most names of a long log are passed: by their names alone.
+    some = ((shown + entry.name, entry) for entry in entries)
+    named = (
+        (path + "/" if entry.is_dir(follow_symlinks=follow) else path, entry)
+        for path, entry in some
+        if not passed(path, start_after)
+    )
+    kept = ((path, e) for path, e in named if (recursive and not passed(path, start_after)) or path[-1] != "/")
+    return sorted(((path, e) for path, e in kept if path[-1] == "/" or path > start_after), key=itemgetter(0))
 
 
 def passed(path: str, start_after: str) -> bool:
@@ -322,6 +355,8 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
             return StoragePermissionError(
                 f"cannot {verb} {where!r}: permission denied; check the owner and mode of the path"
             )
+        case OSError() if error.errno == errno.ELOOP:
+            return StorageError(f"cannot {verb} {where!r}: the link leads to itself; remove the link")
         case OSError() if error.errno in _FULL:
             return StorageError(f"cannot {verb} {where!r}: {_FULL[error.errno]}")
         case OSError() if error.errno == errno.EROFS:

@@ -7,6 +7,9 @@ from urllib.parse import unquote, urlsplit
 
 from metaindex.core import StorageError
 
+HANDLES = "/proc/self/fd"
+"""Where an open file has a name, by its handle."""
+
 
 def local_path(text: str) -> str | None:
     """The absolute local path that a path or a `file:` URI names; None for the URI of another store."""

@@ -8,7 +8,10 @@ shows them.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +19,15 @@ import pyarrow as pa
 
 from metaindex.core import Cure, ObjectExistsError, ObjectNotFoundError, StorageError
 
-from .backing_off import back_off
 from .client import SCHEMES, open_bucket, patient
 from .errors import clean, is_of_transport, status_of, storage_errors, whole
 from .exclusive import doubt
-from .protocol import Glance, ObjectInfo
-from .ranges import range_file
+from .protocol import Glance, ObjectInfo, back_off
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
+
+    from .confinement import Confines
 
 _TAIL_BYTES = 1 << 16
 """Fetched with the size when an object is opened: a small object whole, or the footer of a larger one."""
@@ -45,13 +48,14 @@ _GLANCE = 1000
 class ObjectStorage:
     """The objects of a bucket (`base`, a URI without a trailing slash) below the key `prefix`. `unproven`: the endpoint
     of a store whose put-if-absent is tested before it is relied on; `single_writer`: the user declares that nobody else
-    writes, so that it need not."""
+    writes, so that it need not; `confines`: bounds on what may be reached."""
 
     store: ObjectStore = field(repr=False)
     base: str
     prefix: str = ""
     unproven: str = ""
     single_writer: bool = False
+    confines: Confines | None = field(default=None, repr=False)
 
     @classmethod
     def from_uri(cls, uri: str, storage_options: Mapping[str, str] | None = None) -> ObjectStorage:
@@ -222,11 +226,8 @@ class ObjectStorage:
     def delete(self, path: str) -> None:
         import obstore
 
-        try:
-            with storage_errors(self.uri(path), "delete"):
-                whole(lambda: obstore.delete(self.store, self._key(path)))
-        except ObjectNotFoundError:
-            pass
+        with suppress(ObjectNotFoundError), storage_errors(self.uri(path), "delete"):
+            whole(lambda: obstore.delete(self.store, self._key(path)))
 
     def uri(self, path: str) -> str:
         key = self._key(path)
@@ -234,6 +235,12 @@ class ObjectStorage:
 
     def _key(self, path: str) -> str:
         """The key in the bucket. A relative path may not climb out of the root, a URI may not name another bucket."""
+        key = self._named(path)
+        if self.confines is not None:
+            self.confines.hold(f"{self.base}/{key}".rstrip("/"), path)
+        return key
+
+    def _named(self, path: str) -> str:
         scheme, separator, rest = path.partition("://")
         if separator and scheme in SCHEMES:
             bucket, _, key = rest.partition("/")
@@ -275,3 +282,43 @@ def _info(path: str, meta: Mapping[str, Any]) -> ObjectInfo:
     return ObjectInfo(
         path, int(meta["size"]), int(moment.timestamp()) * 10**9 + moment.microsecond * 1000, meta["e_tag"]
     )
+
+
+def range_file(fetch: Callable[[int, int], bytes], size: int, tail: bytes = b"") -> pa.NativeFile:
+    """A file of `size` bytes of which `fetch(start, length)` gives any stretch; it may give less, and nothing only at
+    the end. `tail`: its last bytes, which are never fetched."""
+    return pa.PythonFile(_RangeFile(fetch, size, tail), mode="r")
+
+
+class _RangeFile(io.RawIOBase):
+    def __init__(self, fetch: Callable[[int, int], bytes], size: int, tail: bytes) -> None:
+        self._fetch = fetch
+        self._size = size
+        self._tail = tail
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = max(0, self._size - self._at)
+        wanted = left if size is None or size < 0 else min(size, left)
+        held = self._at - (self._size - len(self._tail))
+        if wanted == 0:
+            return b""
+        data = self._tail[held : held + wanted] if held >= 0 else self._fetch(self._at, wanted)
+        self._at += len(data)
+        return data
+
+    def readall(self) -> bytes:
+        return self.read()

@@ -1,10 +1,12 @@
-"""Opens the storage of a path or a URI."""
+"""Opens the storage of a path or a URI; and the places beside a table."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import xxhash
 
 from metaindex.core import ArgumentError
 
@@ -52,3 +54,17 @@ def parent_of(root: str) -> str:
         return str(Path(root).parent)
     scheme, _, rest = root.partition("://")
     return f"{scheme}://{rest.rstrip('/').rpartition('/')[0]}"
+
+
+def name_of(root: str, patterns: Sequence[str] = ()) -> str:
+    """The name that a table has among its neighbours: its folder's, with a hash of its roots where it has several."""
+    last = root.rstrip("/").rpartition("/")[2]
+    return f"{last}-{xxhash.xxh64_hexdigest(chr(10).join(patterns).encode())}" if patterns else last
+
+
+def above(root: str) -> str:
+    """Return the folder that contains the table, without a closing slash; the root of a store has none above it."""
+    scheme, separator, rest = root.partition("://")
+    if separator and "/" not in rest.rstrip("/"):
+        return f"{scheme}://{rest.rstrip('/')}"
+    return parent_of(root).rstrip("/")

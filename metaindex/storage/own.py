@@ -26,10 +26,10 @@ from metaindex.core import ObjectNotFoundError, StorageError
 from .local import (
     TEMPORARY,
     disk_errors,
+    in_order,
     info_of,
     is_folder,
     mapped,
-    passed,
     read_part,
     unlinked,
 )
@@ -85,19 +85,9 @@ class OwnFolder:
         """List an open folder, and close it."""
         try:
             with disk_errors(shown or self.root, "list"), os.scandir(folder) as entries:
-                entries_by_name = [
-                    (e.name + "/" if e.is_dir(follow_symlinks=False) else e.name, e)
-                    for e in entries
-                    if not passed(shown + e.name, start_after)
-                ]
-            entries_by_name.sort(
-                key=lambda pair: pair[0]
-            )  # a folder sorts as "name/": depth first is then the order of paths
-            for name, entry in entries_by_name:
-                path = shown + name
-                if name.endswith("/"):
-                    if not recursive or (path <= start_after and not start_after.startswith(path)):
-                        continue
+                listed = in_order(entries, shown, recursive, start_after, follow=False)
+            for path, entry in listed:
+                if path.endswith("/"):
                     with disk_errors(path, "list"):
                         try:
                             below = step(folder, entry.name, shown)
@@ -105,9 +95,8 @@ class OwnFolder:
                             continue  # gone since the folder was read
                     yield from self._below(below, path, recursive, start_after, temporary, odd)
                     continue
-                wanted = name.startswith(TEMPORARY) is temporary and path > start_after
                 try:
-                    info = self._info(entry, path, wanted)
+                    info = self._info(entry, path, entry.name.startswith(TEMPORARY) is temporary)
                 except StorageError as error:
                     if odd is None:
                         raise
@@ -255,12 +244,12 @@ class OwnFolder:
                 os.close(home)
 
     @contextmanager
-    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
+    def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
         """The open folder of an object, and the object's name in it."""
         names = self._names(path)
         if not names:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        folder = self._descend(names[:-1])
+        folder = self._descend(names[:-1], make=make)
         try:
             yield folder, names[-1]
         finally:
@@ -297,12 +286,8 @@ class OwnFolder:
     def _temporary(self, path: str, data: bytes) -> Iterator[tuple[int, str, str]]:
         """A durable temporary file in the object's folder: the open folder, its name there, and the one that the caller
         gives it. The folder is made durable after that."""
-        names = self._names(path)
-        if not names:
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        folder = self._descend(names[:-1], make=True)
-        try:
-            temporary = temporary_name(names[-1])
+        with self._parent(path, make=True) as (folder, name):
+            temporary = temporary_name(name)
             rights = Rights.of_folder(os.fstat(folder)) if self.like else None
             handle = os.open(
                 temporary,
@@ -317,13 +302,11 @@ class OwnFolder:
                     file.write(data)
                     file.flush()
                     os.fsync(handle)
-                yield folder, temporary, names[-1]
+                yield folder, temporary, name
                 os.fsync(folder)
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder)
-        finally:
-            os.close(folder)
 
 
 def own_folder(root: str, home: str, like: str = "", options: dict[str, str] | None = None) -> Storage:

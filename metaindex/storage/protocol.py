@@ -8,6 +8,7 @@ disks that is a temporary file, fsync, link, fsync of the folder; rename would r
 from __future__ import annotations
 
 import builtins
+import time
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
@@ -112,3 +113,11 @@ def exists(storage: Storage, path: str) -> bool:
     except ObjectNotFoundError:
         return False
     return True
+
+
+def back_off(attempt: int, first_seconds: float, most_seconds: float = 60.0) -> None:
+    """Sleep before the next try, at random below a limit that doubles from `first_seconds` on, so that writers who
+    collided do not meet again ("full jitter", as object stores ask of their clients)."""
+    import random  # where all goes well, nobody waits
+
+    time.sleep(random.uniform(0, min(first_seconds * 2**attempt, most_seconds)))  # noqa: S311 - no secret

@@ -11,7 +11,7 @@ from stat import S_ISLNK
 
 from metaindex.core import Cure, StorageError
 
-from .local import sync_folder
+from .local import make_folders
 from .rights import Rights, rights_of, shared_in
 
 FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
@@ -40,20 +40,14 @@ def descend(home: str, names: Iterable[str], *, like: str = "", make: bool = Fal
         if not name:
             continue
         try:
-            below = step(folder, name, f"{said}/")
-        except FileNotFoundError:
-            if not make:
-                os.close(folder)
-                raise
             try:
+                below = step(folder, name, f"{said}/")
+            except FileNotFoundError:
+                if not make:
+                    raise
                 below = _made(folder, name, f"{said}/", like, first)
-            except BaseException:
-                os.close(folder)
-                raise
-        except BaseException:
+        finally:
             os.close(folder)
-            raise
-        os.close(folder)
         folder, first, said = below, False, f"{said}/{name}"
     return folder
 
@@ -96,20 +90,17 @@ def _made(above: int, name: str, said: str, like: str, first: bool) -> int:
 def _make_above(folder: str, like: str) -> None:
     """Make the folders above ours, with the process's own permissions, except for the one beside the table: other
     tables of that place will have indexes in it, so it is as open as the place."""
-    missing = []
-    while not os.path.isdir(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
     beside = os.path.dirname(like) if like else ""
-    for folder_ in reversed(missing):
-        above = os.path.dirname(folder_)
-        if above == beside:
-            with suppress(FileExistsError):
-                os.mkdir(folder_, 0o700)
-                _open_as(folder_, shared_in(above))
-        else:
-            os.makedirs(folder_, exist_ok=True)
-        sync_folder(above)
+
+    def make(missing: str) -> None:
+        if os.path.dirname(missing) != beside:
+            os.makedirs(missing, exist_ok=True)
+            return
+        with suppress(FileExistsError):
+            os.mkdir(missing, 0o700)
+            _open_as(missing, shared_in(beside))
+
+    make_folders(folder, make)
 
 
 def _open_as(folder: str, rights: Rights) -> None:

@@ -121,7 +121,7 @@ _CHUNKS = re.compile(r"\.column\(|\.column,|num_columns")
 
 LOOKED = {
     "formats/parquet/file.py": "what was looked at is handed to `collect`",
-    "formats/delta/checkpoint.py": "`unstated` refuses what is encrypted",
+    "formats/delta/checkpoint.py": "columns of tables alone",
     "index/build/key_parquet.py": "columns that are encrypted are left uncovered before",
     "query/query_log/files.py": "`Footer.unasked`",
     "query/query_log/pages.py": "querylog/files.py has looked",

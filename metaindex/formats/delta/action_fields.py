@@ -1,50 +1,38 @@
 """The fields of actions that a reader uses, and of which type each is. A line of the log is data from anywhere: a value
-of another type is damage, named here, and no error deeper down."""
+of another type is a ValueError, to which whoever reads the file adds its name."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-from metaindex.core import CorruptTableError
-
-_INT32, _INT64 = 2**31, 2**63
-_NOTHING: Mapping[str, str | None] = {}
+_Kinds: TypeAlias = Mapping[str, "type[str] | int | _Kinds"]  # texts, whole numbers of so many bits, objects
+_VECTOR: _Kinds = {"storageType": str, "pathOrInlineDv": str, "offset": 32, "sizeInBytes": 32, "cardinality": 64}
+_REMOVE: _Kinds = {"path": str, "deletionVector": _VECTOR}
+_ADD: _Kinds = {
+    **_REMOVE,
+    **dict.fromkeys(("size", "modificationTime", "baseRowId", "defaultRowCommitVersion"), 64),
+}
+_NEEDED = frozenset({"path", "size", "storageType", "pathOrInlineDv", "sizeInBytes"})
 
 
 def check_add(body: Any) -> None:
-    """A file that is added; CorruptTableError where it is none."""
-    _object(body, "an add action")
-    _text(body, "path", needed=True)
-    if _whole(body, "size") is None or body["size"] < 0:
-        raise CorruptTableError("an add action has a size")
-    for name in ("modificationTime", "baseRowId", "defaultRowCommitVersion"):
-        if name in body:
-            _whole(body, name)
+    """A file that is added; ValueError where it is none."""
+    _check(body, "an add action", _ADD)
+    if body["size"] < 0:
+        raise ValueError("an add action has a size")
     if type(body.get("stats")) is str:
-        _text(body, "stats")
-    _deletion_vector(body)
+        _unicode(body["stats"], "stats")
 
 
 def check_remove(body: Any) -> None:
-    _object(body, "a remove action")
-    _text(body, "path", needed=True)
-    _deletion_vector(body)
+    _check(body, "a remove action", _REMOVE)
 
 
 def partition_texts_of(body: Mapping[str, Any]) -> Mapping[str, str | None]:
     """The partition values of an add. What is no text is its JSON to the reader that Delta came with."""
-    values = body.get("partitionValues")
-    if values is None:
-        return _NOTHING
-    _object(values, "partitionValues")
-    if all(value is None or type(value) is str for value in values.values()):
-        for value in values.values():
-            if value is not None and not value.isascii():
-                _unicode(value, "a partition value")
-        return values  # type: ignore[no-any-return]
-    return {name: _scalar_text(value) for name, value in values.items()}
+    return {name: _scalar_text(value) for name, value in object_of(body, "partitionValues").items()}
 
 
 def statistics_of(body: Mapping[str, Any]) -> str | None:
@@ -54,74 +42,48 @@ def statistics_of(body: Mapping[str, Any]) -> str | None:
 
 def texts(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """A list of texts; empty where it is absent."""
-    values = body.get(name)
-    if values is None:
-        return ()
+    values = [] if body.get(name) is None else body[name]
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise CorruptTableError(f"{name} is a list of texts")
+        raise ValueError(f"{name} is a list of texts")
     return tuple(_unicode(value, name) for value in values)
 
 
 def text_values(body: Mapping[str, Any], name: str) -> dict[str, str]:
     """A map of texts; empty where it is absent."""
-    values = body.get(name)
-    if values is None:
-        return {}
-    _object(values, name)
-    scalar_texts = {key: _scalar_text(value) for key, value in values.items()}
+    scalar_texts = {key: _scalar_text(value) for key, value in object_of(body, name).items()}
     return {_unicode(key, name): value for key, value in scalar_texts.items() if value is not None}
 
 
 def text_of(body: Mapping[str, Any], name: str) -> str:
     """A text; "" where it is absent."""
-    _text(body, name)
+    _check(body, "an action", {name: str}, needed=frozenset())
     return body.get(name) or ""
 
 
 def object_of(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """A JSON object; empty where it is absent."""
-    value = body.get(name)
-    if value is None:
-        return {}
-    _object(value, name)
+    value: Any = {} if body.get(name) is None else body[name]
+    _check(value, name, {})
     return value  # type: ignore[no-any-return]
 
 
-def _deletion_vector(body: Mapping[str, Any]) -> None:
-    dv = body.get("deletionVector")
-    if dv is None:
-        return
-    _object(dv, "a deletion vector")
-    _text(dv, "storageType", needed=True)
-    _text(dv, "pathOrInlineDv", needed=True)
-    _whole(dv, "offset", limit=_INT32)
-    if _whole(dv, "sizeInBytes", limit=_INT32) is None:
-        raise CorruptTableError("a deletion vector has a sizeInBytes")
-    _whole(dv, "cardinality")
-
-
-def _object(value: Any, what: str) -> None:
-    if not isinstance(value, dict):
-        raise CorruptTableError(f"{what} is a JSON object")
-
-
-def _whole(body: Mapping[str, Any], name: str, limit: int = _INT64) -> int | None:
-    value = body.get(name)
-    if value is None:
-        return None
-    if type(value) is not int or not -limit <= value < limit:
-        raise CorruptTableError(f"{name} is a whole number of {limit.bit_length()} bits; this one is {value!r:.40}")
-    return value
-
-
-def _text(body: Mapping[str, Any], name: str, needed: bool = False) -> None:
-    value = body.get(name)
-    if value is None and not needed:
-        return
-    if type(value) is not str:
-        raise CorruptTableError(f"{name} is a text; this one is {value!r:.40}")
-    if not value.isascii():
-        _unicode(value, name)
+def _check(body: Any, what: str, kinds: _Kinds, needed: frozenset[str] = _NEEDED) -> None:
+    if not isinstance(body, dict):
+        raise ValueError(f"{what} is a JSON object")
+    for name, kind in kinds.items():
+        value = body.get(name)
+        if value is None:
+            if name in needed:
+                raise ValueError(f"{what} has a {name}")
+        elif isinstance(kind, int):
+            if type(value) is not int or not -(1 << kind - 1) <= value < 1 << kind - 1:
+                raise ValueError(f"{name} is a whole number of {kind} bits; this one is {value!r:.40}")
+        elif isinstance(kind, Mapping):
+            _check(value, "a deletion vector", kind)
+        elif type(value) is not str:
+            raise ValueError(f"{name} is a text; this one is {value!r:.40}")
+        else:
+            _unicode(value, name)
 
 
 def _scalar_text(value: Any) -> str | None:
@@ -141,5 +103,5 @@ def _unicode(text: str, what: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise CorruptTableError(f"{what} is Unicode text; {text!r:.40} is not") from error
+        raise ValueError(f"{what} is Unicode text; {text!r:.40} is not") from error
     return text

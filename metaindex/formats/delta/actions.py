@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError, first_line
+from metaindex.core import UnsupportedFeatureError
+from metaindex.formats.columns import constant, rows_array, strings, text_map, values_of
+from metaindex.formats.damage import as_damage
 
 from .action_fields import (
     check_add,
@@ -27,7 +29,6 @@ from .action_fields import (
     text_values,
     texts,
 )
-from .columns import constant, integers, rows_array, strings, text_map
 from .paths import decoded
 
 FileAction = Mapping[str, Any]
@@ -54,10 +55,30 @@ LIVE_SCHEMA = pa.schema(
     ]
 )
 
+OF_ADD = {
+    "size_bytes": "size",
+    "modified_ms": "modificationTime",
+    "delta_base_row_id": "baseRowId",
+    "delta_row_commit_version": "defaultRowCommitVersion",
+}
+OF_VECTOR = {
+    "deleted_count": "cardinality",
+    "delta_dv_storage": "storageType",
+    "delta_dv_path": "pathOrInlineDv",
+    "delta_dv_offset": "offset",
+    "delta_dv_size": "sizeInBytes",
+}
+"""The columns that are fields of an add, or of its deletion vector, as they stand."""
+
+
+def live_table(columns: Mapping[str, pa.Array]) -> pa.Table:
+    """LIVE_SCHEMA of columns by their names."""
+    return pa.Table.from_arrays([columns[name] for name in LIVE_SCHEMA.names], schema=LIVE_SCHEMA)
+
 
 def no_files() -> pa.Table:
     """LIVE_SCHEMA without rows."""
-    return pa.Table.from_arrays([pa.nulls(0, field.type) for field in LIVE_SCHEMA], schema=LIVE_SCHEMA)
+    return live_table({field.name: pa.nulls(0, field.type) for field in LIVE_SCHEMA})
 
 
 _SUPPORTED_READER_FEATURES = frozenset(
@@ -90,7 +111,7 @@ class Protocol:
     def of(cls, action: Mapping[str, Any]) -> Protocol:
         version = action.get("minReaderVersion")
         if type(version) is not int:
-            raise CorruptTableError("a protocol action has a minReaderVersion; this one has none; the log is damaged")
+            raise ValueError("a protocol action has a minReaderVersion; this one has none")
         return cls(version, texts(action, "readerFeatures"))
 
     def check(self, table: str) -> None:
@@ -129,7 +150,7 @@ class Metadata:
     def of(cls, action: Mapping[str, Any]) -> Metadata:
         schema = action.get("schemaString")
         if not isinstance(schema, str):
-            raise CorruptTableError("a metaData action has a schemaString; this one has none; the log is damaged")
+            raise ValueError("a metaData action has a schemaString; this one has none")
         return cls(
             text_of(action, "id"),
             schema,
@@ -157,24 +178,17 @@ class Commit:
 
 def parse_commit(data: bytes, where: str) -> Commit:
     """A commit from its bytes; CorruptTableError names the file and the line. `where` names table, version and file."""
-    out = Commit()
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            _take(out, json.loads(line))
-        except CorruptTableError as error:
-            raise CorruptTableError(f"{where}, line {number}: {error}") from error
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-            raise CorruptTableError(
-                f"{where}, line {number} is no Delta action: {first_line(error, named=True)}; the log is damaged"
-            ) from error
+    out, number = Commit(), 0
+    with as_damage(lambda: f"{where}, line {number} is no Delta action: ", "; the log is damaged"):
+        for number, line in enumerate(data.split(b"\n"), 1):  # noqa: B007 - told where a line is damaged
+            if line.strip():
+                _take(out, json.loads(line))
     return out
 
 
 def _take(out: Commit, action: Any) -> None:
     if not isinstance(action, dict):
-        raise CorruptTableError("an action is a JSON object")
+        raise ValueError("an action is a JSON object")
     for kind, body in action.items():
         if body is None:
             continue
@@ -215,27 +229,21 @@ def dv_id(dv: Mapping[str, Any] | None) -> str | None:
 
 def file_columns(adds: Sequence[tuple[FileKey, FileAction]], first_loose: int = 0) -> tuple[pa.Table, list[str | None]]:
     """Add actions as rows of LIVE_SCHEMA, and their statistics, which row `delta_row` of the loose ones finds."""
-    from .record_counts import numbers_of_records
+    from .stats_json import numbers_of_records
 
     bodies = [body for _, body in adds]
     dvs = [body.get("deletionVector") or {} for body in bodies]
     stats = [statistics_of(body) for body in bodies]
     count = len(bodies)
-    columns = [
-        strings([key[0] for key, _ in adds]),
-        integers([body["size"] for body in bodies]),
-        integers([body.get("modificationTime") for body in bodies]),
-        numbers_of_records(strings(stats)),
-        text_map([partition_texts_of(body) for body in bodies]),
-        strings([key[1] for key, _ in adds]),
-        integers([dv.get("cardinality") for dv in dvs]),
-        strings([dv.get("storageType") for dv in dvs]),
-        strings([dv.get("pathOrInlineDv") for dv in dvs]),
-        integers([dv.get("offset") for dv in dvs], pa.int32()),
-        integers([dv.get("sizeInBytes") for dv in dvs], pa.int32()),
-        integers([body.get("baseRowId") for body in bodies]),
-        integers([body.get("defaultRowCommitVersion") for body in bodies]),
-        constant(-1, count, pa.int32()),
-        rows_array(np.arange(first_loose, first_loose + count)),
-    ]
-    return pa.Table.from_arrays(columns, schema=LIVE_SCHEMA), stats
+    columns = {
+        "path": strings([key[0] for key, _ in adds]),
+        "record_count": numbers_of_records(strings(stats)),
+        "partition_values": text_map([partition_texts_of(body) for body in bodies]),
+        "deletes": strings([key[1] for key, _ in adds]),
+        "delta_part": constant(-1, count, pa.int32()),
+        "delta_row": rows_array(np.arange(first_loose, first_loose + count)),
+    }
+    for fields, objects in ((OF_ADD, bodies), (OF_VECTOR, dvs)):
+        for name, said in fields.items():
+            columns[name] = values_of([of.get(said) for of in objects], LIVE_SCHEMA.field(name).type)
+    return live_table(columns), stats

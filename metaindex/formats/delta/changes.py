@@ -12,22 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-import numpy as np
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, Vector
+from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError
+from metaindex.formats.columns import integers, strings
+from metaindex.formats.damage import parse_json
 from metaindex.formats.format import TableRef
-from metaindex.formats.json_text import parse_json
-from metaindex.formats.model import Base, Changes, FileTable, Snapshot, Version
+from metaindex.formats.model import Base, Changes, FileTable, Version
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
-from .columns import integers, present, strings, unchunked
 from .log_segment import LOG, commit_fingerprint, commit_number, commit_path, stored_commit_fingerprint
-from .partitions import partition_values
-from .replay import read_commit
+from .replay import ReplayedFiles, read_commit
 from .schema import TableSchema, parse_schema
-from .snapshot import DeltaDetails, file_table
-from .statistics import LogStatistics
+from .snapshot import snapshot_of
 
 _MOST = 1000  # commits; a log that long has a checkpoint, which is read sooner
 _TRIES = 3  # bases whose commit is looked at: the nearest below the target, then older ones
@@ -120,36 +117,13 @@ def _proved(ref: TableRef, bases: Sequence[Base], to: Version) -> Base | None:
 
 def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
     schema = _schema(ref, base, said)
-    actions = list(said.live.values())
-    rows, stats = file_columns(actions)
-    values = partition_values(rows, schema.partition_sources)
-    files = file_table(rows, schema.partition_columns, values)
-    statistics = LogStatistics(
-        storage=ref.storage,
-        table=ref.path,
-        parts=(),
-        loose=strings(stats),
-        part=Vector(unchunked(rows.column("delta_part"))).items(np.int32),
-        row=Vector(unchunked(rows.column("delta_row"))).items(np.int64),
-        with_deletes=present(unchunked(rows.column("deletes"))),
-        record_count=unchunked(rows.column("record_count")),
-        once_float=schema.once_float,
-    )
+    rows, stats = file_columns(list(said.live.values()))
     table_uuid = said.metadata.id if said.metadata is not None else base.version.table_uuid
     configuration = said.metadata.configuration if said.metadata is not None else {}
     to = replace(to, table_uuid=table_uuid)
-    touched = Snapshot(
-        table=ref.path,
-        format="delta",
-        version=to,
-        timestamp_ms=_timestamp(ref, to, said),
-        schema=schema.schema,
-        files=FileTable(files),
-        details=DeltaDetails(ref.storage, ref.path, to.id, files, schema, tuple(values), statistics),
-        partition_columns=schema.partition_columns,
-        properties={**configuration, "table_uuid": table_uuid},
-    )
-    return Changes(base.version, touched, _gone(said, files.schema), _counted(ref, to))
+    live = ReplayedFiles(rows, (), strings(stats))
+    touched = snapshot_of(ref, to, _timestamp(ref, to, said), schema, live, configuration)
+    return Changes(base.version, touched, _gone(said, touched.files.table.schema), _counted(ref, to))
 
 
 def _gone(said: _Said, schema: pa.Schema) -> FileTable:

@@ -14,25 +14,31 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import CorruptTableError, compute
+from metaindex.formats.columns import cast_to, child, constant, present, rows_array, strings, take, unchunked
+from metaindex.formats.damage import as_damage
 from metaindex.storage import Storage
 
-from .actions import LIVE_SCHEMA, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
-from .columns import cast_to, child, constant, present, rows_array, strings, take, unchunked
+from .actions import (
+    LIVE_SCHEMA,
+    OF_ADD,
+    OF_VECTOR,
+    FileAction,
+    FileKey,
+    Metadata,
+    Protocol,
+    dv_id,
+    file_columns,
+    live_table,
+    no_files,
+    parse_commit,
+)
 from .log_segment import LOG, CheckpointFiles
 from .parquet_part import Batch, batches, has_field, opened
 from .paths import decoded, decoded_column
-from .record_counts import numbers_of_records
+from .stats_json import numbers_of_records
 
 _SIDECARS = "_sidecars"
-_HEADER = ("protocol", "metaData", "sidecar")
-_ADD = (
-    "path",
-    "size",
-    "modificationTime",
-    "deletionVector",
-    "baseRowId",
-    "defaultRowCommitVersion",
-)
+_ADD = ("path", "deletionVector", *OF_ADD.values())
 
 
 @dataclass(slots=True)
@@ -73,8 +79,8 @@ def open_checkpoint(storage: Storage, table: str, files: CheckpointFiles) -> Che
             sidecars += top.sidecars
         else:
             out.parts.append(info.path)
-            with (holder := opened(storage, info.path, out.where(info.path))) as part:
-                sidecars += _header(holder, part, out)
+            with opened(storage, info.path, out.where(info.path)) as part:
+                sidecars += _header(part, out)
     out.parts += [_sidecar_path(path, out.where(f"sidecar {path}")) for path in sidecars]
     return out
 
@@ -86,10 +92,8 @@ def joined(tables: list[pa.Table]) -> pa.Table:
 
 def _sidecar_path(path: str, said: str) -> str:
     """Return a sidecar's path in the log's own folder, whatever it says: a table may have been moved."""
-    try:
+    with as_damage(f"{said}: ", ""):
         folder, _, name = decoded(path).rpartition("/")
-    except (CorruptTableError, ValueError) as error:
-        raise CorruptTableError(f"{said}: {error}") from error
     if folder not in ("", _SIDECARS) and not f"/{folder}".endswith(f"/{LOG}/{_SIDECARS}"):
         raise CorruptTableError(
             f"sidecars of a checkpoint lie in {LOG}/{_SIDECARS}; {said} lies elsewhere; the log is damaged or hostile"
@@ -97,21 +101,17 @@ def _sidecar_path(path: str, said: str) -> str:
     return f"{LOG}/{_SIDECARS}/{name}"
 
 
-def _header(holder: opened, part: Any, out: CheckpointReader) -> list[str]:
-    """Read protocol and metaData into `out`; return the sidecars' paths. Row groups that have neither by their
-    statistics are skipped."""
-    columns = [name for name in part.schema_arrow.names if name in _HEADER]
+def _header(part: Any, out: CheckpointReader) -> list[str]:
+    """Read protocol and metaData into `out`; return the sidecars' paths. Of row groups that have none of these one leaf
+    of each is read."""
+    columns = [name for name in part.schema_arrow.names if name in _TELLING]
     sidecars: list[str] = []
-    many = part.num_row_groups > 1
-    unstated = holder.unstated() if many else frozenset()
     for group in range(part.num_row_groups):
-        wanted = [c for c in columns if not many or _some_values(part.metadata.row_group(group), group, c, unstated)]
-        if not wanted:
-            continue
-        table = part.read_row_group(group, columns=wanted, use_threads=False)
+        some = part.read_row_group(group, columns=[_TELLING[name] for name in columns], use_threads=False)
+        wanted = [name for name in some.column_names if some.column(name).null_count < some.num_rows]
+        table = part.read_row_group(group, columns=wanted, use_threads=False) if wanted else some
         for name in wanted:
-            column = compute("drop_null", unchunked(table.column(name)))
-            for row in column.to_pylist(maps_as_pydicts="lossy"):
+            for row in compute("drop_null", unchunked(table.column(name))).to_pylist(maps_as_pydicts="lossy"):
                 match name:
                     case "protocol":
                         out.protocol = Protocol.of(row)
@@ -123,15 +123,6 @@ def _header(holder: opened, part: Any, out: CheckpointReader) -> list[str]:
 
 
 _TELLING = {"protocol": "protocol.minReaderVersion", "metaData": "metaData.schemaString", "sidecar": "sidecar.path"}
-
-
-def _some_values(group: Any, number: int, name: str, unstated: frozenset[tuple[int, int]]) -> bool:
-    for index in range(group.num_columns):
-        chunk = group.column(index)
-        if chunk.path_in_schema == _TELLING[name]:
-            statistics = None if (number, index) in unstated else chunk.statistics
-            return statistics is None or not statistics.has_null_count or statistics.null_count < group.num_rows
-    return True
 
 
 def _adds(batch: Batch, number: int, partitioned: bool) -> pa.Table:
@@ -169,22 +160,18 @@ def _adds(batch: Batch, number: int, partitioned: bool) -> pa.Table:
     def column(name: str, type_: pa.DataType) -> pa.Array:
         return cast_to(flat[name], type_) if name in flat else pa.nulls(count, type_)
 
-    dv = flat.get("deletionVector")
-    arrays = [
-        decoded_column(column("path", pa.string())),
-        column("size", pa.int64()),
-        column("modificationTime", pa.int64()),
-        records,
-        column("partitionValues", LIVE_SCHEMA.field("partition_values").type),
-        *_deletion_vectors(dv, count),
-        column("baseRowId", pa.int64()),
-        column("defaultRowCommitVersion", pa.int64()),
-        constant(number, count, pa.int32()),
-        rows_array(rows + batch.first_row),
-    ]
-    if arrays[1].null_count:
+    columns_ = {
+        "path": decoded_column(column("path", pa.string())),
+        "record_count": records,
+        "partition_values": column("partitionValues", LIVE_SCHEMA.field("partition_values").type),
+        **_deletion_vectors(flat.get("deletionVector"), count),
+        **{name: column(said, LIVE_SCHEMA.field(name).type) for name, said in OF_ADD.items()},
+        "delta_part": constant(number, count, pa.int32()),
+        "delta_row": rows_array(rows + batch.first_row),
+    }
+    if columns_["size_bytes"].null_count:
         raise ValueError("an add has no size")
-    return pa.Table.from_arrays(arrays, schema=LIVE_SCHEMA)
+    return live_table(columns_)
 
 
 def _counted(batch: Batch, parsed: pa.Array, rows: Any, texts: bool) -> pa.Array:
@@ -196,21 +183,17 @@ def _counted(batch: Batch, parsed: pa.Array, rows: Any, texts: bool) -> pa.Array
     return compute("coalesce", records, numbers_of_records(cast_to(text, pa.string())))
 
 
-def _deletion_vectors(dv: pa.Array | None, count: int) -> list[pa.Array]:
-    """Return the fields id, cardinality, storage, path, offset, size."""
-    text, small, big = pa.string(), pa.int32(), pa.int64()
-    if dv is None or dv.null_count == count:
-        types = (text, big, text, text, small, small)
-        return [pa.nulls(count, t) for t in types]
+def _deletion_vectors(dv: pa.Array | None, count: int) -> dict[str, pa.Array]:
+    """The columns of OF_VECTOR, and the ids."""
 
-    def part(name: str, type_: pa.DataType) -> pa.Array:
-        return cast_to(child(dv, name), type_) if has_field(dv.type, name) else pa.nulls(count, type_)
+    def part(said: str, type_: pa.DataType) -> pa.Array:
+        return (
+            cast_to(child(dv, said), type_) if dv is not None and has_field(dv.type, said) else pa.nulls(count, type_)
+        )
 
-    storage, path = part("storageType", text), part("pathOrInlineDv", text)
-    offset, size, cardinality = part("offset", small), part("sizeInBytes", small), part("cardinality", big)
-    # Few files have one: their ids are made row by row, in the same words as `actions.dv_id`.
+    columns = {name: part(said, LIVE_SCHEMA.field(name).type) for name, said in OF_VECTOR.items()}
+    # Few files have one: their ids are made row by row.
     ids: list[str | None] = [None] * count
-    for row in np.flatnonzero(present(storage)).tolist():
-        at = offset[row].as_py()
-        ids[row] = f"{storage[row].as_py()}{path[row].as_py()}" + ("" if at is None else f"@{at}")
-    return [strings(ids), cardinality, storage, path, offset, size]
+    for row in np.flatnonzero(present(columns["delta_dv_storage"])).tolist():
+        ids[row] = dv_id({said: columns[name][row].as_py() for name, said in OF_VECTOR.items()})
+    return {"deletes": strings(ids), **columns}

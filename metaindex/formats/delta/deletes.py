@@ -6,7 +6,8 @@ import uuid
 
 from pyroaring import BitMap64
 
-from metaindex.core import CorruptTableError, ObjectNotFoundError
+from metaindex.core import CorruptTableError
+from metaindex.formats.damage import as_damage, must_exist
 from metaindex.formats.deletion_vectors import decode_blob, decode_framed, decode_z85
 from metaindex.storage import Storage
 
@@ -29,18 +30,14 @@ def read_positions(
         case "u":
             file = relative_file(path, where)
         case "p":
-            file = decoded(path)
+            file = _below(path, where)
         case _:
             raise CorruptTableError(f"{where}: deletion vectors are stored as i, u or p; this one as {kind!r}")
     start = _HEADER if offset is None else offset
     if start < 0 or size < 0:
         raise CorruptTableError(f"{where}: a deletion vector has an offset and a size; this one {start} and {size}")
-    try:
+    with must_exist(f"{where}: the deletion vector file {file} is not there; was the table vacuumed?"):
         frame = storage.read(file, start, size + 8)
-    except ObjectNotFoundError as error:
-        raise CorruptTableError(
-            f"{where}: the deletion vector file {file} is not there; was the table vacuumed?"
-        ) from error
     return decode_framed(frame, f"{where}, {file}", size, cardinality)
 
 
@@ -50,4 +47,9 @@ def relative_file(text: str, where: str) -> str:
     if len(coded) != _ID_LENGTH:
         raise CorruptTableError(f"{where}: a deletion vector file is named by a UUID in base 85; {text!r} is none")
     name = f"deletion_vector_{uuid.UUID(bytes=decode_z85(coded, where))}.bin"
-    return decoded(f"{prefix}/{name}") if prefix else name
+    return _below(f"{prefix}/{name}", where) if prefix else name
+
+
+def _below(path: str, where: str) -> str:
+    with as_damage(f"{where}: ", ""):
+        return decoded(path)

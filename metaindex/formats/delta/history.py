@@ -3,6 +3,8 @@ increasing."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from metaindex.core import CorruptTableError, VersionNotFoundError, moment
 from metaindex.storage import Storage
 
@@ -32,9 +34,10 @@ def version_at(storage: Storage, table: str, listing: LogListing, metadata: Meta
         since = _number(metadata, "delta.inCommitTimestampEnablementVersion")
         inside = [v for v in versions if since is None or v >= since]
     if inside:
-        version = _search(storage, table, inside, timestamp_ms)
-        if version is not None:
-            return version
+        # These increase, so a few commits are read.
+        later = bisect_right(inside, timestamp_ms, key=lambda version: _stamp(storage, table, version))
+        if later:
+            return inside[later - 1]
         versions = versions[: len(versions) - len(inside)]
     times = file_times(listing)
     below = [v for v in versions if times[v] <= timestamp_ms]
@@ -44,18 +47,6 @@ def version_at(storage: Storage, table: str, listing: LogListing, metadata: Meta
             " version number"
         )
     return below[-1]
-
-
-def _search(storage: Storage, table: str, versions: list[int], timestamp_ms: int) -> int | None:
-    """The last of `versions` not later than the time: in-commit timestamps increase, so a few commits are read."""
-    low, high = 0, len(versions)
-    while low < high:
-        middle = (low + high) // 2
-        if _stamp(storage, table, versions[middle]) <= timestamp_ms:
-            low = middle + 1
-        else:
-            high = middle
-    return versions[low - 1] if low else None
 
 
 def _stamp(storage: Storage, table: str, version: int) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import xxhash
@@ -105,14 +104,10 @@ def commit_number(id_: str) -> int | None:
 
 def list_log(storage: Storage, start_after: str = "") -> LogListing:
     """List the log's own folder once."""
-    return read_listing(storage.list(LOG, recursive=False, start_after=start_after))
-
-
-def read_listing(infos: Iterable[ObjectInfo]) -> LogListing:
     commits: dict[int, ObjectInfo] = {}
     by_version: dict[int, list[tuple[int, tuple[ObjectInfo, ...]]]] = {}
     multi: dict[tuple[int, int], dict[int, ObjectInfo]] = {}
-    for info in infos:
+    for info in storage.list(LOG, recursive=False, start_after=start_after):
         match = _NAME.match(_name(info.path))
         if match is None:
             continue

@@ -3,68 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError
+from metaindex.formats.columns import child, unchunked
+from metaindex.formats.damage import as_damage, must_exist
 from metaindex.storage import Storage
-
-from .columns import child, unchunked
 
 _BATCH_BYTES = 1 << 26  # read one after the other into the same memory
 
 
-class opened:  # noqa: N801 - a context manager, used like a function
+@contextmanager
+def opened(storage: Storage, path: str, said: str) -> Iterator[Any]:
     """A Parquet file of the log, as a context: what is damaged in it raises CorruptTableError with its name."""
+    import pyarrow.parquet as pq
 
-    def __init__(self, storage: Storage, path: str, said: str) -> None:
-        self.storage, self.path, self.said = storage, path, said
-        self.source: Any = None
-
-    def __enter__(self) -> Any:
-        import pyarrow.parquet as pq
-
-        try:
-            self.source = self.storage.open_input(self.path)
-            # Spark keeps times as INT96, which Arrow would read as nanoseconds that overflow before 1677 and after
-            # 2262.
-            return pq.ParquetFile(self.source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
-        except Exception as error:
-            self._close()
-            self._translate(error)
-            raise
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._close()
-        if error is not None:
-            self._translate(error)
-
-    def unstated(self) -> frozenset[tuple[int, int]]:
-        """The (row group, column) whose statistics are not to be asked of Arrow. Nothing of a log is encrypted: such a
-        part is refused."""
-        from metaindex.formats.parquet.file import askable  # what few checkpoints need
-
-        chunks, _ = askable(lambda start, length: self.source.read_at(length, start), self.source.size())
-        if chunks.encrypted:
-            raise ValueError("it has encrypted columns")
-        return chunks.unstated
-
-    def _close(self) -> None:
-        if self.source is not None:
-            self.source.close()
-
-    def _translate(self, error: BaseException) -> None:
-        if isinstance(error, ObjectNotFoundError):
-            raise CorruptTableError(f"{self.said} is named by the log and is not there") from error
-        if isinstance(error, CorruptTableError):  # of an action or a footer, which know no file
-            raise CorruptTableError(f"{self.said}: {error}") from error
-        if isinstance(error, StorageError | MemoryError):
-            return
-        if isinstance(error, pa.ArrowException | OSError | ValueError | TypeError | KeyError | IndexError):
-            said = " ".join(str(error).split())
-            raise CorruptTableError(f"{self.said} cannot be read as a checkpoint: {said}") from error
+    damage = as_damage(f"{said} cannot be read as a checkpoint: ", "")
+    with must_exist(f"{said} is named by the log and is not there"), damage, storage.open_input(path) as source:
+        # Spark keeps times as INT96, which Arrow would read as nanoseconds that overflow before 1677 and after 2262.
+        yield pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import arrow_array, compute
-from metaindex.expressions import ColumnBounds, from_physical, physical_type
+from metaindex.expressions import ColumnBounds, physical_type
+from metaindex.formats.columns import (
+    cast_to,
+    from_domain,
+    int64_values,
+    map_values,
+    repeated,
+    rows_array,
+    strings,
+    take,
+    unchunked,
+)
 from metaindex.formats.model import Leaf, partition_text
 
 from .casts import UNKNOWN, Cast, LocalMicros, Unknown, cast
-from .columns import booleans, cast_to, int64_values, map_values, rows_array, strings, take, unchunked
 
 _WIDEST_ZONE = 18 * 3_600_000_000
 _INT64 = np.iinfo(np.int64)
@@ -31,15 +41,8 @@ def partition_values(files: pa.Table, sources: tuple[str, ...]) -> list[pa.Array
 
 def partition_texts(names: tuple[str, ...], values: list[pa.Array], count: int) -> pa.Array:
     """`model.partition_text` of every file; each tuple is made once."""
-    if not names:
-        return pa.Array.from_buffers(
-            pa.string(), count, [None, pa.py_buffer(bytes(4 * (count + 1))), pa.py_buffer(b"")]
-        )
-    if count == 0:
-        return strings([])
-    if len(values) == 1:
-        codes, said = _coded(values[0])
-        return take(strings([partition_text(names, [text]) for text in said]), rows_array(codes))
+    if not names or count == 0:
+        return repeated("", count)
     codes, first = np.zeros(count, np.int64), np.zeros(1, np.int64)
     for column in values:
         of_column, said = _coded(column)
@@ -75,7 +78,7 @@ def partition_bounds(leaf: Leaf, texts: pa.Array, record_count: pa.Array) -> Col
         return arrow_array(np.where(every, rows, 0), known & (~every | rows_known), pa.int64())
 
     ends = [_ends(value) for value in casts]
-    exact = booleans(np.array([isinstance(v, int | float | bytes) and v == v for v in casts], np.bool_)[codes])
+    exact = arrow_array(np.array([isinstance(v, int | float | bytes) and v == v for v in casts], np.bool_)[codes])
     floating = pa.types.is_floating(leaf.type)
     return ColumnBounds(
         type=leaf.type,
@@ -120,13 +123,4 @@ def shown_values(leaf: Leaf, texts: pa.Array, time_zone: str) -> tuple[pa.Array,
         return None
     known = np.array([v is not UNKNOWN for v in values], np.bool_)
     physical = _physical([None if v is UNKNOWN else v for v in values], domain)
-    return _of_type(physical, leaf.type).take(rows_array(codes)), known[codes]
-
-
-def _of_type(physical: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Values out of their physical domain; days and microseconds beyond Python's calendar too."""
-    if pa.types.is_decimal(type_):
-        return pa.array([from_physical(v, type_) for v in physical.to_pylist()], type_)
-    if pa.types.is_date32(type_):
-        physical = physical.cast(pa.int32())
-    return physical.cast(type_)
+    return from_domain(physical, leaf.type).take(rows_array(codes)), known[codes]

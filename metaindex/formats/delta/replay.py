@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import CorruptTableError, ObjectNotFoundError
+from metaindex.formats.columns import among, kept, rows_array, strings, take, unchunked, where
+from metaindex.formats.damage import must_exist
 from metaindex.storage import Storage
 
-from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, parse_commit
+from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
 from .checkpoint import CheckpointReader, joined, open_checkpoint
-from .columns import among, kept, rows_array, strings, take, unchunked, where
 from .log_segment import LogSegment, commit_fingerprint, commit_path, stored_commit_fingerprint
 
 
@@ -44,13 +45,9 @@ class ReplayedFiles:
 def read_commit(storage: Storage, table: str, version: int) -> tuple[Commit, bytes]:
     """Read one commit. Raises CorruptTableError for a missing one, which is a gap in the log."""
     path = commit_path(version)
-    try:
+    gap = f"every commit after a checkpoint must be there; {table} lacks version {version} ({path}); its log has a gap"
+    with must_exist(gap):
         data = storage.read(path)
-    except ObjectNotFoundError as error:
-        raise CorruptTableError(
-            f"every commit after a checkpoint must be there; {table} lacks version {version} ({path}); its log has"
-            " a gap"
-        ) from error
     return parse_commit(data, f"{table} version {version}, {path}"), data
 
 
@@ -119,15 +116,13 @@ def live_files(header: Header, table: str) -> ReplayedFiles:
             else:
                 live.pop(key, None)
                 gone.add(key)
-    if header.checkpoint is None:
-        files, stats = file_columns(list(live.items()))
-        _check_unique(list(live), table)
-        return ReplayedFiles(files, (), strings(stats))
-    base, stats = header.checkpoint.files(bool(header.metadata.partition_columns))
-    base = _without(base, live, gone, table)
-    added_files, more = file_columns(list(live.items()), first_loose=len(stats))
     _check_unique(list(live), table)
-    return ReplayedFiles(joined([base, added_files]), tuple(header.checkpoint.parts), strings([*stats, *more]))
+    checkpoint = header.checkpoint
+    partitioned = bool(header.metadata.partition_columns)
+    base, stats = (no_files(), []) if checkpoint is None else checkpoint.files(partitioned)
+    added_files, more = file_columns(list(live.items()), first_loose=len(stats))
+    files = joined([_without(base, live, gone, table), added_files])
+    return ReplayedFiles(files, () if checkpoint is None else tuple(checkpoint.parts), strings([*stats, *more]))
 
 
 def _without(base: pa.Table, live: dict[FileKey, FileAction], gone: set[FileKey], table: str) -> pa.Table:

@@ -14,34 +14,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError, first_line
-from metaindex.formats.json_text import parse_json
-from metaindex.formats.model import COLLATED, Field, Schema
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
+from metaindex.formats.damage import as_damage, parse_json
+from metaindex.formats.files.schema_text import TYPES
+from metaindex.formats.model import COLLATED, NOTHING, VARIANT, Field, Schema
 
 from .actions import Metadata
 
-_PRIMITIVES: Mapping[str, pa.DataType] = {
-    "string": pa.string(),
-    "long": pa.int64(),
-    "bigint": pa.int64(),
-    "integer": pa.int32(),
-    "int": pa.int32(),
-    "short": pa.int16(),
-    "smallint": pa.int16(),
-    "byte": pa.int8(),
-    "tinyint": pa.int8(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
-VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
-NOTHING = pa.struct([])
-"""Of void, collated and interval columns: a type without leaves."""
-
+_PRIMITIVES = {name: type_ for name, type_ in TYPES.items() if name not in ("real", "timestamp_ltz")}
 _DECIMAL = re.compile(r"^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$")
 _TEXT = re.compile(r"^(?:var)?char\(\s*\d+\s*\)$")
 _CHAR = re.compile(r"(?<!var)char\(", re.IGNORECASE)
@@ -55,40 +35,24 @@ class TableSchema:
     schema: Schema
     partition_columns: tuple[str, ...]  # logical, in the metadata's order
     partition_sources: tuple[str, ...]  # the keys of `partitionValues`
-    once_float: frozenset[
-        tuple[str, ...]
-    ]  # sources of double leaves that were float: their statistics may be printed floats
+    once_float: frozenset[tuple[str, ...]]
+    """Sources of double leaves that were float: their statistics may be printed floats."""
     generated: Mapping[str, str] = field(default_factory=dict)  # of columns that Delta generates, the expression
 
 
 def parse_schema(metadata: Metadata, table: str) -> TableSchema:
-    try:
-        root = parse_json(metadata.schema_string)
-        raw_fields = root["fields"]
-    except (RecursionError, ValueError, KeyError, TypeError) as error:
-        raise CorruptTableError(
-            f"the schemaString of {table} is no Delta schema: {first_line(error, named=True)}"
-        ) from error
     mode = metadata.configuration.get("delta.columnMapping.mode", "none").lower()
-    if mode not in ("none", "id", "name"):
-        raise UnsupportedFeatureError(f"column mapping is none, id or name; {table} says {mode!r}")
     once_float: set[tuple[str, ...]] = set()
-    reader = _SchemaReader(mode, table, once_float)
-    try:
+    with as_damage(f"the schemaString of {table} is no Delta schema: ", ""):
+        raw_fields = parse_json(metadata.schema_string)["fields"]
+        if mode not in ("none", "id", "name"):
+            raise UnsupportedFeatureError(f"column mapping is none, id or name; {table} says {mode!r}")
+        reader = _SchemaReader(mode, table, once_float)
         fields = tuple(reader.field(raw, ()) for raw in raw_fields)
-    except (RecursionError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        if isinstance(error, UnsupportedFeatureError | CorruptTableError):
-            raise
-        raise CorruptTableError(
-            f"the schemaString of {table} is no Delta schema: {first_line(error, named=True)}"
-        ) from error
     fields, names, sources = _with_partitions(fields, metadata.partition_columns, table)
-    return TableSchema(Schema(fields), names, sources, frozenset(once_float), _generated(raw_fields))
-
-
-def _generated(raw_fields: Any) -> dict[str, str]:
-    expressions = {raw["name"]: (raw.get("metadata") or {}).get("delta.generationExpression") for raw in raw_fields}
-    return {name: said for name, said in expressions.items() if isinstance(said, str)}
+    said = {raw["name"]: (raw.get("metadata") or {}).get("delta.generationExpression") for raw in raw_fields}
+    generated = {name: text for name, text in said.items() if isinstance(text, str)}
+    return TableSchema(Schema(fields), names, sources, frozenset(once_float), generated)
 
 
 def _with_partitions(

@@ -4,56 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, Vector
+from metaindex.core import CorruptTableError
 from metaindex.expressions import ColumnBounds
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, SnapshotDetails, Version
-from metaindex.storage import Storage
 
-if TYPE_CHECKING:
-    from pyroaring import BitMap64
-
-from .columns import present, unchunked
+from .actions import LIVE_SCHEMA
 from .deletes import read_positions
 from .history import file_times
 from .log_segment import LogSegment
 from .partitions import partition_bounds, partition_texts, partition_values, shown_values
-from .replay import Header, in_commit_timestamps, live_files
+from .replay import Header, ReplayedFiles, in_commit_timestamps, live_files
 from .schema import TableSchema, parse_schema
 from .statistics import LogStatistics
 
-_DELTA_COLUMNS = (
-    "delta_dv_storage",
-    "delta_dv_path",
-    "delta_dv_offset",
-    "delta_dv_size",
-    "delta_base_row_id",
-    "delta_row_commit_version",
-    "delta_part",
-    "delta_row",
-)
+_OF_DELETES = ("path", "delta_dv_storage", "delta_dv_path", "delta_dv_offset", "delta_dv_size", "deleted_count")
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaDetails(SnapshotDetails):
     """`SnapshotDetails` of Delta."""
 
-    storage: Storage
-    table: str
     version: str
-    files: pa.Table
     schema: TableSchema
     values: tuple[pa.Array, ...]  # per partition column, in the schema's order
     statistics: LogStatistics
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None if leaf.path[0].partition else self.statistics.bounds(leaf)
+        return self.many_log_bounds([leaf])[0]
 
     def many_log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
         of_data = iter(self.statistics.many_bounds([leaf for leaf in leaves if not leaf.path[0].partition]))
@@ -70,65 +53,51 @@ class DeltaDetails(SnapshotDetails):
         return partition_bounds(leaf, texts, self.statistics.record_count)
 
     def known_partition_values(self, leaf: Leaf, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
-        """The value of a partition column in every file, and where it is known; a time without a zone is one of
-        `time_zone`. None: no such column."""
         if len(leaf.path) != 1 or not leaf.field.partition:
             return None
         return shown_values(leaf, self.values[self.schema.partition_columns.index(leaf.field.name)], time_zone)
 
     def deletes(self, row: int) -> Deletes:
-        return Deletes(file_deletes(self.storage, f"{self.table} version {self.version}", self.files, row))
+        of = self.statistics
+        path, kind, blob, offset, size, cardinality = (of.files.column(name)[row].as_py() for name in _OF_DELETES)
+        where = f"{of.table} version {self.version}, deletion vector of {path}"
+        if kind is None or blob is None or size is None:
+            raise CorruptTableError(f"{where}: a deletion vector has a storage type, a path and a size")
+        return Deletes(read_positions(of.storage, where, kind, blob, offset, size, cardinality))
 
     def read_options(self) -> Mapping[str, object]:
         return {"file_format": "parquet"}
 
 
-def file_deletes(storage: Storage, said: str, files: pa.Table, row: int) -> BitMap64:
-    """Return the positions deleted from file `row` of a table of live files; `said`: the table and its version."""
-    path, kind, blob, offset, size, cardinality = (
-        files.column(name)[row].as_py()
-        for name in ("path", "delta_dv_storage", "delta_dv_path", "delta_dv_offset", "delta_dv_size", "deleted_count")
-    )
-    where = f"{said}, deletion vector of {path}"
-    if kind is None or blob is None or size is None:
-        raise CorruptTableError(f"{where}: a deletion vector has a storage type, a path and a size")
-    return read_positions(storage, where, kind, blob, offset, size, cardinality)
-
-
 def build(ref: TableRef, segment: LogSegment, header: Header, version: Version) -> Snapshot:
+    """The snapshot of a version, replayed."""
     schema = parse_schema(header.metadata, ref.path)
     live = live_files(header, ref.path)
+    return snapshot_of(ref, version, _timestamp(segment, header), schema, live, header.metadata.configuration)
+
+
+def snapshot_of(
+    ref: TableRef,
+    version: Version,
+    timestamp_ms: int,
+    schema: TableSchema,
+    live: ReplayedFiles,
+    configuration: Mapping[str, str],
+) -> Snapshot:
+    """The snapshot of these files."""
     values = partition_values(live.table, schema.partition_sources)
     files = file_table(live.table, schema.partition_columns, values)
-    statistics = LogStatistics(
-        storage=ref.storage,
-        table=ref.path,
-        parts=live.parts,
-        loose=live.loose,
-        part=Vector(unchunked(live.table.column("delta_part"))).items(np.int32),
-        row=Vector(unchunked(live.table.column("delta_row"))).items(np.int64),
-        with_deletes=present(unchunked(live.table.column("deletes"))),
-        record_count=unchunked(live.table.column("record_count")),
-        once_float=schema.once_float,
-    )
+    statistics = LogStatistics(ref.storage, ref.path, live.parts, live.loose, files, schema.once_float)
     return Snapshot(
         table=ref.path,
         format="delta",
         version=version,
-        timestamp_ms=_timestamp(segment, header),
+        timestamp_ms=timestamp_ms,
         schema=schema.schema,
         files=FileTable(files),
-        details=DeltaDetails(
-            ref.storage,
-            ref.path,
-            version.id,
-            files,
-            schema,
-            tuple(values),
-            statistics,
-        ),
+        details=DeltaDetails(version.id, schema, tuple(values), statistics),
         partition_columns=schema.partition_columns,
-        properties={**header.metadata.configuration, "table_uuid": header.metadata.id},
+        properties={**configuration, "table_uuid": version.table_uuid},
     )
 
 
@@ -136,9 +105,9 @@ def file_table(live: pa.Table, names: tuple[str, ...], values: list[pa.Array]) -
     """Return LIVE_SCHEMA as FILE_SCHEMA, followed by Delta's own columns."""
     count = live.num_rows
     made = {"partition": partition_texts(names, values, count), "etag": pa.nulls(count, pa.string())}
-    columns = [made[f.name] if f.name in made else live.column(f.name) for f in FILE_SCHEMA]
-    fields = [*FILE_SCHEMA, *(live.schema.field(name) for name in _DELTA_COLUMNS)]
-    return pa.Table.from_arrays([*columns, *(live.column(name) for name in _DELTA_COLUMNS)], schema=pa.schema(fields))
+    fields = [*FILE_SCHEMA, *(field for field in LIVE_SCHEMA if field.name.startswith("delta_"))]
+    columns = [made[f.name] if f.name in made else live.column(f.name) for f in fields]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 def _timestamp(segment: LogSegment, header: Header) -> int:

@@ -26,15 +26,14 @@ import pyarrow as pa
 
 from metaindex.core import Vector, arrow_array
 from metaindex.expressions import ColumnBounds, physical_type, to_physical
+from metaindex.formats.columns import consistent, int64_values, present, rows_array, unchunked, where
 from metaindex.formats.model import Leaf
 from metaindex.storage import Storage
 
-from .columns import booleans, int64_values, present, rows_array, where
 from .decimals import loosened
-from .leaf_statistics import Column, LeafStatistics
 from .parquet_part import Batch, batches, has_field, opened
 from .stats_json import FEW_TEXTS, read_leaves
-from .stats_rows import Row, parsed_rows, read_rows
+from .stats_rows import Column, LeafStatistics, Row, parsed_rows, read_rows
 
 _MILLISECOND_REST = 999
 _OFFSET_REST = 59_000_000
@@ -49,27 +48,25 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class LogStatistics:
-    """Location of each file's statistics: row `row[i]` of part `part[i]`, or of `loose` if the part is -1."""
+    """Statistics of live files: each file's are row `delta_row` of part `delta_part`, or of `loose` if that is -1."""
 
     storage: Storage
     table: str
     parts: tuple[str, ...]
     loose: pa.Array
-    part: npt.NDArray[np.int32]
-    row: npt.NDArray[np.int64]
-    with_deletes: Mask
-    record_count: pa.Array
+    files: pa.Table
     once_float: frozenset[tuple[str, ...]]
     _rows: list[Row] = field(default_factory=list)  # of the loose ones, where they are few
 
-    def bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return self.many_bounds([leaf])[0]
+    @property
+    def record_count(self) -> pa.Array:
+        return unchunked(self.files.column("record_count"))
 
     def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
         """Return in which files no list or map is NULL. A count above 0 may count elements, or include empty lists, as
         in footers."""
         (written,) = self._written([(leaf.source, pa.binary())])  # whose bounds are never read
-        repaired = _repaired(written, self.with_deletes, self.record_count, pa.binary(), False)
+        repaired = _repaired(written, self.files, pa.binary(), False)
         if repaired is None or repaired.null_count is None:
             return None
         nulls, known = int64_values(repaired.null_count)
@@ -81,26 +78,30 @@ class LogStatistics:
         asked = [leaf for leaf in leaves if physical_type(leaf.type) is not None]
         written = self._written([(leaf.source, leaf.type) for leaf in asked]) if asked else []
         # One after the other, so that of millions of files no column is held twice but one.
-        return [None if physical_type(leaf.type) is None else self._believed(written.pop(0), leaf) for leaf in leaves]
-
-    def _believed(self, written: LeafStatistics, leaf: Leaf) -> ColumnBounds | None:
-        return _repaired(written, self.with_deletes, self.record_count, leaf.type, leaf.source in self.once_float)
+        return [
+            _repaired(written.pop(0), self.files, leaf.type, leaf.source in self.once_float)
+            if physical_type(leaf.type) is not None
+            else None
+            for leaf in leaves
+        ]
 
     def _written(self, columns: Sequence[Column]) -> list[LeafStatistics]:
         """Aligned with the files."""
         pieces: list[list[LeafStatistics]] = []
-        order = np.zeros(len(self.part), np.int64)
+        parts = Vector(self.files.column("delta_part")).items(np.int32)
+        rows = Vector(self.files.column("delta_row")).items(np.int64)
+        order = np.zeros(len(parts), np.int64)
         start = 0
         for number in (*range(len(self.parts)), -1):
-            files = np.flatnonzero(self.part == number)
+            files = np.flatnonzero(parts == number)
             if not len(files):
                 continue
             if number < 0:
-                piece = self._of_loose(self.row[files], columns)
+                piece = self._of_loose(rows[files], columns)
             else:
                 path = self.parts[number]
                 with opened(self.storage, path, f"{self.table}, {path}") as part:
-                    piece = _of_part(part, self.row[files], columns)
+                    piece = _of_part(part, rows[files], columns)
             order[files] = np.arange(start, start + len(files))
             start += len(files)
             pieces.append(piece)
@@ -192,24 +193,8 @@ def _of_struct(
     if tight is not None and pa.types.is_boolean(tight.type):
         loose = ~Vector(tight).truths(null=True)
     counted = nulls.cast(pa.int64()) if nulls is not None and pa.types.is_integer(nulls.type) else unknown.null_count
-    if pa.types.is_floating(type_):
-        lower, upper = _without_nan(leaf, lower, upper)
-    return LeafStatistics(lower, upper, counted, loose), without
-
-
-def _without_nan(leaf: Any, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Bounds only where neither is NaN."""
-    import pyarrow.compute as pc
-
-    nan = np.zeros(len(lower), np.bool_)
-    for kind in ("minValues", "maxValues"):
-        bounds = leaf(kind)
-        if bounds is not None and pa.types.is_floating(bounds.type):
-            nan[where(pc.is_nan(bounds))] = True
-    if not nan.any():
-        return lower, upper
-    keep = rows_array(np.arange(len(lower)), ~nan)
-    return lower.take(keep), upper.take(keep)
+    said = LeafStatistics(lower, upper, counted, loose)
+    return said.without_nan(leaf("minValues"), leaf("maxValues")) if pa.types.is_floating(type_) else said, without
 
 
 def _reaches(type_: pa.DataType, path: Sequence[str]) -> bool:
@@ -223,11 +208,9 @@ def _reaches(type_: pa.DataType, path: Sequence[str]) -> bool:
 # Repairs ----------------------------------------------------------------------------------------------------------
 
 
-def _repaired(
-    written: LeafStatistics, with_deletes: Mask, record_count: pa.Array, type_: pa.DataType, once_float: bool
-) -> ColumnBounds | None:
+def _repaired(written: LeafStatistics, files: pa.Table, type_: pa.DataType, once_float: bool) -> ColumnBounds | None:
+    record_count, with_deletes = unchunked(files.column("record_count")), present(unchunked(files.column("deletes")))
     lower, upper = written.lower, written.upper
-    low_known, high_known = present(lower), present(upper)
     is_ = pa.types
     exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or is_.is_decimal(type_) or once_float)
     if is_.is_timestamp(type_):
@@ -236,26 +219,19 @@ def _repaired(
         upper = _above_cut_texts(upper)
     elif is_.is_decimal(type_):
         lower, upper = loosened(lower, upper, type_)
-        low_known, high_known = present(lower), present(upper)
     elif once_float and is_.is_float64(type_):
         lower, upper = _wider_floats(lower, upper)
 
     rows, rows_known = int64_values(record_count)
     nulls, nulls_known = int64_values(written.null_count)
-    nulls_known &= (nulls >= 0) & ~written.loose & ~with_deletes
-    nulls_known &= ~rows_known | (nulls <= rows)
-    trusted = ~with_deletes & ~_crossed(lower, upper, low_known & high_known)
-    # A file cannot be all NULL and have bounds: then one of the two is wrong.
-    contradiction = nulls_known & rows_known & (nulls == rows) & (low_known | high_known)
-    nulls_known &= ~contradiction
-    trusted &= ~contradiction
-    low_known &= trusted
-    high_known &= trusted
+    nulls_known &= ~written.loose & ~with_deletes
+    sound, nulls_known = consistent(lower, upper, nulls, nulls_known, rows, rows_known)
+    low_known, high_known = (present(bound) & sound & ~with_deletes for bound in (lower, upper))
     if not (low_known.any() or high_known.any() or nulls_known.any()):
         return None
     every = np.arange(len(rows))
-    exactly = booleans(~written.loose & low_known) if exact else None
-    exactly_high = booleans(~written.loose & high_known) if exact else None
+    exactly = arrow_array(~written.loose & low_known) if exact else None
+    exactly_high = arrow_array(~written.loose & high_known) if exact else None
     return ColumnBounds(
         type=type_,
         lower=lower.take(rows_array(every, low_known)),
@@ -266,14 +242,6 @@ def _repaired(
         lower_exact=exactly,
         upper_exact=exactly_high,
     )
-
-
-def _crossed(lower: pa.Array, upper: pa.Array, both: Mask) -> Mask:
-    import pyarrow.compute as pc
-
-    out = np.zeros(len(both), np.bool_)
-    out[where(pc.greater(lower, upper))] = True
-    return out & both
 
 
 def _wider_times(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -299,23 +267,12 @@ def _above_cut_texts(upper: pa.Array) -> pa.Array:
     Writers cut to 32 characters (a setting) and append U+FFFD or U+10FFFF; the first of them sorts below an emoji, so
     the mark is taken off and a byte that no UTF-8 text holds is put on.
     """
-    import pyarrow.compute as pc
 
-    marked = np.zeros(len(upper), np.bool_)
-    marked[where(pc.greater_equal(pc.binary_length(upper), _int32(_CUT_LENGTH)))] = True
-    for mark in _MARKS:
-        marked[where(pc.ends_with(upper, mark))] = True
-    if not marked.any():
-        return upper
-    values: list[bytes | None] = upper.to_pylist()
-    known = present(upper)
-    for row in np.flatnonzero(marked).tolist():
-        value = values[row] or b""
+    def above(value: bytes | None) -> bytes | None:
+        if value is None or (len(value) < _CUT_LENGTH and not value.endswith(_MARKS)):
+            return value
         while value.endswith(_MARKS):
-            value = value[: -len(_MARKS[0])] if value.endswith(_MARKS[0]) else value[: -len(_MARKS[1])]
-        values[row] = value + b"\xff"
-    return arrow_array([v or b"" for v in values]).take(rows_array(np.arange(len(values)), known))
+            value = value.removesuffix(_MARKS[0]).removesuffix(_MARKS[1])
+        return value + b"\xff"
 
-
-def _int32(value: int) -> pa.Scalar:
-    return arrow_array(np.array([value], np.int32), None, pa.int32())[0]
+    return arrow_array([above(value) for value in upper.to_pylist()])

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow._compute import ExtractRegexOptions
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector, arrow_array, compute
 from metaindex.expressions import physical_type, to_physical
+from metaindex.formats.columns import cast_to, child, int64_values, rows_array, strings, unchunked, where
 
-from .columns import rows_array, strings, unchunked, where
-from .leaf_statistics import Column, LeafStatistics
-from .stats_rows import json_type, moment, parsed_rows, read_rows
+from .stats_rows import Column, LeafStatistics, json_type, moment, parsed_rows, read_rows, whole
 
 FEW_TEXTS = 64
 """Up to so many texts are parsed one by one, once for all columns: starting Arrow's reader for each column costs
@@ -39,11 +39,21 @@ def read_leaves(stats: pa.Array, columns: Sequence[Column]) -> list[LeafStatisti
 
 
 def _read_chunk(stats: pa.Array, columns: Sequence[Column]) -> list[LeafStatistics]:
-    schema = _schema(columns) if len(columns) > 1 and stats.null_count < len(stats) else None
+    import pyarrow.compute as pc
+
+    count = len(stats)
+    if stats.null_count == count:
+        return [LeafStatistics.unknown(count, type_) for _, type_ in columns]
+    schema, nan = _schema(columns), np.zeros(count, np.bool_)
     table = None if schema is None else read_texts(stats, schema)
+    if table is None and len(columns) > 1:
+        return [alone for column in columns for alone in _read_chunk(stats, [column])]
+    if table is None and schema is not None and any(pa.types.is_floating(type_) for _, type_ in columns):
+        # Not-numbers stand as texts between the numbers. They bound nothing; a NaN makes both bounds doubtful.
+        nan = Vector(pc.match_substring(stats, '"NaN"')).truths(null=False)
+        table = read_texts(pc.replace_substring_regex(stats, _NOT_NUMBERS, ":null"), schema)
     if table is None:
-        return [_read_column(stats, source, type_) for source, type_ in columns]
-    nan = np.zeros(len(stats), np.bool_)
+        return [read_rows(parsed_rows(stats), source, type_) for source, type_ in columns]
     return [_of_table(table, source, type_, nan) for source, type_ in columns]
 
 
@@ -59,25 +69,6 @@ def _schema(columns: Sequence[Column]) -> pa.Schema | None:
     return pa.schema(fields)
 
 
-def _read_column(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
-    import pyarrow.compute as pc
-
-    count = len(stats)
-    if stats.null_count == count:
-        return LeafStatistics.unknown(count, type_)
-    schema = _schema([(source, type_)])
-    assert schema is not None
-    nan = np.zeros(count, np.bool_)
-    table = read_texts(stats, schema)
-    if table is None and pa.types.is_floating(type_):
-        # Not-numbers stand as texts between the numbers. They bound nothing; a NaN makes both bounds doubtful.
-        nan = Vector(pc.match_substring(stats, '"NaN"')).truths(null=False)
-        table = read_texts(pc.replace_substring_regex(stats, _NOT_NUMBERS, ":null"), schema)
-    if table is None:
-        return read_rows(parsed_rows(stats), source, type_)
-    return _of_table(table, source, type_, nan)
-
-
 def _of_table(
     table: pa.Table, source: tuple[str, ...], type_: pa.DataType, nan: npt.NDArray[np.bool_]
 ) -> LeafStatistics:
@@ -89,23 +80,13 @@ def _of_table(
     def leaf(name: str) -> pa.Array:
         return pc.struct_field(unchunked(table.column(name)), list(source))
 
-    loose = _loose(unchunked(table.column("tightBounds")))
+    loose = ~Vector(table.column("tightBounds")).truths(null=True)
     if json_type(type_) is None:
         nothing = pa.nulls(count, physical_type(type_))
         return LeafStatistics(nothing, nothing, leaf("nullCount"), loose)
     low, high = _typed(leaf("minValues"), type_), _typed(leaf("maxValues"), type_)
     lower, upper = to_physical(low, type_, upper=False), to_physical(high, type_, upper=True)
-    if pa.types.is_floating(type_):
-        doubtful = nan.copy()
-        doubtful[where(pc.is_nan(low))] = doubtful[where(pc.is_nan(high))] = True
-        if doubtful.any():
-            keep = rows_array(np.arange(count), ~doubtful)
-            lower, upper = lower.take(keep), upper.take(keep)
-    return LeafStatistics(lower, upper, leaf("nullCount"), loose)
-
-
-def _loose(tight: pa.Array) -> npt.NDArray[np.bool_]:
-    return ~Vector(tight).truths(null=True)
+    return LeafStatistics(lower, upper, leaf("nullCount"), loose).without_nan(low, high, also=nan)
 
 
 def _nested(columns: Sequence[Column]) -> pa.DataType | None:
@@ -170,14 +151,38 @@ def _typed(values: pa.Array, type_: pa.DataType) -> pa.Array:
     """Texts of dates and times as such; what cannot be read is null."""
     if not pa.types.is_string(values.type) or pa.types.is_string(type_):
         return values
-    if pa.types.is_date(type_):
-        try:
-            return values.cast(pa.date32())
-        except pa.ArrowInvalid:
-            pass
-    else:
-        try:
-            return values.cast(type_)
-        except pa.ArrowInvalid:
-            pass
+    try:
+        return values.cast(pa.date32() if pa.types.is_date(type_) else type_)
+    except pa.ArrowInvalid:
+        pass
     return pa.array([moment(v, type_) for v in values.to_pylist()], type_)
+
+
+_FIRST = r'^\{"numRecords":(?P<count>[0-9]{1,18})[,}]'
+
+
+def numbers_of_records(stats: pa.Array) -> pa.Array:
+    """Return numRecords of every text: null if it is missing or invalid."""
+    count = len(stats)
+    if count == 0 or stats.null_count == count:
+        return pa.nulls(count, pa.int64())
+    # Nearly every writer puts the number first.
+    first = compute("extract_regex", stats, options=ExtractRegexOptions(_FIRST))
+    leading, known = int64_values(cast_to(child(first, "count"), pa.int64()))
+    numbers, valid = leading.copy(), Vector(stats).valid
+    rest = np.flatnonzero(~known if valid is None else ~known & valid)
+    if len(rest):
+        texts = stats.take(rows_array(rest))
+        for start in range(0, len(rest), CHUNK_ROWS):
+            chunk = texts.slice(start, CHUNK_ROWS)
+            rows = rest[start : start + CHUNK_ROWS]
+            table = read_texts(chunk, pa.schema([("numRecords", pa.int64())]))
+            if table is not None:
+                counts = unchunked(table.column("numRecords"))
+            else:
+                counts = pa.array([whole(row.get("numRecords")) for row in parsed_rows(chunk)], pa.int64())
+            values, said = Vector(counts).items(np.int64), Vector(counts).valid
+            numbers[rows] = values
+            known[rows] = True if said is None else said
+    known &= numbers >= 0
+    return arrow_array(numbers, known, pa.int64())

@@ -1,20 +1,69 @@
-"""Statistics of add actions as JSON text, one text after the other: where there are few, or where Arrow's reader finds
-one that is odd. What cannot be read is unknown."""
+"""Statistics of one column as add actions have them; and read from JSON text, one text after the other: where there are
+few, or where Arrow's reader finds one that is odd. What cannot be read is unknown."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.core import compute
 from metaindex.expressions import physical_type, to_physical
+from metaindex.formats.columns import rows_array, where
 
-from .leaf_statistics import LeafStatistics
+Column = tuple[tuple[str, ...], pa.DataType]
+"""Where a column stands in the texts (physical names), and its type in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafStatistics:
+    """Statistics of one column as written: bounds in the physical domain, null counts, and whether the writer marked
+    the bounds as loose."""
+
+    lower: pa.Array
+    upper: pa.Array
+    null_count: pa.Array
+    loose: npt.NDArray[np.bool_]
+
+    @classmethod
+    def unknown(cls, count: int, type_: pa.DataType) -> LeafStatistics:
+        domain = physical_type(type_)
+        nothing = pa.nulls(count, domain)
+        return cls(nothing, nothing, pa.nulls(count, pa.int64()), np.zeros(count, np.bool_))
+
+    @classmethod
+    def joined(cls, parts: Sequence[LeafStatistics]) -> LeafStatistics:
+        return cls(
+            pa.concat_arrays([p.lower for p in parts]),
+            pa.concat_arrays([p.upper for p in parts]),
+            pa.concat_arrays([p.null_count for p in parts]),
+            np.concatenate([p.loose for p in parts]),
+        )
+
+    def take(self, rows: npt.NDArray[np.int64]) -> LeafStatistics:
+        taken = rows_array(rows)
+        return LeafStatistics(
+            self.lower.take(taken), self.upper.take(taken), self.null_count.take(taken), self.loose[rows]
+        )
+
+    def without_nan(self, *bounds: pa.Array | None, also: npt.NDArray[np.bool_] | None = None) -> LeafStatistics:
+        """Leave out the bounds of rows in which one of `bounds` is NaN, which has no order. `also`: such rows."""
+        nan = np.zeros(len(self.loose), np.bool_) if also is None else also.copy()
+        for values in bounds:
+            if values is not None and pa.types.is_floating(values.type):
+                nan[where(compute("is_nan", values))] = True
+        if not nan.any():
+            return self
+        kept = rows_array(np.arange(len(nan)), ~nan)
+        return LeafStatistics(self.lower.take(kept), self.upper.take(kept), self.null_count, self.loose)
+
 
 _EXACT = Context(prec=100)  # Python's own context ends at 28 digits
 

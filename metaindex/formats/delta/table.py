@@ -58,7 +58,10 @@ class DeltaFormat(Format):
                 return _version(wanted, stored_commit_fingerprint(ref.storage, wanted))
             except ObjectNotFoundError:
                 pass  # cleaned, perhaps: its checkpoint may still stand
-        return self._of_segment(ref.storage, find_segment(ref.storage, ref.path, wanted))
+        from .replay import version_fingerprint
+
+        segment = find_segment(ref.storage, ref.path, wanted)
+        return _version(segment.version, version_fingerprint(ref.storage, segment))
 
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
         """Return the newest version; see `Format.newest`. Commits are numbered without gaps: the newest
@@ -106,18 +109,15 @@ class DeltaFormat(Format):
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         listing = _listed(ref.storage, ref.path)
-        out = []
-        for number in listing.readable():
-            if number in listing.commits:
-                out.append(_version(number, stored_commit_fingerprint(ref.storage, number)))
-            else:
-                out.append(_version(number, listing.checkpoints[number].fingerprint))
-        return out
-
-    def _of_segment(self, storage: Storage, segment: LogSegment) -> Version:
-        from .replay import version_fingerprint
-
-        return _version(segment.version, version_fingerprint(storage, segment))
+        return [
+            _version(
+                number,
+                stored_commit_fingerprint(ref.storage, number)
+                if number in listing.commits
+                else listing.checkpoints[number].fingerprint,
+            )
+            for number in listing.readable()
+        ]
 
 
 def _consistently(ref: TableRef, wanted: int | None, make: Callable[[LogSegment, Header], Snapshot]) -> Snapshot:

@@ -9,11 +9,10 @@ from typing import Final, TypeVar
 import pyarrow as pa
 
 from metaindex.core import CorruptTableError, Cure, UnsupportedFeatureError
-from metaindex.formats.encodings import codec_of
+from metaindex.formats.text.encodings import codec_of
 from metaindex.storage import Storage
 
-from .compressed import open_text, whole
-from .only_spark import by_spark, encoding_of, unread_option
+from .compressed import by_spark, encoding_of, open_text, unread_option, whole
 
 LOOKED_AT = 32 << 20
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,9 +18,8 @@ from metaindex.formats.column_names import alike
 from metaindex.storage import Storage
 
 from .beginnings import NAME_COLUMNS, begins_as, first_that_says, is_utf8, is_whole, say_encoding, text_of
-from .header import check_header
+from .header import check_header, infer_text
 from .options import most_columns
-from .text_types import infer_text
 
 
 def csv_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
@@ -98,26 +98,17 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool 
     nulls = csv.ConvertOptions(
         null_values=["", reader.get("nullvalue", "")], strings_can_be_null=True, quoted_strings_can_be_null=True
     )
-    head = text if is_whole(reader) else _head(text)
-    try:
+
+    def read(text: bytes, **how: Any) -> pa.Table:
         # No stream: its thread may outlive a short process, and ends it with an abort.
-        names = csv.read_csv(
-            pa.BufferReader(head),
-            read_options=csv.ReadOptions(
-                autogenerate_column_names=not header, use_threads=False, block_size=max(len(head) + 1, 1024)
-            ),
-            parse_options=parse,
-            convert_options=nulls,
-        ).column_names
+        options = csv.ReadOptions(block_size=max(len(text) + 1, 1024), **how)
+        return csv.read_csv(pa.BufferReader(text), read_options=options, parse_options=parse, convert_options=nulls)
+
+    try:
+        head = text if is_whole(reader) else _head(text)
+        names = read(head, autogenerate_column_names=not header, use_threads=False).column_names
         nulls.column_types = dict.fromkeys(names, pa.string())
-        table = csv.read_csv(
-            pa.BufferReader(text),
-            read_options=csv.ReadOptions(
-                column_names=names, skip_rows_after_names=1 if header else 0, block_size=max(len(text) + 1, 1024)
-            ),
-            parse_options=parse,
-            convert_options=nulls,
-        )
+        table = read(text, column_names=names, skip_rows_after_names=1 if header else 0)
     except pa.ArrowInvalid as error:
         raise CorruptTableError(
             f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape"

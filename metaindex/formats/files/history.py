@@ -18,16 +18,14 @@ import pyarrow.parquet as pq
 
 from metaindex.core import (
     CorruptTableError,
-    MetaIndexError,
     ObjectExistsError,
     ObjectNotFoundError,
     StorageUnavailableError,
     VersionNotFoundError,
-    first_line,
     moment,
 )
+from metaindex.formats.damage import as_damage, parse_json
 from metaindex.formats.format import At, TableRef
-from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot
 from metaindex.storage import Storage, above, back_off, is_remote, name_of, own_folder
 
@@ -142,43 +140,37 @@ def find(ref: TableRef, at: At) -> KeptListing:
 
 def recall(ref: TableRef, kept: KeptListing) -> Recalled:
     """Reads a kept listing."""
+    damage = as_damage(f"the kept listing {kept.path!r} of {ref.path!r} is damaged: ", "; remove it")
     try:
-        with _place(ref)[0].open_input(kept.path) as source:
+        with damage, _place(ref)[0].open_input(kept.path) as source:
             table = pq.read_table(source)
-        about = table.schema.metadata or {}
-        if about.get(b"metaindex.listing") != _FORMAT:
-            raise CorruptTableError(
-                f"the kept listing {kept.path!r} is of another format than {_FORMAT.decode()}; use a newer metaindex"
-            )
-        schema = None
-        if about.get(b"metaindex.reader") == _reader(ref):
-            schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(about[b"metaindex.schema"])))
-        bases = frozenset(str(base) for base in parse_json(about.get(b"metaindex.bases", b'[""]')))
-        file_format = about[b"metaindex.file_format"].decode()
+            about = table.schema.metadata or {}
+            if about.get(b"metaindex.listing") != _FORMAT:
+                rule = f"the kept listing {kept.path!r} is of another format than {_FORMAT.decode()}"
+                raise CorruptTableError(f"{rule}; use a newer metaindex")
+            schema = None
+            if about.get(b"metaindex.reader") == _reader(ref):
+                schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(about[b"metaindex.schema"])))
+            bases = frozenset(str(base) for base in parse_json(about.get(b"metaindex.bases", b'[""]')))
+            file_format = about[b"metaindex.file_format"].decode()
     except ObjectNotFoundError as error:
         raise VersionNotFoundError(f"version {kept.id!r} of {ref.path!r} was removed while it was read") from error
-    except MetaIndexError:
-        raise
-    except (pa.ArrowException, OSError, LookupError, ValueError, TypeError, ArithmeticError) as error:
-        raise CorruptTableError(
-            f"the kept listing {kept.path!r} of {ref.path!r} is damaged: {first_line(error)}; remove it"
-        ) from error
     return Recalled(kept.timestamp_ms, file_format, schema, FileTable(table.replace_schema_metadata(None)), bases)
 
 
 def forget(ref: TableRef, whole: Callable[[FileTable], bool]) -> int:
     """Removes the kept listings that cannot be read any more: damaged ones, and those of whose files `whole` says that
     not all are there. How many were removed."""
-    lost = []
+    lost = 0
     for kept in remembered(ref):
         try:
-            if not whole(recall(ref, kept).files):
-                lost.append(kept)
+            if whole(recall(ref, kept).files):
+                continue
         except (CorruptTableError, VersionNotFoundError):
-            lost.append(kept)
-    for kept in lost:
+            pass
         _place(ref)[0].delete(kept.path)
-    return len(lost)
+        lost += 1
+    return lost
 
 
 def _reader(ref: TableRef) -> bytes:

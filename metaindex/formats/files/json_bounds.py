@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from metaindex.formats.text.encodings import line_end
+
 from .options import MOST_COLUMNS
 
 MOST_LEVELS = 200
@@ -27,18 +29,13 @@ def pieces(text: bytes) -> Iterator[bytes]:
     while at < len(text):
         end = at + PIECE_BYTES
         if end < len(text):
-            end = max(text.rfind(b"\n", at, end), text.rfind(b"\r", at, end)) + 1 or _line_end(text, end)
+            end = max(text.rfind(b"\n", at, end), text.rfind(b"\r", at, end)) + 1 or line_end(text, end)
         piece = text[at:end]
         at = end
         if len(piece) > PIECE_BYTES and _has_many_names(piece):
             raise ValueError(f"it has more than {MOST_COLUMNS:,} names")
         if piece.strip():
             yield piece
-
-
-def _line_end(text: bytes, at: int) -> int:
-    ends = [end + 1 for end in (text.find(b"\n", at), text.find(b"\r", at)) if end >= 0]
-    return min(ends, default=len(text))
 
 
 def _has_many_names(text: bytes) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from metaindex.core import CorruptTableError, Cure, first_line
+from metaindex.formats.columns import with_inside
 from metaindex.storage import Storage
 
 from . import json_bounds
@@ -25,6 +26,7 @@ from .beginnings import (
     text_of,
 )
 from .options import MOST_COLUMNS, by_its_name
+from .schema_text import merged_type
 
 _LONGS = range(-(1 << 63), 1 << 63)
 _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
@@ -131,7 +133,7 @@ def _text_of_both(_a: pa.DataType, _b: pa.DataType) -> pa.DataType:
 
 
 def _json_type(t: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_temporal(t) else _inside(t, _json_type)
+    return pa.string() if pa.types.is_temporal(t) else with_inside(t, _json_type)
 
 
 def _exact(t: pa.DataType, values: list[Any]) -> pa.DataType:
@@ -157,20 +159,13 @@ def _with_longs(t: pa.DataType) -> pa.DataType:
 
 def _common(a: pa.DataType | None, b: pa.DataType, other: _Merge = _text_of_both) -> pa.DataType:
     """`other`: of two types that nothing but text has in common."""
-    if a is None or pa.types.is_null(a) or a == b:
-        return b
-    if pa.types.is_null(b):
-        return a
-    if _is_number(a) and _is_number(b):
-        return _common_number(a, b)
-    if pa.types.is_struct(a) and pa.types.is_struct(b):
-        fields = {a.field(i).name: a.field(i).type for i in range(a.num_fields)}
-        for i in range(b.num_fields):
-            fields[b.field(i).name] = _common(fields.get(b.field(i).name), b.field(i).type, other)
-        return pa.struct(list(fields.items()))
-    if pa.types.is_list(a) and pa.types.is_list(b):
-        return pa.list_(_common(a.value_type, b.value_type, other))
-    return other(a, b)
+
+    def of_two(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+        if pa.types.is_null(a) or pa.types.is_null(b):
+            return b if pa.types.is_null(a) else a
+        return _common_number(a, b) if _is_number(a) and _is_number(b) else other(a, b)
+
+    return b if a is None else merged_type(a, b, of_two)
 
 
 def _is_number(t: pa.DataType) -> bool:
@@ -188,14 +183,7 @@ def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 def _no_null(t: pa.DataType) -> pa.DataType:
     """A column that was never other than null is text, as in Spark."""
-    return pa.string() if pa.types.is_null(t) else _inside(t, _no_null)
-
-
-def _inside(t: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """The type with its fields, or its elements, changed."""
-    if pa.types.is_struct(t):
-        return pa.struct([pa.field(t.field(i).name, change(t.field(i).type)) for i in range(t.num_fields)])
-    return pa.list_(change(t.value_type)) if pa.types.is_list(t) else t
+    return pa.string() if pa.types.is_null(t) else with_inside(t, _no_null)
 
 
 def _lines_of(text: bytes) -> bytes:

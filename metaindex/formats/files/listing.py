@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import xxhash
 
 from metaindex.core import UnsupportedFeatureError, arrow_array, compute
+from metaindex.formats.columns import STRETCH, long_strings, numbers, repeated, strings
 
-from .columns import STRETCH, long_texts, numbers, repeated, texts
-
-T = TypeVar("T")
-
+_OF_FILES = ("paths", "sizes", "modified_ns", "changed_ns", "inodes", "etags", "folder")
 RACY_NS = 2_000_000_000
 """A local file changed so shortly before the listing may be changed again without a sign: clocks of file systems are
 coarse."""
@@ -68,24 +66,16 @@ class Listing:
         return self._take(order)
 
     def _take(self, kept: Sequence[int]) -> Listing:
-        def of(values: list[T]) -> list[T]:
-            return [values[i] for i in kept] if values else values
-
-        return replace(
-            self,
-            paths=of(self.paths),
-            sizes=of(self.sizes),
-            modified_ns=of(self.modified_ns),
-            changed_ns=of(self.changed_ns),
-            inodes=of(self.inodes),
-            etags=of(self.etags),
-            folder=of(self.folder),
-        )
+        taken: dict[str, Any] = {}
+        for name in _OF_FILES:
+            values = getattr(self, name)
+            taken[name] = [values[i] for i in kept] if values else values
+        return replace(self, **taken)
 
     def etag(self) -> pa.ChunkedArray:
         """The finer sign of each file: `inode-change time` in ns, or the object's etag."""
         if not self.local:
-            return long_texts(self.etags)
+            return long_strings(self.etags)
         return pa.chunked_array([self._signs(at) for at in range(0, len(self), STRETCH)], pa.string())
 
     def _signs(self, at: int) -> pa.Array:
@@ -101,8 +91,8 @@ class Listing:
         for at in range(0, len(self), STRETCH):
             end = at + STRETCH
             sizes, times = (numbers(v[at:end]).cast(pa.string()) for v in (self.sizes, self.modified_ns))
-            etags = self._signs(at) if self.local else texts([etag or "None" for etag in self.etags[at:end]])
-            columns = (texts(self.paths[at:end]), sizes, times, etags, repeated("\0", len(sizes)))
+            etags = self._signs(at) if self.local else strings([etag or "None" for etag in self.etags[at:end]])
+            columns = (strings(self.paths[at:end]), sizes, times, etags, repeated("\0", len(sizes)))
             lines = compute("binary_join_element_wise", *columns)
             ended = compute("binary_join_element_wise", lines, repeated("", len(lines)), repeated("\n", len(lines)))
             length = int(np.frombuffer(ended.buffers()[1], np.int32)[len(ended)])
@@ -111,15 +101,7 @@ class Listing:
 
     def same_files(self, other: Listing) -> bool:
         """Return whether the other listing has the same files, with the same fingerprints."""
-        return (
-            self.local == other.local
-            and self.paths == other.paths
-            and self.sizes == other.sizes
-            and self.modified_ns == other.modified_ns
-            and self.changed_ns == other.changed_ns
-            and self.inodes == other.inodes
-            and self.etags == other.etags
-        )
+        return all(getattr(self, name) == getattr(other, name) for name in ("local", *_OF_FILES[:-1]))
 
     def racy(self) -> pa.Array:
         """Mask of the files that may change without changing their fingerprint. Object stores change an object's etag

@@ -15,8 +15,8 @@ from metaindex.core import ArgumentError, Cure, UnsupportedFeatureError
 from metaindex.formats.names import PLAIN
 
 from .compressed import REFUSED, SUFFIXES, not_unpacked
+from .read_options import meant
 from .schema_text import check_depth, parse_ddl
-from .spelling import meant
 
 MOST_COLUMNS = 20_480  # of a line of CSV: Spark's maxColumns, where it is not said
 

@@ -24,9 +24,8 @@ import pyarrow as pa
 
 from metaindex.core import Cure, FormatError, UnsupportedFeatureError, first_line
 from metaindex.formats.column_names import alike
+from metaindex.formats.columns import numbers, strings
 from metaindex.formats.spark_texts import NUMBER, TRUTHS, java_double
-
-from .columns import numbers, texts
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -145,7 +144,7 @@ def _typed(name: str, raw: list[str], given: pa.Schema | None) -> tuple[pa.DataT
 
 def _array(values: list[Any], t: pa.DataType) -> pa.Array:
     if pa.types.is_string(t):
-        return texts(values)
+        return strings(values)
     if pa.types.is_integer(t) and None not in values:
         return numbers(values).cast(t)
     return pa.array(values, t)
@@ -208,22 +207,17 @@ def _wider(a: Kind, b: Kind) -> Kind:
     return _STRING
 
 
+_ARROW = {
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+
+
 def _arrow(kind: Kind) -> pa.DataType:
-    match kind[0]:
-        case "int":
-            return pa.int32()
-        case "long":
-            return pa.int64()
-        case "decimal":
-            return pa.decimal128(kind[1], 0)
-        case "double":
-            return pa.float64()
-        case "date":
-            return pa.date32()
-        case "timestamp":
-            return pa.timestamp("us", "UTC")
-        case _:
-            return pa.string()
+    return pa.decimal128(kind[1], 0) if kind[0] == "decimal" else _ARROW.get(kind[0], pa.string())
 
 
 def _converter(t: pa.DataType) -> Callable[[str], Any]:

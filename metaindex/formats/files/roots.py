@@ -10,12 +10,11 @@ above everything that can fit. As in Spark, partitions are looked for below each
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from metaindex.core import NotATableError, StorageError, StoragePermissionError, UnsupportedFeatureError
+from metaindex.core import NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.storage import LocalStorage, Storage, local_path, storage_for
 
 from .globs import escape, expand, has_pattern, literal, matcher
@@ -154,18 +153,7 @@ def _children(storage: Storage, folder: str) -> Iterator[tuple[str, bool]]:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise denied(error, error.filename or where) from error
+            raise LocalStorage.unlisted(error, error.filename or where) from error
         return
     yield from ((name, True) for name in storage.folders(folder))
     yield from ((info.path.rpartition("/")[2], False) for info in storage.list(folder, recursive=False))
-
-
-def denied(error: OSError, where: str) -> StorageError:
-    """Return the error of a failed listing, naming the folder or file."""
-    if isinstance(error, PermissionError):
-        return StoragePermissionError(
-            f"cannot list {where!r}: permission denied; check the owner and mode of the folder"
-        )
-    if error.errno == errno.ELOOP:
-        return StorageError(f"cannot list {where!r}: the link leads to itself; remove the link")
-    return StorageError(f"cannot list {where!r}: {error.strerror or error}")

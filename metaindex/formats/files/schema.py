@@ -27,6 +27,7 @@ from .header import LooksLikeData
 from .json_schema import json_schema
 from .options import FilesOptions, by_its_name
 from .partitions import Partitions
+from .schema_text import merged_type, plain_type
 
 
 class UntoldColumns(CorruptTableError):
@@ -109,26 +110,6 @@ def field_of(name: str, t: pa.DataType) -> Field:
     return Field(name, t, children=children)
 
 
-def plain_type(t: pa.DataType) -> pa.DataType:
-    """The type without what is only a way of storing it: dictionaries, large and view layouts, extensions."""
-    is_ = pa.types
-    if isinstance(t, pa.BaseExtensionType):
-        return plain_type(t.storage_type)
-    if is_.is_dictionary(t):
-        return plain_type(t.value_type)
-    if is_.is_large_string(t) or is_.is_string_view(t):
-        return pa.string()
-    if is_.is_large_binary(t) or is_.is_binary_view(t):
-        return pa.binary()
-    if is_.is_struct(t):
-        return pa.struct([pa.field(t.field(i).name, plain_type(t.field(i).type)) for i in range(t.num_fields)])
-    if is_.is_map(t):
-        return pa.map_(plain_type(t.key_type), plain_type(t.item_type))
-    if is_.is_list(t) or is_.is_large_list(t) or is_.is_fixed_size_list(t) or is_.is_list_view(t):
-        return pa.list_(plain_type(t.value_type))
-    return t
-
-
 def _parquet(storage: Storage, path: str) -> pa.Schema:
     try:
         metadata = read_metadata(storage, path)
@@ -178,37 +159,21 @@ def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
     for path, schema in schemas:
         for field in schema:
             key = alike(field.name)
-            was = fields.get(key)
-            t = plain_type(field.type)
-            wider = t if was is None else _merged_type(was.type, t)
-            if wider is None:
-                assert was is not None
+            was, t = fields.get(key), plain_type(field.type)
+            try:
+                wider = t if was is None else merged_type(was.type, t, _widest)
+            except TypeError as error:
                 raise FormatError(
-                    f"with mergeSchema a column has one type; {field.name!r} is {was.type} in {seen[key]!r} and {t} in"
-                    f" {path!r}",
+                    f"with mergeSchema a column has one type; {field.name!r} is {fields[key].type} in {seen[key]!r} and"
+                    f" {t} in {path!r}",
                     NAME_COLUMNS,
-                )
+                ) from error
             fields[key] = pa.field(field.name if was is None else was.name, wider)
             seen.setdefault(key, path)
     return pa.schema(list(fields.values()))
 
 
-def _merged_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    is_ = pa.types
-    if a == b:
-        return a
-    if is_.is_decimal(a) and is_.is_decimal(b) and a.scale == b.scale:
+def _widest(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(a) and pa.types.is_decimal(b) and a.scale == b.scale:
         return max(a, b, key=lambda t: int(t.precision))
-    if is_.is_struct(a) and is_.is_struct(b):
-        inner = {a.field(i).name: a.field(i).type for i in range(a.num_fields)}
-        for i in range(b.num_fields):
-            name, t = b.field(i).name, b.field(i).type
-            wider = _merged_type(inner[name], t) if name in inner else t
-            if wider is None:
-                return None
-            inner[name] = wider
-        return pa.struct(list(inner.items()))
-    if is_.is_list(a) and is_.is_list(b):
-        item = _merged_type(a.value_type, b.value_type)
-        return None if item is None else pa.list_(item)
-    return None
+    raise TypeError(f"{a} and {b}")

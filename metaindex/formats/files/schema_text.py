@@ -1,12 +1,16 @@
-"""A schema as Spark writes one in SQL: `a INT, b DECIMAL(10, 2), c STRUCT<x: BIGINT, y: ARRAY<STRING>> NOT NULL`."""
+"""A schema as Spark writes one in SQL: `a INT, b DECIMAL(10, 2), c STRUCT<x: BIGINT, y: ARRAY<STRING>> NOT NULL`. So an
+index stores one that a user gives, and cannot be used with another."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
 
 import pyarrow as pa
 
 from metaindex.core import UnsupportedFeatureError
+from metaindex.formats.columns import with_inside
 
 MOST_DEEP = 50
 
@@ -168,3 +172,75 @@ def _refused(text: str, at: int) -> UnsupportedFeatureError:
         "a schema text lists columns with types of Spark's, 'a INT, b DECIMAL(10,2), c STRUCT<d: STRING>'; cannot read"
         f" {text[at : at + 40]!r}; write it so, or give a pyarrow.Schema"
     )
+
+
+def merged_type(
+    a: pa.DataType, b: pa.DataType, other: Callable[[pa.DataType, pa.DataType], pa.DataType]
+) -> pa.DataType:
+    """Return the type that holds both: structs by their fields, lists by their elements; `other`: of types that are
+    neither."""
+    if a == b:
+        return a
+    if pa.types.is_struct(a) and pa.types.is_struct(b):
+        fields = {field.name: field.type for field in a}
+        for field in b:
+            known = fields.get(field.name)
+            fields[field.name] = field.type if known is None else merged_type(known, field.type, other)
+        return pa.struct(list(fields.items()))
+    if pa.types.is_list(a) and pa.types.is_list(b):
+        return pa.list_(merged_type(a.value_type, b.value_type, other))
+    return other(a, b)
+
+
+def plain_type(t: pa.DataType) -> pa.DataType:
+    """The type without what is only a way of storing it: dictionaries, large and view layouts, extensions."""
+    is_ = pa.types
+    if isinstance(t, pa.BaseExtensionType):
+        return plain_type(t.storage_type)
+    if is_.is_dictionary(t):
+        return plain_type(t.value_type)
+    if is_.is_large_string(t) or is_.is_string_view(t):
+        return pa.string()
+    if is_.is_large_binary(t) or is_.is_binary_view(t):
+        return pa.binary()
+    return with_inside(t, plain_type)
+
+
+_WORDS = {t: word for word, t in reversed(TYPES.items())}
+
+
+@lru_cache(maxsize=64)
+def schema_said(schema: object) -> str:
+    """Return one text for all schemas with the same columns, in the same order, with the same types: a schema text, or
+    if there is none (a type that Spark lacks), one that `parse_ddl` refuses."""
+    try:
+        named = parse_ddl(schema) if isinstance(schema, str) else schema
+    except UnsupportedFeatureError:
+        return str(schema)
+    if not isinstance(named, pa.Schema):
+        return str(schema)
+    plain = pa.schema([pa.field(field.name, plain_type(field.type)) for field in named])
+    written = ", ".join(f"{_quoted(field.name)} {_written(field.type)}" for field in plain)
+    try:
+        known = not len(plain) or parse_ddl(written) == plain
+    except UnsupportedFeatureError:
+        known = False
+    return written if known else f"? {written}"
+
+
+def _written(t: pa.DataType) -> str:
+    is_ = pa.types
+    if t in _WORDS:
+        return _WORDS[t]
+    if is_.is_decimal128(t):
+        return f"decimal({t.precision},{t.scale})"
+    if is_.is_struct(t):
+        fields = (t.field(at) for at in range(t.num_fields))
+        return f"struct<{', '.join(f'{_quoted(field.name)}: {_written(field.type)}' for field in fields)}>"
+    if is_.is_map(t):
+        return f"map<{_written(t.key_type)}, {_written(t.item_type)}>"
+    return f"array<{_written(t.value_type)}>" if is_.is_list(t) else str(t)
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -31,6 +32,7 @@ from metaindex.core import (
     arrow_array,
 )
 from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
+from metaindex.formats.columns import long_strings, numbers, strings
 from metaindex.formats.format import At, Format, Resolved, TableRef
 from metaindex.formats.model import (
     FILE_SCHEMA,
@@ -43,16 +45,14 @@ from metaindex.formats.model import (
     partition_text,
 )
 
-from .columns import long_texts, numbers, texts
-from .compressed import REFUSED, SUFFIXES, not_unpacked
+from .compressed import REFUSED, SUFFIXES, not_unpacked, unread_file
 from .history import KeptListing, Recalled, find, forget, recall, remember, remembered
 from .listing import Listing, starts_of
-from .only_spark import unread_file
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
 from .read_options import ReadOptions
 from .schema import UntoldColumns, data_schema, needs_header, with_partitions
-from .schema_said import schema_said
+from .schema_text import schema_said
 from .walk import Passed, list_files, some_files
 
 FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=False))
@@ -104,10 +104,11 @@ class FilesFormat(Format):
         try:
             kept = find(ref, at)
         except VersionNotFoundError:
-            present = self._present_if(ref, options, at)
-            if present is None:
-                raise
-            return present
+            with suppress(NotATableError):
+                present = self._present(ref, options) if at.version is not None else None
+                if present is not None and present.version.id == str(at.version):
+                    return present  # although it was not kept
+            raise
         return Resolved(version_named(ref, kept.id), lambda: _then(ref, options, kept))
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
@@ -177,14 +178,6 @@ class FilesFormat(Format):
         fingerprint = listing.fingerprint()
         self._last = (listing, fingerprint) if len(listing) <= _REMEMBERED else None
         return fingerprint
-
-    def _present_if(self, ref: TableRef, options: FilesOptions, at: At) -> Resolved | None:
-        """Return the present version if it has the id that is asked for, although it was not kept."""
-        try:
-            present = self._present(ref, options) if at.version is not None else None
-        except NotATableError:
-            return None
-        return present if present is not None and present.version.id == str(at.version) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,10 +359,10 @@ def _by_tabs(files: FileTable) -> bool:
 
 def _file_table(listing: Listing, parts: Partitions) -> FileTable:
     count = len(listing)
-    text = texts([partition_text(parts.names, parts.texts(i)) for i in range(len(listing.folders))])
+    text = strings([partition_text(parts.names, parts.texts(i)) for i in range(len(listing.folders))])
     unknown = pa.nulls(count, pa.int64())
     columns = {
-        "path": long_texts(listing.paths),
+        "path": long_strings(listing.paths),
         "size_bytes": numbers(listing.sizes),
         "modified_ms": arrow_array(np.array(listing.modified_ns, np.int64) // 1_000_000, None, pa.int64()),
         "record_count": unknown,

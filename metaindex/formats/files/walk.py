@@ -23,7 +23,7 @@ from metaindex.storage import LocalStorage, ObjectInfo, Storage
 from .globs import matcher
 from .listing import Listing
 from .options import SUFFIXES_OF_DATA
-from .roots import denied, match
+from .roots import match
 
 _DELTA_LOG = "_delta_log"
 _AT_ONCE = 4096  # files of a folder
@@ -42,15 +42,16 @@ class Passed:
             self.empty = name
 
 
-def is_hidden_folder(name: str) -> bool:
-    if name.startswith(("_metadata", "_common_metadata")):
-        return False
+def _is_hidden(name: str) -> bool:
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
 
 
+def is_hidden_folder(name: str) -> bool:
+    return not name.startswith(("_metadata", "_common_metadata")) and _is_hidden(name)
+
+
 def is_data_file(name: str, size: int) -> bool:
-    hidden = (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
-    return not hidden and size > 0
+    return not _is_hidden(name) and size > 0
 
 
 def _named_as_data(path: str) -> bool:
@@ -192,7 +193,7 @@ class _Walk:
                 return  # gone since it was seen
             except OSError as error:
                 name = error.filename if isinstance(error.filename, str) else ""
-                raise denied(error, os.path.join(where, name).rstrip("/")) from error
+                raise LocalStorage.unlisted(error, os.path.join(where, name).rstrip("/")) from error
             ordinal = -1
             for is_folder, names in groupby(sorted(entries), lambda name: name[-1] == "/"):
                 if not is_folder:
@@ -241,7 +242,7 @@ class _Walk:
                 except FileNotFoundError:
                     continue  # gone since it was seen, or a link to nothing
                 except OSError as error:
-                    raise denied(error, os.path.join(where, name)) from error
+                    raise LocalStorage.unlisted(error, os.path.join(where, name)) from error
                 if stat.st_size:
                     kept.append(shown + name)
                     stats.append(stat)
@@ -297,16 +298,12 @@ def _utf8(listing: Listing) -> Listing:
     try:
         "\n".join(listing.paths).encode()
     except UnicodeEncodeError:
-        bad = next(path for path in listing.paths if not _is_text(path))
+        bad = next(path for path in listing.paths if path.encode(errors="ignore") != os.fsencode(path))
         raise StorageError(
             f"names of data files are UTF-8; {os.fsencode(bad)!r} is not; rename it, or leave it out by"
             f" {Cure('reader', 'glob')}"
         ) from None
     return listing
-
-
-def _is_text(path: str) -> bool:
-    return not any("\ud800" <= c <= "\udfff" for c in path)
 
 
 def _local_files(where: str, shown: str, passed: Passed) -> Iterator[str]:
@@ -327,7 +324,7 @@ def _local_files(where: str, shown: str, passed: Passed) -> Iterator[str]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise denied(error, error.filename or where) from error
+        raise LocalStorage.unlisted(error, error.filename or where) from error
     for name in sorted(folders):
         yield from _local_files(os.path.join(where, name), f"{shown}{name}/", passed)
 

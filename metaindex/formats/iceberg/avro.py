@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, MissingDependencyError, UnsupportedFeatureError, first_line
-from metaindex.formats.json_text import parse_json
-from metaindex.formats.parquet.schema import varint
+from metaindex.core import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
+from metaindex.formats.damage import as_damage, parse_json
+from metaindex.formats.parquet.schema import Compact, varint
 from metaindex.formats.unpacked import deflated, hold, zstandard
 
 if TYPE_CHECKING:
@@ -51,93 +51,63 @@ def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str]
     import io
 
     try:
-        metadata, start = _header(data)
-        schema = parse_json(metadata["avro.schema"])
-        same_bytes = _inlined(_physical(schema, {}), inline)
-        names = frozenset(field["name"] for field in same_bytes["fields"])
-        blocks = _blocks(data, start, _codec(metadata.get("avro.codec", "null")))
+        with as_damage(f"an Avro file must be whole; {name} is not (", "); restore it"):
+            metadata, start = _header(data)
+            schema = parse_json(metadata["avro.schema"])
+            same_bytes = _inlined(_physical(schema, {}), inline)
+            names = frozenset(field["name"] for field in same_bytes["fields"])
+            blocks = _blocks(data, start, _codec(metadata.get("avro.codec", "null")))
     except UnsupportedFeatureError as refused:
         raise UnsupportedFeatureError(f"{name}: {refused}") from None
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        zlib.error,
-        EOFError,
-        pa.ArrowException,
-    ) as damage:
-        raise CorruptTableError(
-            f"an Avro file must be whole; {name} is not ({first_line(damage)}); restore it"
-        ) from damage
     count = sum(rows for rows, _ in blocks)
     plain = b"".join([_plain_header(json.dumps(same_bytes)), *_plain_blocks(blocks)])
     wanted = None if only is None else [field_name for field_name in only if field_name in names]
-    try:
+    with as_damage(f"the Avro records of {name} do not decode (", "); restore it", PolarsError, PanicException):
         rows = polars.read_avro(io.BytesIO(plain), columns=wanted)
-    except (PolarsError, PanicException, OSError, ValueError) as damage:
-        raise CorruptTableError(f"the Avro records of {name} do not decode ({damage}); restore it") from damage
     if rows.height != count:
         raise CorruptTableError(f"{name} announces {count} Avro records and holds {rows.height}; restore it")
     return AvroFile(rows, names, schema, metadata)
-
-
-def _long(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag varint, and where it ends."""
-    shift = value = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-        if shift > 63:
-            raise ValueError("a number of more than 64 bits")
 
 
 def _header(data: bytes) -> tuple[dict[str, str], int]:
     if data[:4] != _MAGIC:
         raise ValueError("it does not begin as an Avro container does")
     out: dict[str, str] = {}
-    at = 4
-    while True:
-        count, at = _long(data, at)
-        if count == 0:
-            return out, at
+    walk = Compact(data, 4)  # its numbers are Thrift's
+    while count := walk.zigzag():
         if count < 0:
-            count = -count
-            _, at = _long(data, at)
-        for _ in range(count):
-            key, at = _bytes(data, at)
-            value, at = _bytes(data, at)
-            out[key.decode()] = value.decode("utf-8", "replace")
+            walk.zigzag()  # the block's bytes
+        for _ in range(abs(count)):
+            key = _bytes(walk)
+            out[key.decode()] = _bytes(walk).decode("utf-8", "replace")
+    return out, walk.at
 
 
-def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = _long(data, at)
-    if size < 0 or at + size > len(data):
+def _bytes(walk: Compact) -> bytes:
+    size = walk.zigzag()
+    at = walk.at
+    if size < 0 or at + size > len(walk.data):
         raise ValueError("the header runs past the end")
-    return data[at : at + size], at + size
+    walk.at += size
+    return walk.data[at : walk.at]
 
 
 def _blocks(data: bytes, start: int, decompress: Callable[[bytes], bytes]) -> list[tuple[int, bytes]]:
     """(record count, plain bytes) of each block; every sync marker is checked."""
-    sync, at, out = data[start : start + 16], start + 16, []
-    total = 0
+    sync, out, total = data[start : start + 16], [], 0
     if len(sync) < 16:
         raise ValueError("the header runs past the end")
-    while at < len(data):
-        rows, at = _long(data, at)
-        size, at = _long(data, at)
+    walk = Compact(data, start + 16)
+    while walk.at < len(data):
+        rows, size = walk.zigzag(), walk.zigzag()
+        at = walk.at
         end = at + size
         if size < 0 or rows < 0 or data[end : end + 16] != sync:
             raise ValueError(f"no sync marker after the block at byte {at}")
         out.append((rows, decompress(data[at:end])))
         total += len(out[-1][1])
         hold(total, len(data))
-        at = end + 16
+        walk.at = end + 16
     return out
 
 
@@ -157,12 +127,7 @@ def _codec(name: str) -> Callable[[bytes], bytes]:
 
 def _snappy(block: bytes) -> bytes:
     body, checksum = block[:-4], block[-4:]
-    size = shift = 0
-    for byte in body:  # the raw format begins with the plain size
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if not byte & 0x80:
-            break
+    size = Compact(body).varint()  # the raw format begins with the plain size
     hold(size, len(block))
     plain: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
     if zlib.crc32(plain).to_bytes(4, "big") != checksum:

@@ -23,7 +23,7 @@ from metaindex.expressions import ColumnRef, Family, Interval, Literal, ManyFile
 from metaindex.formats.model import Leaf
 
 from .metadata import PartitionSpec
-from .transforms import Transform
+from .transforms import made_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,16 +38,11 @@ def buckets_of(
     if field_id is None or not _hashed_alike(types.get(field_id, set())):
         return []
     out = []
-    for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
-        for field in specs[spec_id].fields:
-            transform = Transform.parse(field.transform)
-            if field.source_id != field_id or transform.name != "bucket" or transform.parameter < 1:
-                continue
-            chosen = data["spec_id"] == spec_id
-            values = data[f"p{field.field_id}"].filter(chosen)
-            if values.dtype.is_integer():
+    for files, made in made_of(data, specs, field_id):
+        for transform, values in made:
+            if transform.name == "bucket" and transform.parameter > 0 and values.dtype.is_integer():
                 numbers = values.fill_null(-1).to_numpy().astype(np.int64)
-                out.append(Buckets(np.flatnonzero(chosen.to_numpy()), numbers, transform.parameter))
+                out.append(Buckets(files, numbers, transform.parameter))
     return out
 
 

@@ -11,41 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from metaindex.formats.format import TableRef
-from metaindex.formats.model import Base, Changes, FileTable, Schema, Snapshot, Version
+from metaindex.formats.model import Base, Changes, FileTable, Snapshot
 
-from .deletes import DeleteLoader
 from .locations import Place
-from .manifests import ADDED, DATA, DELETED, Manifest, named_by, read_manifest_list, read_manifests, read_statistics
-from .metadata import Selected, SnapshotInfo, TableMetadata
-from .name_mapping import NAME_MAPPING, mapping_suffix
-from .snapshot import IcebergDetails, file_table
-from .statistics import ManifestStatistics
+from .manifests import ADDED, DATA, DELETED, Manifest, named_by, read_manifest_list, read_manifests
+from .metadata import SnapshotInfo, TableMetadata
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class TouchedDetails(IcebergDetails):
-    """Details of files picked from the manifests that some commits wrote: `data` gives each file's live entry
-    (`entry`)."""
-
-    @property
-    def statistics(self) -> ManifestStatistics:
-        if self._statistics is None:
-
-            def stated(names: Sequence[str]) -> pl.DataFrame:
-                whole = read_statistics(
-                    self.storage, self.place, self.metadata, self.data_manifests, names, snapshot_id=self.snapshot_id
-                )
-                return whole[self.data["entry"].to_list()]
-
-            rows = self.data["record_count"].to_numpy().astype(np.int64)
-            self._statistics = ManifestStatistics(stated, rows, imported=NAME_MAPPING in self.metadata.properties)
-        return self._statistics
 
 
 def changes_from_commits(
@@ -53,16 +29,14 @@ def changes_from_commits(
     place: Place,
     metadata: TableMetadata,
     bases: Sequence[Base],
-    selected: Selected,
-    version: Version,
-    commit_of: Callable[[SnapshotInfo], str],
-    schema_of: Callable[[Sequence[int]], Schema],
+    target: SnapshotInfo | None,
+    commit_of: Callable[[TableMetadata, SnapshotInfo], str],
+    assembled: Callable[[Sequence[Manifest], pl.DataFrame, pl.DataFrame, Sequence[int]], Snapshot],
 ) -> Changes | None:
-    """Return the changes since a base; see `Format.changes`. `commit_of` is the fingerprint of a commit,
-    `schema_of` the schema given the specs of live files."""
+    """Return the changes since a base; see `Format.changes`. `commit_of` is the fingerprint of a commit, `assembled`
+    the snapshot of entries, given their manifests, those of deletes, and the specs of live files."""
     import polars as pl
 
-    target = selected.snapshot
     if target is None:
         return None
     line = _line(metadata, bases, target, commit_of)
@@ -91,23 +65,8 @@ def changes_from_commits(
     # No delete is asked where none is as young as the youngest of the files.
     young = added.height and added["sequence_number"].min() <= newest  # type: ignore[operator]
     attached = read_manifests(ref.storage, place, metadata, deletes if young else [], snapshot_id=target.id)
-    files, pairs = file_table(place, metadata, added, attached, version.id)
     live_specs = sorted({m.spec_id for m in data if m.live_files and m.spec_id is not None})
-    schema = schema_of(live_specs)
-    loader = DeleteLoader(ref.storage, place, metadata, schema, version.id)
-    details = TouchedDetails(ref.storage, place, metadata, tuple(own), target.id, added, attached, pairs, loader)
-    touched = Snapshot(
-        table=place.root,
-        format="iceberg",
-        version=version,
-        timestamp_ms=target.timestamp_ms,
-        schema=schema,
-        files=files,
-        details=details,
-        partition_columns=tuple(f.name for f in schema if f.partition),
-        properties={**metadata.properties, "table_uuid": metadata.table_uuid},
-        mapping=mapping_suffix(metadata),
-    )
+    touched = assembled(own, added, attached, live_specs)
     return Changes(base.version, touched, _gone(place, named, added), sum(m.live_files or 0 for m in data))
 
 
@@ -128,9 +87,10 @@ def _named(
     own: list[Manifest] = []
     stated = 0
     for at, commit in enumerate(commits):
-        mine = _own(ref, place, metadata, commit, manifests if commit.id == target.id else None)
-        if mine is None:
+        listed = manifests if commit.id == target.id else read_manifest_list(ref.storage, place, metadata, commit)
+        if any(m.added_snapshot_id is None for m in listed):
             return None
+        mine = [m for m in listed if m.content == DATA and m.added_snapshot_id == commit.id]
         own += mine
         entries = read_manifests(ref.storage, place, metadata, mine, snapshot_id=commit.id, only_live=False)
         live = pl.col("status") != DELETED
@@ -171,25 +131,17 @@ def _gone(place: Place, named: pl.DataFrame, added: pl.DataFrame) -> FileTable:
 
 
 def _line(
-    metadata: TableMetadata, bases: Sequence[Base], target: SnapshotInfo, commit_of: Callable[[SnapshotInfo], str]
+    metadata: TableMetadata,
+    bases: Sequence[Base],
+    target: SnapshotInfo,
+    commit_of: Callable[[TableMetadata, SnapshotInfo], str],
 ) -> tuple[Base, SnapshotInfo, list[SnapshotInfo]] | None:
     """The base nearest above the target's ancestors, and the commits after it, oldest first."""
     known = {(base.version.id, base.version.fingerprint.partition("-")[0]): base for base in bases}
     commits: list[SnapshotInfo] = []
     for ancestor in metadata.ancestors(target.id):
-        base = known.get((str(ancestor.id), commit_of(ancestor)))
+        base = known.get((str(ancestor.id), commit_of(metadata, ancestor)))
         if base is not None:
             return base, ancestor, commits[::-1]
         commits.append(ancestor)
     return None
-
-
-def _own(
-    ref: TableRef, place: Place, metadata: TableMetadata, commit: SnapshotInfo, manifests: list[Manifest] | None
-) -> list[Manifest] | None:
-    """The data manifests that a commit wrote; None where its manifest list does not tell."""
-    if manifests is None:
-        manifests = read_manifest_list(ref.storage, place, metadata, commit)
-    if any(m.added_snapshot_id is None for m in manifests):
-        return None
-    return [m for m in manifests if m.content == DATA and m.added_snapshot_id == commit.id]

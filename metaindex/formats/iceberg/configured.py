@@ -1,6 +1,7 @@
 """A catalog by its name, as pyiceberg is configured for it: in .pyiceberg.yaml, by the environment, by properties.
 
-What pyiceberg says of one that it does not know is in words of its own command line. Here it is in ours."""
+What pyiceberg says of one that it does not know is in words of its own command line. Here it is in ours.
+So is storage: endpoint, region and credentials, by keys of Iceberg's FileIO configuration (its "FileIO" page)."""
 
 from __future__ import annotations
 
@@ -106,3 +107,29 @@ def _pyiceberg() -> Any:
             "a catalog is read by pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
         ) from error
     return pyiceberg.catalog
+
+
+_S3 = {
+    "s3.endpoint": "endpoint",
+    "client.region": "region",
+    "s3.region": "region",
+    "client.access-key-id": "aws_access_key_id",
+    "s3.access-key-id": "aws_access_key_id",
+    "client.secret-access-key": "aws_secret_access_key",
+    "s3.secret-access-key": "aws_secret_access_key",
+    "client.session-token": "aws_session_token",
+    "s3.session-token": "aws_session_token",
+    "s3.force-virtual-addressing": "virtual_hosted_style_request",
+}
+"""The later one wins."""
+
+
+def storage_options(location: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Options for the store of `location`; none for what is not S3, or where the catalog leaves it to the
+    environment."""
+    if location.partition("://")[0] not in ("s3", "s3a", "s3n"):
+        return {}
+    options = {option: str(properties[key]) for key, option in _S3.items() if properties.get(key)}
+    if options.get("endpoint", "").startswith("http://"):
+        options["allow_http"] = "true"
+    return options

@@ -15,12 +15,14 @@ mean equal deleted rows.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, UnsupportedFeatureError, Vector
+from metaindex.core import CorruptTableError, UnsupportedFeatureError, Vector
+from metaindex.formats.damage import as_damage, must_exist
 from metaindex.formats.deletion_vectors import decode_framed
 from metaindex.formats.model import Deletes, EqualityDelete, Leaf, Schema
 from metaindex.storage import Storage
@@ -145,16 +147,17 @@ class DeleteLoader:
     def _whose(self, row: Mapping[str, Any]) -> str:
         return f"{self.metadata.location} snapshot {self.version}: delete file {row['location']}"
 
+    def _existing(self, row: Mapping[str, Any]) -> AbstractContextManager[None]:
+        return must_exist(f"what metadata names must exist; {self._whose(row)} does not")
+
     def _vector(self, row: Mapping[str, Any]) -> BitMap64:
         offset, size = row["content_offset"], row["content_size"]
         if offset is None or size is None or offset < 0 or size < 0:
             raise CorruptTableError(
                 f"a deletion vector must have an offset and a size; {self._whose(row)} has {offset} and {size}"
             )
-        try:
+        with self._existing(row):
             blob = self.storage.read(self.place.open(row["location"]), offset, size)
-        except ObjectNotFoundError as gone:
-            raise CorruptTableError(f"what metadata names must exist; {self._whose(row)} does not") from gone
         return decode_framed(blob, self._whose(row), cardinality=row["record_count"])
 
     def _positions(self, row: Mapping[str, Any], location: str) -> BitMap64:
@@ -217,19 +220,12 @@ class DeleteLoader:
                 f"delete files are read in Parquet and Puffin; {self._whose(row)} is {row['file_format']}; rewrite the"
                 " deletes"
             )
-        try:
-            with self.storage.open_input(self.place.open(location)) as source:
-                file = pq.ParquetFile(source, page_checksum_verification=True)
-                picked = [_find(file.schema_arrow, i, name) for i, name in zip(ids, names, strict=True)]
-                table = file.read(columns=[".".join(path) for path in picked])
-        except ObjectNotFoundError as gone:
-            raise CorruptTableError(f"what metadata names must exist; {self._whose(row)} does not") from gone
-        except StorageError:
-            raise  # a store that does not answer is no damage
-        except (pa.ArrowException, KeyError, OSError) as damage:
-            raise CorruptTableError(
-                f"a delete file must be whole and have its columns; {self._whose(row)} is not ({damage})"
-            ) from damage
+        rule = f"a delete file must be whole and have its columns; {self._whose(row)} is not"
+        where = self.place.open(location)
+        with self._existing(row), as_damage(f"{rule} (", ")"), self.storage.open_input(where) as source:
+            file = pq.ParquetFile(source, page_checksum_verification=True)
+            picked = [_find(file.schema_arrow, i, name) for i, name in zip(ids, names, strict=True)]
+            table = file.read(columns=[".".join(path) for path in picked])
         table = pa.table(
             [_narrowed(Vector(table.column(path[0])).array, path[1:]) for path in picked], names=[str(i) for i in ids]
         )
@@ -287,11 +283,6 @@ def _chained(column: pa.ChunkedArray, leaf: Leaf, whose: str) -> pa.Array:
 
 
 def _cast(column: pa.Array, to: pa.DataType, whose: str) -> pa.Array:
-    if column.type == to:
-        return column
-    try:
-        return column.cast(to)
-    except pa.ArrowException as unfit:
-        raise CorruptTableError(
-            f"equality deletes must fit the column's type {to}; {whose} has {column.type} ({unfit})"
-        ) from unfit
+    rule = f"equality deletes must fit the column's type {to}; {whose} has {column.type}"
+    with as_damage(f"{rule} (", ")"):
+        return column if column.type == to else column.cast(to)

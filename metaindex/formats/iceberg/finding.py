@@ -26,12 +26,7 @@ def locate(storage: Storage, path: str) -> str:
     if hint is not None and (latest := _latest_from(storage, folder, hint)):
         return latest  # without a listing: the folder holds every manifest too
     numbers = _listed(storage, folder)
-    if not numbers:
-        if hinted is not None:
-            raise CorruptTableError(
-                f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted[:80]!r} and there"
-                " is none; restore it"
-            )
+    if hinted is None and not numbers:
         raise NotATableError(
             f"an Iceberg table has metadata/*.metadata.json; {path} has none; name the metadata file or a catalog"
         )

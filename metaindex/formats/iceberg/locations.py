@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"^file:(?://[^/]*)?(?=/)")
 _S3 = re.compile(r"^s3[an]:(?=//)")
-
-
 _CLIMBING = "a relative location in Iceberg metadata lies below the table; {!r} in {} does not; restore the metadata"
 
 

@@ -15,16 +15,14 @@ and of delete files what attaches them: referenced, content_offset, content_size
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from metaindex.core import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnsupportedFeatureError, first_line
-from metaindex.formats.json_text import parse_json
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
+from metaindex.formats.damage import as_damage, must_exist, parse_json
 from metaindex.storage import Storage
 
 from .avro import AvroFile, read_avro
@@ -116,7 +114,7 @@ def read_manifests(
             return _entries(file, manifest, metadata, whose, only_live)
 
     frames = _each(entries_of, manifests)
-    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema=_COLUMNS(pl))
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema=_types())
 
 
 def named_by(snapshot_id: int) -> pl.Expr:
@@ -157,28 +155,12 @@ def read_statistics(
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
-@contextmanager
-def _as_specified(whose: str) -> Iterator[None]:
-    """Whatever a file with other fields or types than the specification's makes fail is damage of that file."""
+def _as_specified(whose: str) -> AbstractContextManager[None]:
     from polars.exceptions import PanicException, PolarsError
 
-    try:
-        yield
-    except (
-        PolarsError,
-        PanicException,
-        pa.ArrowException,
-        LookupError,
-        TypeError,
-        ValueError,
-        OverflowError,
-        StopIteration,
-    ) as damage:
-        if isinstance(damage, MetaIndexError):
-            raise
-        raise CorruptTableError(
-            f"{whose} must have the fields of the specification ({first_line(damage)}); restore it"
-        ) from damage
+    return as_damage(
+        f"{whose} must have the fields of the specification (", "); restore it", PolarsError, PanicException
+    )
 
 
 def _each(task: Callable[[Manifest], pl.DataFrame], manifests: Sequence[Manifest]) -> list[pl.DataFrame]:
@@ -189,12 +171,8 @@ def _each(task: Callable[[Manifest], pl.DataFrame], manifests: Sequence[Manifest
 
 
 def _read(storage: Storage, place: Place, location: str, whose: str) -> bytes:
-    try:
+    with must_exist(f"what metadata names must exist; {whose} does not (expired, or removed by hand)"):
         return storage.read(place.open(location))
-    except ObjectNotFoundError as gone:
-        raise CorruptTableError(
-            f"what metadata names must exist; {whose} does not (expired, or removed by hand)"
-        ) from gone
 
 
 def _open(storage: Storage, place: Place, manifest: Manifest, whose: str, only: Collection[str]) -> AvroFile:
@@ -202,28 +180,6 @@ def _open(storage: Storage, place: Place, manifest: Manifest, whose: str, only: 
     if manifest.length is not None and len(data) < manifest.length:
         raise CorruptTableError(f"{whose} has {len(data)} of {manifest.length} bytes; restore it")
     return read_avro(data, whose, inline="data_file", only=only)
-
-
-def _COLUMNS(pl: Any) -> dict[str, Any]:  # noqa: N802 - a constant whose types are imported late
-    return {
-        "status": pl.Int32,
-        "snapshot_id": pl.Int64,
-        "sequence_number": pl.Int64,
-        "content": pl.Int32,
-        "location": pl.String,
-        "file_format": pl.String,
-        "record_count": pl.Int64,
-        "size_bytes": pl.Int64,
-        "spec_id": pl.Int32,
-        "first_row_id": pl.Int64,
-        "referenced": pl.String,
-        "content_offset": pl.Int64,
-        "content_size": pl.Int64,
-        "equality_ids": pl.List(pl.Int32),
-        "path_low": pl.Binary,
-        "path_high": pl.Binary,
-        "partition": pl.String,
-    }
 
 
 _OF_DATA_FILE = {
@@ -237,6 +193,23 @@ _OF_DATA_FILE = {
     "content_size": "content_size_in_bytes",
     "equality_ids": "equality_ids",
 }
+_COLUMNS = {
+    "Int32": ("status", "content", "spec_id"),
+    "Int64": (
+        *("snapshot_id", "sequence_number", "record_count", "size_bytes", "first_row_id"),
+        *("content_offset", "content_size"),
+    ),
+    "String": ("location", "file_format", "referenced", "partition"),
+    "Binary": ("path_low", "path_high"),
+}
+"""By the names of their types in Polars, which is imported late."""
+
+
+def _types() -> dict[str, Any]:
+    import polars as pl
+
+    types = {name: getattr(pl, kind) for kind, names in _COLUMNS.items() for name in names}
+    return {**types, "equality_ids": pl.List(pl.Int32)}
 
 
 _OF_ENTRY = (
@@ -250,7 +223,7 @@ def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
     import polars as pl
 
     rows = file.rows
-    types = _COLUMNS(pl)
+    types = _types()
 
     def at(name: str) -> pl.Expr:
         return pl.col(name) if name in rows.columns else pl.lit(None)
@@ -269,7 +242,7 @@ def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
         return of_path.list.first().cast(pl.Binary).alias(to)
 
     spec = _spec_of(file, manifest, metadata, whose)
-    columns, fields = _partition_columns(file, spec, whose)
+    columns = _partition_columns(file, spec, whose)
     frame = rows.select(
         pl.col("status").cast(pl.Int32),
         outer("snapshot_id").fill_null(pl.lit(manifest.added_snapshot_id, pl.Int64)),
@@ -281,7 +254,7 @@ def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
         path_bound("data_file.upper_bounds", "path_high"),
         *(
             pl.col("data_file.partition").struct.field(name).alias(f"p{field.field_id}")
-            for name, field in zip(columns, fields, strict=True)
+            for name, field in zip(columns, spec.fields, strict=True)
         ),
         at("data_file.key_metadata").is_not_null().alias("encrypted"),
     )
@@ -325,28 +298,26 @@ def _spec_of(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
     return metadata.specs[spec_id]
 
 
-def _partition_columns(file: AvroFile, spec: PartitionSpec, whose: str) -> tuple[list[str], list[Any]]:
+def _partition_columns(file: AvroFile, spec: PartitionSpec, whose: str) -> list[str]:
     """Names in the record of the spec's fields: by field id, else by position (old writers leave the ids out)."""
-    record = next((f for f in _fields(file.schema, "data_file") if f["name"] == "partition"), None)
-    written = _record(record["type"])["fields"] if record is not None else []
+    record = _field(file.schema, "data_file", "partition")
+    written = record["fields"] if record is not None else []
     by_id = {f.get("field-id"): f["name"] for f in written}
     if all(field.field_id in by_id for field in spec.fields):
-        return [by_id[field.field_id] for field in spec.fields], list(spec.fields)
+        return [by_id[field.field_id] for field in spec.fields]
     if len(written) == len(spec.fields) and not any("field-id" in f for f in written):
-        return [f["name"] for f in written], list(spec.fields)
+        return [f["name"] for f in written]
     raise CorruptTableError(
         f"{whose} must hold the fields of partition spec {spec.id}; it has {[f['name'] for f in written]}"
     )
 
 
-def _fields(schema: Any, name: str) -> list[Any]:
-    field = next(f for f in schema["fields"] if f["name"] == name)
-    fields: list[Any] = _record(field["type"])["fields"]
-    return fields
-
-
-def _record(kind: Any) -> Any:
-    return next(branch for branch in kind if isinstance(branch, dict)) if isinstance(kind, list) else kind
+def _field(record: Any, *names: str) -> Any:
+    """The record in these fields, one inside the other; None where there is none."""
+    for name in names:
+        kind = next((f["type"] for f in record["fields"] if f["name"] == name), None)
+        record = next(branch for branch in kind if isinstance(branch, dict)) if isinstance(kind, list) else kind
+    return record
 
 
 def _inherit(frame: pl.DataFrame, manifest: Manifest, whose: str) -> pl.DataFrame:

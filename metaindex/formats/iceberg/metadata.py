@@ -6,21 +6,18 @@ anything else in the file may be newer than us and is left alone.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from metaindex.core import (
     CorruptTableError,
-    ObjectNotFoundError,
     UnsupportedFeatureError,
     VersionNotFoundError,
-    first_line,
     moment,
 )
+from metaindex.formats.damage import as_damage, must_exist, parse_json
 from metaindex.formats.format import At
-from metaindex.formats.json_text import parse_json
 from metaindex.formats.unpacked import deflated, zstandard
 from metaindex.storage import Storage
 
@@ -68,7 +65,6 @@ class TableMetadata:
     """Content of one metadata file."""
 
     file: str
-    format_version: int
     table_uuid: str
     location: str
     current_schema_id: int
@@ -184,29 +180,10 @@ def _as_of(metadata: TableMetadata, timestamp_ms: int) -> int:
 
 def read_metadata(storage: Storage, file: str) -> TableMetadata:
     """Parse one metadata file."""
-    try:
+    with must_exist(f"the current metadata file must exist; {file} does not; name a metadata file that does"):
         data = storage.read(file)
-    except ObjectNotFoundError as gone:
-        raise CorruptTableError(
-            f"the current metadata file must exist; {file} does not; name a metadata file that does"
-        ) from gone
-    try:
-        content = parse_json(_plain(data))
-        return _parse(content, file)
-    except (
-        RecursionError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        OSError,
-        EOFError,
-        zlib.error,
-    ) as damage:
-        raise CorruptTableError(
-            f"an Iceberg metadata file must be whole JSON; {file} is not ({first_line(damage, named=True)}); restore it"
-        ) from damage
+    with as_damage(f"an Iceberg metadata file must be whole JSON; {file} is not (", "); restore it"):
+        return _parse(parse_json(_plain(data)), file)
 
 
 def _plain(data: bytes) -> bytes:
@@ -246,7 +223,6 @@ def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
         branches.setdefault("main", current)
     return TableMetadata(
         file=file,
-        format_version=version,
         table_uuid=str(content.get("table-uuid") or ""),
         location=str(content["location"]),
         current_schema_id=current_schema,

@@ -11,8 +11,9 @@ from typing import Any
 
 import xxhash
 
-from metaindex.core import CorruptTableError, first_line
-from metaindex.formats.json_text import parse_json
+from metaindex.core import CorruptTableError
+from metaindex.formats.damage import as_damage, parse_json
+from metaindex.formats.parquet.projection import names_by_id
 
 from .metadata import TableMetadata
 
@@ -25,13 +26,11 @@ def mapping_text(metadata: TableMetadata) -> str | None:
     text = metadata.properties.get(NAME_MAPPING)
     if text is None:
         return None
-    try:
+    with as_damage(
+        f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none (",
+        f") in {metadata.file}; set it right",
+    ):
         _check(parse_json(text))
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as damage:
-        raise CorruptTableError(
-            f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none"
-            f" ({first_line(damage)}) in {metadata.file}; set it right"
-        ) from damage
     return text
 
 
@@ -42,30 +41,13 @@ def mapped_names(metadata: TableMetadata) -> Mapping[int, tuple[str, ...]] | Non
         text = mapping_text(metadata)
     except CorruptTableError:
         return None
-    if text is None:
-        return None
-    names: dict[int, tuple[str, ...]] = {}
-    _take(parse_json(text), names)
-    return names
+    return None if text is None else dict(names_by_id(parse_json(text)))
 
 
 def mapping_sign(metadata: TableMetadata) -> str:
     """Return a sign that differs for different mappings, "" if there is none."""
     text = metadata.properties.get(NAME_MAPPING)
     return "" if text is None else xxhash.xxh64_hexdigest(text.encode("utf-8", "surrogatepass"))
-
-
-def mapping_suffix(metadata: TableMetadata) -> str:
-    """Return what the mapping adds to the sign of a file."""
-    sign = mapping_sign(metadata)
-    return f"-{sign}" if sign else ""
-
-
-def _take(fields: list[dict[str, Any]], into: dict[int, tuple[str, ...]]) -> None:
-    for field in fields:
-        if "field-id" in field:
-            into[int(field["field-id"])] = tuple(field.get("names", ()))
-        _take(field.get("fields") or [], into)
 
 
 def _check(fields: Any) -> None:

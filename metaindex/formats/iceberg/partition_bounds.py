@@ -15,9 +15,9 @@ from metaindex.core import Vector, arrow_array
 from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats.model import Leaf
 
-from .metadata import PartitionField, PartitionSpec
+from .metadata import PartitionSpec
 from .statistics import Ints, counts, decimals, decode, kept, signed_zero, whole_numbers
-from .transforms import Transform
+from .transforms import Transform, made_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,14 +44,11 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
         return None
     count = data.height
     records = data["record_count"].to_numpy().astype(np.int64)
-    parts = []
-    for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
-        field = _best(specs[spec_id], leaf)
-        if field is not None:
-            chosen = data["spec_id"] == spec_id
-            files = np.flatnonzero(chosen.to_numpy())
-            values = data[f"p{field.field_id}"].filter(chosen)
-            parts.append((files, values, Transform.parse(field.transform)))
+    parts = [
+        (files, *best)
+        for files, made in made_of(data, specs, leaf.field.field_id)
+        if (best := _best(made, leaf.type)) is not None
+    ]
     if not parts:
         return None
 
@@ -59,7 +56,7 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
     nulls, nulls_known = np.zeros(count, np.int64), np.zeros(count, bool)
     nans, nans_known = np.zeros(count, np.int64), np.zeros(count, bool)
     exact = np.zeros(count, bool)
-    for files, values, transform in parts:
+    for files, transform, values in parts:
         is_null = values.is_null().to_numpy()
         nulls_known[files], nulls[files] = True, np.where(is_null, records[files], 0)
         is_nan = np.zeros(len(files), bool)
@@ -89,14 +86,9 @@ def identity_values(
     """The column's value in each file whose spec has an identity of it, NULL among the values, and which files those
     are; None where no spec has."""
     values, known = pa.nulls(data.height, leaf.type), np.zeros(data.height, np.bool_)
-    for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
-        for field in specs[spec_id].fields:
-            if field.source_id != leaf.field.field_id or Transform.parse(field.transform).name != "identity":
-                continue
-            chosen = data["spec_id"] == spec_id
-            typed = _as_column(data[f"p{field.field_id}"].filter(chosen), leaf.type)
+    for files, made in made_of(data, specs, leaf.field.field_id):
+        for typed in (_as_column(said, leaf.type) for transform, said in made if transform.name == "identity"):
             if typed is not None:
-                files = np.flatnonzero(chosen.to_numpy())
                 values, known[files] = _placed(values, files, typed), True
     return (values, known) if known.any() else None
 
@@ -126,17 +118,15 @@ def _as_column(values: pl.Series, of: pa.DataType) -> pa.Array | None:
 _WIDE = Context(prec=50)
 
 
-def _best(spec: PartitionSpec, leaf: Leaf) -> PartitionField | None:
+def _best(made: list[tuple[Transform, pl.Series]], of: pa.DataType) -> tuple[Transform, pl.Series] | None:
     """The field that says most of the column."""
-    made = [(f, Transform.parse(f.transform)) for f in spec.fields if f.source_id == leaf.field.field_id]
-    numbers = not (pa.types.is_string(leaf.type) or pa.types.is_binary(leaf.type))
+    numbers = not (pa.types.is_string(of) or pa.types.is_binary(of))
 
-    def fineness(pair: tuple[PartitionField, Transform]) -> tuple[int, int]:
-        transform = pair[1]
+    def fineness(pair: tuple[Transform, pl.Series]) -> tuple[int, int]:
+        transform = pair[0]
         return _FINEST_FIRST.index(transform.name), transform.parameter if numbers else -transform.parameter
 
-    known = [pair for pair in made if pair[1].name in _FINEST_FIRST]
-    return min(known, key=fineness)[0] if known else None
+    return min((pair for pair in made if pair[0].name in _FINEST_FIRST), key=fineness, default=None)
 
 
 def _placed(full: pa.Array, files: npt.NDArray[np.intp], values: pa.Array) -> pa.Array:

@@ -11,18 +11,15 @@ from __future__ import annotations
 import datetime as dt
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, first_line
-from metaindex.formats.model import Field, Leaf, Schema
-
-VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
-OPAQUE = pa.struct([])
+from metaindex.formats.damage import as_damage
+from metaindex.formats.model import NOTHING, VARIANT, Field, Leaf, Schema
 
 _PRIMITIVE = {
     "boolean": pa.bool_(),
@@ -47,12 +44,8 @@ _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
 
 def read_schema(content: Mapping[str, Any], table: str, mapped: Mapping[int, tuple[str, ...]] | None = None) -> Schema:
     """The schema of one `schemas` entry. `mapped`: the names that fields have in files without ids."""
-    try:
+    with as_damage(f"an Iceberg schema must follow the specification; a schema of {table} does not (", ")"):
         return Schema(tuple(_field(field, mapped) for field in content["fields"]))
-    except (RecursionError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as damage:
-        raise CorruptTableError(
-            f"an Iceberg schema must follow the specification; a schema of {table} does not ({first_line(damage)})"
-        ) from damage
 
 
 def leaf_by_id(schema: Schema, field_id: int) -> Leaf | None:
@@ -119,7 +112,7 @@ def _type(kind: Any) -> pa.DataType:
             case "map":
                 return pa.map_(_type(kind["key"]), _type(kind["value"]))
             case _:
-                return OPAQUE
+                return NOTHING
     name = str(kind)
     if name in _PRIMITIVE:
         return _PRIMITIVE[name]
@@ -127,7 +120,7 @@ def _type(kind: Any) -> pa.DataType:
         return pa.decimal128(int(match[1]), int(match[2]))
     if match := _FIXED.fullmatch(name):
         return pa.binary(int(match[1]))
-    return OPAQUE
+    return NOTHING
 
 
 def _default(kind: Any, value: Any) -> tuple[object, bool]:
@@ -138,32 +131,29 @@ def _default(kind: Any, value: Any) -> tuple[object, bool]:
         return None, False
 
 
+_READERS: Mapping[str, Callable[[Any], object]] = {
+    **dict.fromkeys(("int", "long"), int),
+    **dict.fromkeys(("float", "double"), float),
+    "string": str,
+    "date": dt.date.fromisoformat,
+    "time": dt.time.fromisoformat,
+    **dict.fromkeys(("timestamp", "timestamptz"), dt.datetime.fromisoformat),
+    "uuid": lambda value: uuid.UUID(value).bytes,
+    "binary": bytes.fromhex,
+}
+
+
 def _single_value(kind: str, value: Any) -> object:
-    match kind:
-        case "boolean" if isinstance(value, bool):
-            return value
-        case "int" | "long":
-            return int(value)
-        case "float" | "double":
-            return float(value)
-        case "string":
-            return str(value)
-        case "date":
-            return dt.date.fromisoformat(value)
-        case "time":
-            return dt.time.fromisoformat(value)
-        case "timestamp" | "timestamptz":
-            return dt.datetime.fromisoformat(value)
-        case "timestamp_ns" | "timestamptz_ns":
-            plain = re.sub(r"(\+00:00|Z)$", "", value)
-            if "+" in plain or "-" in plain.partition("T")[2]:
-                raise ValueError(f"{value} is not in UTC")
-            nanos = int(np.datetime64(plain, "ns").astype(np.int64))  # Python's times end at microseconds
-            return pa.scalar(nanos, pa.int64()).cast(_PRIMITIVE[kind])
-        case "uuid":
-            return uuid.UUID(value).bytes
-        case "binary":
-            return bytes.fromhex(value)
+    if kind == "boolean" and isinstance(value, bool):
+        return value
+    if kind in _READERS:
+        return _READERS[kind](value)
+    if kind in ("timestamp_ns", "timestamptz_ns"):
+        plain = re.sub(r"(\+00:00|Z)$", "", value)
+        if "+" in plain or "-" in plain.partition("T")[2]:
+            raise ValueError(f"{value} is not in UTC")
+        nanos = int(np.datetime64(plain, "ns").astype(np.int64))  # Python's times end at microseconds
+        return pa.scalar(nanos, pa.int64()).cast(_PRIMITIVE[kind])
     if _DECIMAL.fullmatch(kind):
         return Decimal(str(value))
     if _FIXED.fullmatch(kind):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -29,15 +29,15 @@ from .transforms import source_types
 if TYPE_CHECKING:
     import polars as pl
 
-ICEBERG_FILE_SCHEMA = pa.schema(
-    [
-        *FILE_SCHEMA,
-        pa.field("iceberg_spec_id", pa.int32()),
-        pa.field("iceberg_sequence_number", pa.int64()),
-        pa.field("iceberg_file_format", pa.string()),
-        pa.field("iceberg_first_row_id", pa.int64()),
-    ]
+_OWN = pa.schema(
+    {
+        "iceberg_spec_id": pa.int32(),
+        "iceberg_sequence_number": pa.int64(),
+        "iceberg_file_format": pa.string(),
+        "iceberg_first_row_id": pa.int64(),
+    }
 )
+ICEBERG_FILE_SCHEMA = pa.schema([*FILE_SCHEMA, *_OWN])
 """What an Iceberg `FileTable` holds: the common columns, then the file's partition spec, data sequence number, format
 and first row id (V3)."""
 
@@ -48,7 +48,8 @@ def file_table(
     """Live data entries as a FileTable, with their deletes; and the pairs (file, delete)."""
     import polars as pl
 
-    pairs = attach(data, deletes, unpartitioned(metadata), f"{metadata.location} snapshot {version}")
+    unpartitioned = [spec.id for spec in metadata.specs.values() if spec.unpartitioned]
+    pairs = attach(data, deletes, unpartitioned, f"{metadata.location} snapshot {version}")
     attached = describe(pairs, deletes)
     frame = (
         data.with_row_index("file")
@@ -62,10 +63,7 @@ def file_table(
             pl.col("identity").alias("deletes"),
             "deleted_count",
             sign_of_entry(metadata).alias("etag"),
-            pl.col("spec_id").alias("iceberg_spec_id"),
-            pl.col("sequence_number").alias("iceberg_sequence_number"),
-            pl.col("file_format").alias("iceberg_file_format"),
-            pl.col("first_row_id").alias("iceberg_first_row_id"),
+            *(pl.col(name.removeprefix("iceberg_")).alias(name) for name in _OWN.names),
         )
     )
     twice = frame["path"].is_duplicated()
@@ -74,7 +72,7 @@ def file_table(
             f"a data file may be in a snapshot once; {metadata.location} snapshot {version} lists"
             f" {frame['path'].filter(twice)[0]} twice"
         )
-    return to_files(frame), pairs
+    return FileTable(frame.to_arrow().cast(ICEBERG_FILE_SCHEMA).combine_chunks()), pairs
 
 
 def sign_of_entry(metadata: TableMetadata) -> pl.Expr:
@@ -88,15 +86,6 @@ def sign_of_entry(metadata: TableMetadata) -> pl.Expr:
     return pl.concat_str(*told, *([pl.lit(sign)] if sign else []), separator="-", ignore_nulls=True)
 
 
-def to_files(frame: pl.DataFrame) -> FileTable:
-    """A frame of the columns of ICEBERG_FILE_SCHEMA, as a FileTable."""
-    return FileTable(frame.to_arrow().cast(ICEBERG_FILE_SCHEMA).combine_chunks())
-
-
-def unpartitioned(metadata: TableMetadata) -> list[int]:
-    return [spec.id for spec in metadata.specs.values() if spec.unpartitioned]
-
-
 @dataclass(slots=True)
 class IcebergDetails(SnapshotDetails):
     """`SnapshotDetails` of an Iceberg snapshot. Column statistics are decoded from the manifests when first asked
@@ -107,7 +96,7 @@ class IcebergDetails(SnapshotDetails):
     metadata: TableMetadata
     data_manifests: tuple[Manifest, ...]
     snapshot_id: int
-    data: pl.DataFrame  # live data entries, a row a file
+    data: pl.DataFrame  # live data entries, a row a file; `entry`: which of the manifests', where these have more
     delete_entries: pl.DataFrame
     pairs: pl.DataFrame  # (file, delete) rows of the two
     loader: DeleteLoader
@@ -120,14 +109,16 @@ class IcebergDetails(SnapshotDetails):
     @property
     def statistics(self) -> ManifestStatistics:
         if self._statistics is None:
-            self._statistics = ManifestStatistics(
-                lambda names: read_statistics(
-                    self.storage, self.place, self.metadata, self.data_manifests, names, snapshot_id=self.snapshot_id
-                ),
-                self.data["record_count"].to_numpy().astype(np.int64),
-                imported=NAME_MAPPING in self.metadata.properties,
-            )
+            imported = NAME_MAPPING in self.metadata.properties
+            rows = self.data["record_count"].to_numpy().astype(np.int64)
+            self._statistics = ManifestStatistics(self._stated, rows, imported=imported)
         return self._statistics
+
+    def _stated(self, names: Sequence[str]) -> pl.DataFrame:
+        whole = read_statistics(
+            self.storage, self.place, self.metadata, self.data_manifests, names, snapshot_id=self.snapshot_id
+        )
+        return whole[self.data["entry"].to_list()] if "entry" in self.data.columns else whole
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return self.statistics.bounds(leaf)
@@ -136,7 +127,6 @@ class IcebergDetails(SnapshotDetails):
         return partition_bounds(self.data, self.metadata.specs, leaf)
 
     def known_partition_values(self, leaf: Leaf, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
-        """The column's value in each file that is partitioned by it as it stands, and which files those are."""
         return identity_values(self.data, self.metadata.specs, leaf)
 
     def initial_default(self, field_id: int) -> tuple[bool, object]:

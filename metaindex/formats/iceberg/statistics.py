@@ -27,7 +27,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Vector, arrow_array
-from metaindex.expressions import ColumnBounds
+from metaindex.expressions import ColumnBounds, physical_type
+from metaindex.formats.columns import consistent
 from metaindex.formats.model import Leaf
 
 if TYPE_CHECKING:
@@ -62,12 +63,20 @@ class ManifestStatistics:
         lower, upper = self._decoded("lower_bounds", leaf), self._decoded("upper_bounds", leaf)
         if lower is None and nulls is None and upper is None and nans is None:
             return None
-        lower, upper = _trusted(lower, upper, leaf.type)
+        domain = physical_type(leaf.type) or pa.int64()
+        low, high = (pa.nulls(len(rows), domain) if bound is None else bound for bound in (lower, upper))
+        if pa.types.is_floating(leaf.type):  # the writer had no valid order
+            number = ~(Vector(pc.is_nan(low)).truths(null=False) | Vector(pc.is_nan(high)).truths(null=False))
+            low, high = kept(low, number), kept(high, number)
+        counted, known = nulls or (np.zeros(len(rows), np.int64), np.zeros(len(rows), bool))
+        if total is not None:
+            known = known & (~total[1] | (total[0] == rows))
+        sound, known = consistent(low, high, counted, known, rows, np.ones(len(rows), bool))
         return ColumnBounds(
             type=leaf.type,
-            lower=lower,
-            upper=upper,
-            null_count=_trusted_nulls(nulls, total, rows, lower, upper),
+            lower=None if lower is None else kept(low, sound),
+            upper=None if upper is None else kept(high, sound),
+            null_count=None if nulls is None else counts(counted, known),
             nan_count=None if nans is None else counts(*nans),
             row_count=arrow_array(rows, None, pa.int64()),
         )
@@ -233,47 +242,9 @@ def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.A
     return arrow_array(ordered, known)
 
 
-def _trusted(
-    lower: pa.Array | None, upper: pa.Array | None, of: pa.DataType
-) -> tuple[pa.Array | None, pa.Array | None]:
-    """Return both bounds as unknown if one is NaN or they cross: the writer had no valid order."""
-    if lower is None or upper is None:
-        if pa.types.is_floating(of):
-            lower, upper = (None if bound is None else kept(bound, ~_nan(bound)) for bound in (lower, upper))
-        return lower, upper
-    bad = Vector(pc.greater(lower, upper)).truths(null=False)
-    if pa.types.is_floating(of):
-        bad = bad | _nan(lower) | _nan(upper)
-    return kept(lower, ~bad), kept(upper, ~bad)
-
-
-def _nan(values: pa.Array) -> Bools:
-    return Vector(pc.is_nan(values)).truths(null=False)
-
-
 def kept(values: pa.Array, where: Bools) -> pa.Array:
     """Unknown elsewhere."""
     return values if where.all() else pc.if_else(arrow_array(where), values, pa.nulls(len(values), values.type))
-
-
-def _trusted_nulls(
-    nulls: tuple[Ints, Bools] | None,
-    total: tuple[Ints, Bools] | None,
-    rows: Ints,
-    lower: pa.Array | None,
-    upper: pa.Array | None,
-) -> pa.Array | None:
-    """Null counts that agree with the row count, with the count of values where it is given, and with the bounds."""
-    if nulls is None:
-        return None
-    values, known = nulls
-    known = known & (values <= rows)
-    if total is not None:
-        known &= ~total[1] | (total[0] == rows)
-    for bound in (lower, upper):
-        if bound is not None:
-            known &= ~((values == rows) & Vector(bound.is_valid()).truths(null=False))
-    return counts(values, known)
 
 
 def counts(values: Ints, known: Bools) -> pa.Array:

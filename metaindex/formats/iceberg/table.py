@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ import xxhash
 from metaindex.core import Cure, MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.formats.format import At, Format, TableRef
 from metaindex.formats.model import Base, Changes, Field, Schema, Snapshot, Version
-from metaindex.storage import Storage, parent_of
+from metaindex.storage import parent_of
 
 from .changes import changes_from_commits
 from .configured import identifier_of
@@ -34,7 +35,7 @@ from .metadata import (
     read_metadata,
     select,
 )
-from .name_mapping import mapped_names, mapping_sign, mapping_suffix
+from .name_mapping import mapped_names, mapping_sign
 from .schema import read_schema
 from .snapshot import IcebergDetails, file_table, read_options
 from .transforms import Transform
@@ -87,26 +88,21 @@ class IcebergFormat(Format):
         metadata = _metadata(ref)
         selected = select(metadata, at)
         place = _place(ref, metadata)
-        manifests = _manifests(ref.storage, place, metadata, selected.snapshot)
-        snapshot_id = selected.snapshot.id if selected.snapshot is not None else 0
-
-        def entries(data: bool) -> pl.DataFrame:
-            chosen = [m for m in manifests if (m.content == DATA) == data]
-            return read_manifests(ref.storage, place, metadata, chosen, snapshot_id=snapshot_id)
-
-        return assemble(ref, place, metadata, selected, manifests, entries(True), entries(False))
+        snapshot = selected.snapshot
+        manifests = [] if snapshot is None else read_manifest_list(ref.storage, place, metadata, snapshot)
+        of_data = [m for m in manifests if m.content == DATA]
+        of_deletes = [m for m in manifests if m.content != DATA]
+        data, deletes = (
+            read_manifests(ref.storage, place, metadata, some, snapshot_id=snapshot.id if snapshot else 0)
+            for some in (of_data, of_deletes)
+        )
+        return _assembled(ref, place, metadata, selected, of_data, data, deletes, data["spec_id"].unique().to_list())
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
         metadata = _metadata(ref)
-        selected = select(metadata, target)
-
-        def schema_of(live_specs: Sequence[int]) -> Schema:
-            return _schema(metadata, selected, live_specs)
-
-        version = version_of(metadata, selected)
-        return changes_from_commits(
-            ref, _place(ref, metadata), metadata, bases, selected, version, partial(_commit_of, metadata), schema_of
-        )
+        selected, place = select(metadata, target), _place(ref, metadata)
+        assembled = partial(_assembled, ref, place, metadata, selected)
+        return changes_from_commits(ref, place, metadata, bases, selected.snapshot, _commit_of, assembled)
 
 
 def version_of(metadata: TableMetadata, selected: Selected) -> Version:
@@ -129,7 +125,7 @@ def _hash(text: str) -> str:
     return xxhash.xxh64_hexdigest(text.encode())
 
 
-def assemble(
+def _assembled(
     ref: TableRef,
     place: Place,
     metadata: TableMetadata,
@@ -137,12 +133,14 @@ def assemble(
     manifests: Sequence[Manifest],
     data: pl.DataFrame,
     deletes: pl.DataFrame,
+    live_specs: Sequence[int],
 ) -> Snapshot:
-    """The snapshot of these entries."""
-    snapshot = selected.snapshot
+    """The snapshot of these entries; `manifests`: those that state statistics of its files."""
+    snapshot, mapping = selected.snapshot, mapping_sign(metadata)
     version = version_of(metadata, selected)
-    schema = _schema(metadata, selected, live_specs=data["spec_id"].unique().to_list())
+    schema = _schema(metadata, selected, live_specs)
     files, pairs = file_table(place, metadata, data, deletes, version.id)
+    loader = DeleteLoader(ref.storage, place, metadata, schema, version.id)
     return Snapshot(
         table=place.root,
         format="iceberg",
@@ -151,19 +149,11 @@ def assemble(
         schema=schema,
         files=files,
         details=IcebergDetails(
-            ref.storage,
-            place,
-            metadata,
-            tuple(m for m in manifests if m.content == DATA),
-            snapshot.id if snapshot is not None else 0,
-            data,
-            deletes,
-            pairs,
-            DeleteLoader(ref.storage, place, metadata, schema, version.id),
+            ref.storage, place, metadata, tuple(manifests), snapshot.id if snapshot else 0, data, deletes, pairs, loader
         ),
         partition_columns=tuple(f.name for f in schema if f.partition),
         properties={**metadata.properties, "table_uuid": metadata.table_uuid},
-        mapping=mapping_suffix(metadata),
+        mapping=f"-{mapping}" if mapping else "",
     )
 
 
@@ -204,23 +194,11 @@ def _place(ref: TableRef, metadata: TableMetadata) -> Place:
     if root == normal(claimed):
         return Place.of(claimed)
     witness = next((s.manifest_list for s in reversed(list(metadata.snapshots.values())) if s.manifest_list), None)
-    if is_absolute(normal(claimed)) and witness is not None and _exists(ref.storage, normal(witness)):
-        return Place.of(claimed)
+    if is_absolute(normal(claimed)) and witness is not None:
+        with suppress(StorageError):
+            ref.storage.head(normal(witness))
+            return Place.of(claimed)
     return Place.of(root, claimed)
-
-
-def _exists(storage: Storage, path: str) -> bool:
-    try:
-        storage.head(path)
-    except StorageError:
-        return False
-    return True
-
-
-def _manifests(
-    storage: Storage, place: Place, metadata: TableMetadata, snapshot: SnapshotInfo | None
-) -> list[Manifest]:
-    return [] if snapshot is None else read_manifest_list(storage, place, metadata, snapshot)
 
 
 def _schema(metadata: TableMetadata, selected: Selected, live_specs: Sequence[int]) -> Schema:

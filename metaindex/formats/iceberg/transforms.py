@@ -15,9 +15,13 @@ the period before: bounds there reach one back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from .metadata import PartitionSpec, TableMetadata
 
@@ -36,6 +40,19 @@ class Transform:
     def parse(cls, text: str) -> Transform:
         match = re.fullmatch(r"(\w+)(?:\[\s*(\d{1,9})\s*\])?", text)
         return cls("unknown") if match is None else cls(match[1], int(match[2] or 0))
+
+
+def made_of(
+    data: pl.DataFrame, specs: Mapping[int, PartitionSpec], field_id: int | None
+) -> Iterator[tuple[npt.NDArray[np.intp], list[tuple[Transform, pl.Series]]]]:
+    """Yield of each spec the rows of its files in `data`, and the partition fields made from a column, with their
+    values in these files (from the columns p<field id>). Specs without such a field are left out."""
+    for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
+        fields = [field for field in specs[spec_id].fields if field.source_id == field_id]
+        if fields:
+            chosen = data["spec_id"] == spec_id
+            made = [(Transform.parse(f.transform), data[f"p{f.field_id}"].filter(chosen)) for f in fields]
+            yield np.flatnonzero(chosen.to_numpy()), made
 
 
 # Text
@@ -82,6 +99,7 @@ def source_types(metadata: TableMetadata) -> dict[int, list[Any]]:
     return out
 
 
+_WIDE = Context(prec=60)
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -120,7 +138,9 @@ def human(values: pl.Series, transform: Transform, kind: Any) -> pl.Series:
             return (values.cast(pl.Int64) * 1000).cast(pl.Time).dt.strftime("%H:%M:%S%.6f")
         if kind.startswith("decimal") and values.dtype == pl.Binary:
             scale = int(kind.rstrip(") ").split(",")[1])
-            return _by_unique(values, lambda raw: _decimal_text(int.from_bytes(raw, "big", signed=True), scale))
+            return _by_unique(
+                values, lambda raw: f"{Decimal(int.from_bytes(raw, 'big', signed=True)).scaleb(-scale, _WIDE):f}"
+            )
         if kind == "uuid" and values.dtype == pl.Binary:
             import uuid
 
@@ -138,20 +158,10 @@ def _by_unique(values: pl.Series, text: Callable[[bytes], str]) -> pl.Series:
     return pl.DataFrame({"v": values}).join(texts, on="v", how="left", maintain_order="left")["t"]
 
 
-def _decimal_text(unscaled: int, scale: int) -> str:
-    digits = str(abs(unscaled)).rjust(scale + 1, "0")
-    whole, part = (digits[:-scale], digits[-scale:]) if scale else (digits, "")
-    return ("-" if unscaled < 0 else "") + whole + ("." + part if part else "")
-
-
 def _day(values: pl.Series) -> pl.Series:
     import polars as pl
 
     return values.cast(pl.Int32).cast(pl.Date).dt.strftime("%Y-%m-%d")
-
-
-def _month(values: pl.Series) -> pl.Series:
-    return _padded(1970 + values // 12, 4) + "-" + _padded(values % 12 + 1, 2)
 
 
 def _padded(values: pl.Series, width: int) -> pl.Series:
@@ -162,7 +172,7 @@ def _padded(values: pl.Series, width: int) -> pl.Series:
 
 _PERIOD: dict[str, Callable[[Any], Any]] = {
     "year": lambda v: _padded(1970 + v, 4),
-    "month": _month,
+    "month": lambda v: _padded(1970 + v // 12, 4) + "-" + _padded(v % 12 + 1, 2),
     "day": _day,
     "hour": lambda v: _day(v // 24) + "-" + _padded(v % 24, 2),
 }

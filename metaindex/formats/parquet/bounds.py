@@ -48,7 +48,6 @@ class FileColumn:
     upper: pa.Array | None
     exact: Flags
     nulls: pa.Array
-    values: Ints
     compressed: Ints
     uncompressed: Ints
     doubt: npt.NDArray[np.int8]
@@ -117,7 +116,6 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
         upper,
         exact,
         arrow_array(_sum(nulls, starts, groups), _every(null_known, starts, groups), pa.int64()),
-        _sum(values, starts, groups),
         _sum(np.array(raw.compressed, np.int64), starts, groups),
         _sum(np.array(raw.uncompressed, np.int64), starts, groups),
         doubt,

@@ -16,13 +16,12 @@ patterns are tested against.
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from metaindex.core import CorruptTableError, first_line
+from metaindex.formats.damage import as_damage
 
 from .schema import Compact, Kinds, Node, Struct, varint
 
@@ -30,7 +29,6 @@ _ROW_GROUPS = 4
 _CREATED_BY = 6
 _TEXT, _LIST, _STRUCT = 8, 9, 12
 _BOUNDS = (1, 2, 5, 6)  # max and min, as of old and of today
-_SHAPES = (LookupError, TypeError, ValueError, AttributeError, RecursionError, struct.error)
 _I32, _I64 = 5, 6
 _SIZED: Kinds = {1: _I64, 2: _LIST, 3: _LIST}
 _STATED: Kinds = dict.fromkeys(_BOUNDS, _TEXT)
@@ -85,25 +83,17 @@ def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes =
     encrypted: set[int] = set()
     unstated: set[tuple[int, int]] = set()
     known = len(footer) - len(ending) - 1 if ending and footer.endswith(ending) else -1
-    seen, number = {2}, 2
-    try:
-        while walk.at != known or footer[known] != _CREATED_BY - number << 4 | _TEXT:
-            number, kind = walk.field(number)
-            if not kind:
-                break
-            if number in seen:
-                raise ValueError("a field that is said twice")
-            seen.add(number)
+
+    def ends(number: int) -> bool:
+        return walk.at == known and footer[known] == _CREATED_BY - number << 4 | _TEXT
+
+    with as_damage("the row groups in the Parquet footer cannot be read (", "): the file is damaged"):
+        for number, kind in _fields(walk, 2, ends):
             if number == _ROW_GROUPS and kind == _LIST:
                 for group in range(walk.items(_STRUCT)):
                     _row_group(walk, group, forms, encrypted, unstated)
             else:
                 _of(dict, walk.value(kind))
-    except _SHAPES as error:
-        raise CorruptTableError(
-            f"the row groups in the Parquet footer cannot be read ({first_line(error, named=True)}): the file"
-            " is damaged"
-        ) from error
     return Chunks(frozenset(encrypted), frozenset(unstated)) if encrypted or unstated else _NOTHING
 
 
@@ -129,16 +119,22 @@ def _row_group(
     if (rest := _GROUP_REST(walk.data, walk.at)) is not None:
         walk.at = rest.end()
         return
-    number = 1
-    seen = {1}
-    while True:
+    for _, kind in _fields(walk, 1):
+        _of(dict, walk.value(kind))
+
+
+def _fields(walk: Compact, number: int, end: Callable[[int], bool] = lambda number: False) -> Iterator[tuple[int, int]]:
+    """Yield the fields behind one up to the struct's end, or where `end` says so; ValueError for one that is said
+    twice."""
+    seen = {number}
+    while not end(number):
         number, kind = walk.field(number)
         if not kind:
             return
         if number in seen:
             raise ValueError("a field that is said twice")
         seen.add(number)
-        _of(dict, walk.value(kind))
+        yield number, kind
 
 
 _PLAIN, _UNSTATED, _ENCRYPTED = range(3)

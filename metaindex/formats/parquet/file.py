@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, UnsupportedFeatureError, first_line
 from metaindex.formats.model import Leaf
 from metaindex.formats.older_calendar import created_by, may_be_in_older_calendar
 
@@ -31,7 +31,7 @@ def read_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq
     try:
         reader.open(pa.BufferReader(tail))
     except (pa.ArrowException, OSError) as error:  # of memory, so that no store is to blame
-        raise CorruptTableError(f"its footer cannot be read ({_line(error)}): the file is damaged") from error
+        raise CorruptTableError(f"its footer cannot be read ({first_line(error)}): the file is damaged") from error
     return footer, reader.metadata
 
 
@@ -68,10 +68,6 @@ def _tail(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, bytes]:
     return tail, tail[-8 - length : -8]
 
 
-def _line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
-
-
 @dataclass(frozen=True, slots=True)
 class FileSchema:
     """A schema that footers begin with: those bytes, what they say, and what row groups must agree with."""
@@ -103,7 +99,6 @@ class Layouts:
 
     leaves: tuple[Leaf, ...]
     schemas: dict[bytes, FileSchema] = field(default_factory=dict)
-    suffixes: dict[tuple[str, int], bytes] = field(default_factory=dict)
     known: dict[ShapeKey, Shape] = field(default_factory=dict)
 
     def places(self, footer: bytes, metadata: pq.FileMetaData) -> list[tuple[int | None, pa.Array | None, str]]:
@@ -120,13 +115,6 @@ class Layouts:
         file_schema = self.schemas[footer[:end]] = FileSchema(footer[:end], root, forms_of(root))
         return file_schema
 
-    def typed_ending(self, created_by: str, columns: int) -> bytes:
-        """Return the end of this writer's footers if they state that bytes were compared in the order of their type."""
-        suffix = self.suffixes.get((created_by, columns))
-        if suffix is None:
-            suffix = self.suffixes[created_by, columns] = type_defined_order(created_by, columns)
-        return suffix
-
 
 def shape_of(
     layouts: Layouts, footer: bytes, metadata: pq.FileMetaData, shapes: dict[ShapeKey, Shape]
@@ -134,7 +122,7 @@ def shape_of(
     """The shape among `shapes` that this footer has; a new one is added. And what of the footer may be asked."""
     schema = layouts.schema_of(footer)
     writer = created_by(metadata)
-    ending = layouts.typed_ending(writer, len(schema.forms))
+    ending = type_defined_order(writer, len(schema.forms))
     chunks = look(footer, len(schema.prefix), schema.forms, ending)
     key = (schema.prefix, writer, footer.endswith(ending), chunks.encrypted)
     shape = shapes.get(key)

@@ -15,10 +15,9 @@ touches another file. A file that cannot be read is told in `failures`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import ClassVar
@@ -64,7 +63,6 @@ class FooterColumn:
     leaf: Leaf
     bounds: ColumnBounds
     present: pa.Array
-    value_count: pa.Array  # NULLs included
     compressed_bytes: pa.Array
     uncompressed_bytes: pa.Array
     doubt: pa.Array
@@ -82,11 +80,8 @@ class FooterColumn:
 
 @dataclass(frozen=True, slots=True)
 class FooterStatistics:
-    """Statistics from the footers of `paths`. `failures`: why a file could not be read, null where it was."""
+    """Statistics from the footers of some files. `failures`: why a file could not be read, null where it was."""
 
-    paths: tuple[str, ...]
-    num_rows: pa.Array
-    row_groups: pa.Array
     columns: tuple[FooterColumn, ...]
     failures: pa.Array
 
@@ -97,12 +92,10 @@ def read_footers(
     leaves: Sequence[Leaf],
     *,
     sizes: Sequence[int] | None = None,
-    threads: int | None = None,
+    threads: int = 1,
 ) -> FooterStatistics:
     """The statistics of `leaves` in the files `paths`. `sizes` (from a listing) saves a call a file, and a file of
     another size is a failure."""
-    # Parsing holds the interpreter lock, so threads only pay where reads wait for a network.
-    threads = threads or (min(32, 8 * (os.cpu_count() or 1)) if "://" in storage.root else 1)
     jobs = list(_chunks(zip(paths, sizes if sizes is not None else [None] * len(paths), strict=True)))
     layouts = Layouts(tuple(leaves))
     work = partial(_read_chunk, storage, layouts)
@@ -145,21 +138,16 @@ class Footer:
         """Read the footer of an open file."""
         return cls.read(lambda start, length: bytes(source.read_at(length, start)), source.size())
 
-    @staticmethod
-    def of_files(
-        storage: Storage,
-        paths: Sequence[str],
-        leaves: Sequence[Leaf],
-        *,
-        sizes: Sequence[int] | None = None,
-        threads: int | None = None,
-    ) -> FooterStatistics:
-        """Return the statistics of `leaves` in many files; see `read_footers`."""
-        return read_footers(storage, paths, leaves, sizes=sizes, threads=threads)
+    of_files: ClassVar = staticmethod(read_footers)
 
     def columns(self, layouts: Layouts) -> list[FooterColumn]:
         """Return the statistics of `layouts.leaves` in each row group, with the doubts that hold for whole files."""
-        return row_group_columns(self, layouts)
+        shape, chunks = shape_of(layouts, self.raw, self.metadata, {})
+        collect(shape, self.metadata, chunks)
+        count = self.metadata.num_row_groups
+        shape.ordinals, shape.groups, shape.legacy = list(range(count)), [1] * count, shape.legacy * count
+        rows = arrow_array(np.array(shape.group_rows, np.int64), None, pa.int64())
+        return [_column(leaf, position, [shape], rows) for position, leaf in enumerate(layouts.leaves)]
 
     def chunk_bytes(self) -> dict[str, int]:
         """Return the compressed size of each leaf's chunks, by its dotted path in the file; encrypted ones are missing.
@@ -188,17 +176,6 @@ class Footer:
         return predates(least) and may_be_in_older_calendar(metadata, int96=int96)
 
 
-def row_group_columns(footer: Footer, layouts: Layouts) -> list[FooterColumn]:
-    """The statistics of `layouts.leaves` in each row group of one file, with the doubts that hold for whole files."""
-    shape, chunks = shape_of(layouts, footer.raw, footer.metadata, {})
-    metadata = footer.metadata
-    collect(shape, metadata, chunks)
-    count = metadata.num_row_groups
-    shape.ordinals, shape.groups, shape.legacy = list(range(count)), [1] * count, shape.legacy * count
-    rows = arrow_array(np.array(shape.group_rows, np.int64), None, pa.int64())
-    return [_column(leaf, position, [shape], rows) for position, leaf in enumerate(layouts.leaves)]
-
-
 def _chunks(files: Iterable[tuple[str, int | None]]) -> Iterator[list[tuple[str, int | None]]]:
     iterator = iter(files)
     while chunk := list(islice(iterator, _CHUNK)):
@@ -209,7 +186,6 @@ def _read_chunk(storage: Storage, layouts: Layouts, files: list[tuple[str, int |
     shapes: dict[ShapeKey, Shape] = {}
     failures: list[str | None] = [None] * len(files)
     rows: list[int | None] = [None] * len(files)
-    groups: list[int | None] = [None] * len(files)
     for ordinal, (path, size) in enumerate(files):
         try:
             footer = _open(storage, path, size)
@@ -222,18 +198,10 @@ def _read_chunk(storage: Storage, layouts: Layouts, files: list[tuple[str, int |
             failures[ordinal] = f"cannot read the footer of {path!r}: {first_line(error)}"
             continue
         shape.ordinals.append(ordinal)
-        rows[ordinal], groups[ordinal] = metadata.num_rows, metadata.num_row_groups
+        rows[ordinal] = metadata.num_rows
     num_rows = pa.array(rows, pa.int64())
-    columns_ = tuple(
-        _column(leaf, position, list(shapes.values()), num_rows) for position, leaf in enumerate(layouts.leaves)
-    )
-    return FooterStatistics(
-        tuple(path for path, _ in files),
-        num_rows,
-        pa.array(groups, pa.int64()),
-        columns_,
-        pa.array(failures, pa.string()),
-    )
+    columns = (_column(leaf, place, list(shapes.values()), num_rows) for place, leaf in enumerate(layouts.leaves))
+    return FooterStatistics(tuple(columns), pa.array(failures, pa.string()))
 
 
 def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) -> FooterColumn:
@@ -280,7 +248,6 @@ def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) 
         leaf,
         bounds,
         gather([pa.array([p.present] * len(p.ordinals), pa.bool_()) for p in parts]),
-        gather([p.counts(p.column.values) for p in parts]),
         gather([p.counts(p.column.compressed) for p in parts]),
         gather([p.counts(p.column.uncompressed) for p in parts]),
         pa.DictionaryArray.from_arrays(doubts, pa.array([d.value for d in DOUBTS])),
@@ -301,30 +268,28 @@ class _Part:
 def _absent_column(place: AbsentLeaf, rows: pa.Array, table: pa.DataType) -> FileColumn:
     """A column that the files do not hold: NULL throughout, the default throughout, or unknown."""
     domain, count = physical_type(table), len(rows)
-    if not place.known:
-        return _unknown_column(count, domain, place.doubt or Doubt.NOT_MAPPED)
-    zeros = np.zeros(count, np.int64)
-    known = np.full(count, -1, np.int8)
-    if place.default is None:
-        nothing = None if domain is None else pa.nulls(count, domain)
-        return FileColumn(nothing, nothing, np.zeros(count, np.bool_), rows, zeros, zeros, zeros, known)
+    unknown = _unknown_column(count, domain, place.doubt or Doubt.NOT_MAPPED)
+    known = replace(unknown, doubt=np.full(count, -1, np.int8))
+    if not place.known or place.default is None:
+        return replace(known, nulls=rows) if place.known else unknown
+    zeros = pa.array(np.zeros(count, np.int64))
     try:
         value = pa.array([place.default], table)
-        low, high = (to_physical(value, table, upper=upper).take(pa.array(zeros)) for upper in (False, True))
+        low, high = (to_physical(value, table, upper=upper).take(zeros) for upper in (False, True))
     except (pa.ArrowException, TypeError, ValueError):
-        return _unknown_column(count, domain, Doubt.NOT_MAPPED)
-    if low.null_count:
-        return _unknown_column(count, domain, Doubt.NAN)
-    return FileColumn(low, high, np.zeros(count, np.bool_), pa.array(zeros), zeros, zeros, zeros, known)
+        return unknown
+    return (
+        _unknown_column(count, domain, Doubt.NAN)
+        if low.null_count
+        else replace(known, lower=low, upper=high, nulls=zeros)
+    )
 
 
 def _unknown_column(count: int, domain: pa.DataType | None, why: Doubt) -> FileColumn:
     nothing = None if domain is None else pa.nulls(count, domain)
     zeros = np.zeros(count, np.int64)
     doubt = np.full(count, DOUBTS.index(why), np.int8)
-    return FileColumn(
-        nothing, nothing, np.zeros(count, np.bool_), pa.nulls(count, pa.int64()), zeros, zeros, zeros, doubt
-    )
+    return FileColumn(nothing, nothing, np.zeros(count, np.bool_), pa.nulls(count, pa.int64()), zeros, zeros, doubt)
 
 
 def _nan_count(table: pa.DataType, nulls: pa.Array, rows: pa.Array) -> pa.Array | None:
@@ -349,12 +314,6 @@ def _joined(parts: list[FooterStatistics]) -> FooterStatistics:
     for same in zip(*(p.columns for p in parts), strict=True):
         names = ("lower", "upper", "null_count", "nan_count", "row_count", "lower_exact", "upper_exact")
         bounds = ColumnBounds(same[0].leaf.type, *(join(getattr(c.bounds, name) for c in same) for name in names))
-        rest = ("present", "value_count", "compressed_bytes", "uncompressed_bytes", "doubt")
+        rest = ("present", "compressed_bytes", "uncompressed_bytes", "doubt")
         columns.append(FooterColumn(same[0].leaf, bounds, *(join(getattr(c, name) for c in same) for name in rest)))
-    return FooterStatistics(
-        tuple(path for p in parts for path in p.paths),
-        join(p.num_rows for p in parts),
-        join(p.row_groups for p in parts),
-        tuple(columns),
-        join(p.failures for p in parts),
-    )
+    return FooterStatistics(tuple(columns), join(p.failures for p in parts))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -10,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Cure, ScanError
-from metaindex.expressions import ColumnBounds, from_physical
+from metaindex.expressions import ColumnBounds
+from metaindex.formats.columns import from_domain
 from metaindex.formats.model import Field, Leaf, Snapshot
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -22,27 +25,23 @@ class PartitionValues:
     def __init__(self, snapshot: Snapshot, time_zone: str = "UTC") -> None:
         self._snapshot = snapshot
         self._time_zone = time_zone
-        self._offered: dict[tuple[str, int | None], tuple[pa.Array, npt.NDArray[np.bool_]] | None] = {}
-        self._bounds: dict[str, ColumnBounds | None] = {}
-        self._values: dict[str, pa.Array | None] = {}
+        self._held: dict[tuple[str, str, int | None], Any] = {}
 
     def known(self, field: Field, row: int) -> pa.Scalar | None:
         """The column's value in file `row`, where the format knows it: NULL is a known value."""
-        typed = self._typed(field)
+        typed: pa.Array | None = self._once("values", field, self._snapshot.details.partition_values)
         if typed is not None:
             return typed[row].cast(field.type)
         offered = self._known(field)
         if offered is not None:
             return offered[0][row] if offered[1][row] else None
-        if field.name not in self._bounds:
-            self._bounds[field.name] = self._snapshot.details.partition_bounds(Leaf((field,)))
-        bounds = self._bounds[field.name]
+        bounds: ColumnBounds | None = self._once("bounds", field, self._snapshot.details.partition_bounds)
         if _is_null(self._snapshot.files.table.column("partition")[row].as_py(), field):
             return pa.scalar(None, field.type)
         if bounds is not None and bounds.lower is not None and bounds.upper is not None:
             low, high = bounds.lower[row].as_py(), bounds.upper[row].as_py()
             if low is not None and low == high and _is_tight(bounds, row):
-                return _typed(low, field.type)
+                return from_domain(pa.array([low], bounds.lower.type), field.type)[0]
             if low is None and _equal(bounds.null_count, bounds.row_count, row):
                 return pa.scalar(None, field.type)
             if low is None and _equal(bounds.nan_count, bounds.row_count, row) and pa.types.is_floating(field.type):
@@ -62,18 +61,19 @@ class PartitionValues:
         said = self._snapshot.details.initial_default(field.field_id)
         return field if said is None else replace(field, default=said[1], default_known=said[0])
 
-    def _typed(self, field: Field) -> pa.Array | None:
-        """The values themselves, of a format that offers them beside their bounds."""
-        if field.name not in self._values:
-            self._values[field.name] = self._snapshot.details.partition_values(Leaf((field,)))
-        return self._values[field.name]
+    def _once(self, what: str, field: Field, load: Callable[[Leaf], Any]) -> Any:
+        key = (what, field.name, field.field_id)
+        if key not in self._held:
+            self._held[key] = load(Leaf((field,)))
+        return self._held[key]
 
     def _known(self, field: Field) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
         """Return values, and which are known, for a format that parses partition texts itself."""
-        key = (field.name, field.field_id)
-        if key not in self._offered:
-            self._offered[key] = self._snapshot.details.known_partition_values(Leaf((field,)), self._time_zone)
-        return self._offered[key]
+        details, zone = self._snapshot.details, self._time_zone
+        known: tuple[pa.Array, npt.NDArray[np.bool_]] | None = self._once(
+            "known", field, lambda leaf: details.known_partition_values(leaf, zone)
+        )
+        return known
 
     def value(self, field: Field, row: int) -> pa.Scalar:
         """Like `known`, but raises ScanError if the value is unknown."""
@@ -107,15 +107,3 @@ def _equal(count: pa.Array | None, rows: pa.Array | None, row: int) -> bool:
         return False
     number = count[row].as_py()
     return number is not None and number > 0 and number == rows[row].as_py()
-
-
-def _typed(value: object, t: pa.DataType) -> pa.Scalar:
-    """A physical value as a scalar of the column's type; days and microseconds beyond Python's calendar too."""
-    if pa.types.is_date32(t) and isinstance(value, int):
-        return pa.scalar(value, pa.int32()).cast(t)
-    if pa.types.is_timestamp(t) and isinstance(value, int):
-        return pa.scalar(value, pa.int64()).cast(pa.timestamp("us")).cast(t)
-    if pa.types.is_string(t) or pa.types.is_large_string(t):
-        assert isinstance(value, bytes)
-        return pa.scalar(value, pa.binary()).cast(t)
-    return pa.scalar(from_physical(value, t), t)  # type: ignore[arg-type]  # an Arrow scalar of a physical domain is a physical value

@@ -11,7 +11,7 @@ Inside lists and maps the table's fields are known by their Arrow type only, who
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +20,8 @@ import pyarrow.compute as pc
 
 from metaindex.core import Cure, ScanError
 from metaindex.expressions import Family
-from metaindex.formats.column_names import alike
-from metaindex.formats.model import Field, Snapshot
-from metaindex.formats.nested_fields import FIELD_ID, PHYSICAL_NAME
-
-_VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
+from metaindex.formats.column_names import FIELD_ID, PHYSICAL_NAME, alike
+from metaindex.formats.model import VARIANT, Field, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +36,7 @@ class FileNames:
     @classmethod
     def of(cls, snapshot: Snapshot) -> FileNames:
         text = snapshot.details.read_options().get("name_mapping")
-        names: dict[int, tuple[str, ...]] = {}
-        if isinstance(text, str):
-            _mapped_names(json.loads(text), names)
+        names = dict(names_by_id(json.loads(text))) if isinstance(text, str) else {}
         iceberg = snapshot.format == "iceberg"
         mapped = any(f.field_id is not None or (f.source and f.source != f.name) for f in snapshot.schema)
         return cls(
@@ -49,11 +44,12 @@ class FileNames:
         )
 
 
-def _mapped_names(mapping: list[dict[str, Any]], into: dict[int, tuple[str, ...]]) -> None:
+def names_by_id(mapping: list[dict[str, Any]]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the ids of a name mapping's fields, each with the names that it may have."""
     for entry in mapping:
         if "field-id" in entry:
-            into[int(entry["field-id"])] = tuple(entry.get("names", ()))
-        _mapped_names(entry.get("fields") or [], into)
+            yield int(entry["field-id"]), tuple(entry.get("names", ()))
+        yield from names_by_id(entry.get("fields") or [])
 
 
 class Among:
@@ -154,7 +150,7 @@ class Projection:
                 f"column {name!r} has a type that Arrow readers do not know; leave it out of columns, or"
                 f" {Cure('spark')}"
             )
-        if target.equals(_VARIANT) and pa.types.is_struct(values.type):
+        if target.equals(VARIANT) and pa.types.is_struct(values.type):
             return self._variant(values, name)
         if pa.types.is_struct(target) and pa.types.is_struct(values.type):
             return self._struct(self._field_of(pa.field(name, target)), values)
@@ -192,7 +188,7 @@ class Projection:
                 f"variants are read where they are stored whole; column {name!r} of {self.where} is shredded"
             )
         return _structs(
-            [pc.struct_field(values, n).cast(pa.binary()) for n in ("metadata", "value")], list(_VARIANT), values
+            [pc.struct_field(values, n).cast(pa.binary()) for n in ("metadata", "value")], list(VARIANT), values
         )
 
     def _field_of(self, shown: pa.Field) -> Field:
@@ -260,47 +256,32 @@ def _is_list(t: pa.DataType) -> bool:
     return bool(pa.types.is_list(t) or pa.types.is_large_list(t))
 
 
-def _cast(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
-    return lambda values: values.cast(target)
-
-
 def _conversion(stored: pa.DataType, target: pa.DataType) -> Callable[[pa.Array], pa.Array] | None:
     """The function that brings values of one type to another without changing what they say, as Spark does; None where
     it reads no such pair."""
     is_ = pa.types
+    fixed = is_.is_fixed_size_binary(stored)
     if stored.equals(target):
         return lambda values: values
-    if is_.is_null(stored):
-        return _cast(target)
-    if is_.is_integer(stored):
-        if is_.is_integer(target):
-            return _cast(target)  # checked: a value that does not fit raises
-        if is_.is_float64(target) and stored.bit_width <= 32:
-            return _cast(target)
-        if is_.is_decimal(target):
-            return lambda values: values.cast(pa.decimal128(38, 0)).cast(target)
-        return None
-    if is_.is_duration(stored) and is_.is_int64(target):
-        return _cast(target)
-    if is_.is_floating(stored) and is_.is_floating(target) and stored.bit_width <= target.bit_width:
-        return _cast(target)
-    if is_.is_decimal(stored) and is_.is_decimal(target):
-        return _cast(target)  # checked: digits that do not fit raise
-    if _is_bytes(stored) and _is_bytes(target):
-        return _cast(target)
-    if is_.is_fixed_size_binary(stored) and Family.of(target) is Family.BYTES:
-        return _cast(target)
-    if is_.is_fixed_size_binary(stored) and stored.byte_width == 16 and Family.of(target) is Family.TEXT:
+    if is_.is_integer(stored) and is_.is_decimal(target):
+        return lambda values: values.cast(pa.decimal128(38, 0)).cast(target)
+    if fixed and stored.byte_width == 16 and Family.of(target) is Family.TEXT:
         return _uuid_text
-    if is_.is_date(stored) and is_.is_date(target):
-        return _cast(target)
-    if is_.is_date(stored) and is_.is_timestamp(target) and target.tz is None:
-        return _cast(target)
-    if is_.is_time(stored) and is_.is_time(target):
-        return _cast(target)
     if is_.is_timestamp(stored) and is_.is_timestamp(target):
         return lambda values: _instants(values, target)
-    return None
+    casts = (
+        is_.is_null(stored)
+        or (is_.is_integer(stored) and is_.is_integer(target))  # checked: a value that does not fit raises
+        or (is_.is_integer(stored) and is_.is_float64(target) and stored.bit_width <= 32)
+        or (is_.is_duration(stored) and is_.is_int64(target))
+        or (is_.is_floating(stored) and is_.is_floating(target) and stored.bit_width <= target.bit_width)
+        or (is_.is_decimal(stored) and is_.is_decimal(target))  # checked: digits that do not fit raise
+        or (_is_bytes(stored) and _is_bytes(target))
+        or (fixed and Family.of(target) is Family.BYTES)
+        or (is_.is_date(stored) and (is_.is_date(target) or (is_.is_timestamp(target) and target.tz is None)))
+        or (is_.is_time(stored) and is_.is_time(target))
+    )
+    return (lambda values: values.cast(target)) if casts else None
 
 
 def _instants(values: pa.Array, target: pa.DataType) -> pa.Array:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow._parquet import ParquetReader
 
 from metaindex.core import CorruptTableError, Cure, ScanError, StorageError
+from metaindex.formats.columns import leaf_types
 from metaindex.formats.model import Field, Snapshot
 from metaindex.formats.older_calendar import predates
 from metaindex.formats.parquet.footers import Footer
@@ -112,8 +113,15 @@ class _Plan:
         among = projection.among(in_file)
         places = tuple(projection.find(f, among, top=True) for f in fields)
         names = frozenset(in_file[at].name for at in places if at is not None)
-        as_it_is = (at is not None and _is_as_it_is(f, in_file[at]) for f, at in zip(fields, places, strict=True))
-        one_by_one = any(_dictionary_inside(f.type) for f in in_file if f.name in names)
+        as_it_is = (  # nested types are read field by field
+            at is not None and not (f.children or pa.types.is_nested(f.type)) and bool(in_file[at].type.equals(f.type))
+            for f, at in zip(fields, places, strict=True)
+        )
+        one_by_one = any(
+            pa.types.is_nested(f.type) and any(map(pa.types.is_dictionary, leaf_types(f.type)))
+            for f in in_file
+            if f.name in names
+        )
         leaves = _leaves(file.reader, in_file, names)
         return cls(projection.with_ids, places, tuple(as_it_is), names, leaves, one_by_one)
 
@@ -146,7 +154,8 @@ class _ColumnReader:
 
     def check(self) -> None:
         in_file = self._footer.shape.fields
-        self._columns(_no_rows([stored_field for stored_field in in_file if stored_field.name in self._plan.names]))
+        read = pa.schema([stored for stored in in_file if stored.name in self._plan.names])
+        self._columns(pa.RecordBatch.from_arrays([pa.nulls(0, stored.type) for stored in read], schema=read))
         for field, at in zip(self._fields, self._plan.places, strict=True):
             if at is not None and not _fits(in_file[at].type, field.type):
                 raise ScanError(
@@ -205,13 +214,9 @@ def _fits(stored: pa.DataType, target: pa.DataType) -> bool:
     return True
 
 
-def _no_rows(fields: list[pa.Field]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in fields], schema=pa.schema(fields))
-
-
 def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozenset[str]) -> list[int]:
     """The places of the leaves of the columns that are read, among those of all columns."""
-    counts = [_leaves_of(f.type) for f in in_file]
+    counts = [sum(1 for _ in leaf_types(f.type)) for f in in_file]
     ends = list(itertools.accumulate(counts))
     if ends and ends[-1] == reader.metadata.num_columns:
         columns = zip(in_file, counts, ends, strict=True)
@@ -222,38 +227,14 @@ def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozens
     return [at for at, path in enumerate(paths) if any(path == name or path.startswith(f"{name}.") for name in names)]
 
 
-def _is_as_it_is(field: Field, stored: pa.Field) -> bool:
-    """Return whether the file's column has exactly the table's type. Nested types are read field by field."""
-    return not field.children and not pa.types.is_nested(stored.type) and bool(stored.type.equals(field.type))
-
-
-def _leaves_of(t: pa.DataType) -> int:
-    if not pa.types.is_nested(t):
-        return 1
-    return sum(_leaves_of(t.field(i).type) for i in range(t.num_fields))
-
-
-def _dictionary_inside(t: pa.DataType) -> bool:
-    if not pa.types.is_nested(t):
-        return False
-    inside = [t.field(i).type for i in range(t.num_fields)]
-    return any(pa.types.is_dictionary(type_) or _dictionary_inside(type_) for type_ in inside)
-
-
 def _refuse_julian(values: pa.Array, field: Field, where: str) -> None:
     if predates(values):
         raise ScanError.for_spark(
             f"dates of the Julian calendar are read by Spark only; column {field.name!r} of {where} holds some from"
             " before 1900"
         )
-    if pa.types.is_nested(values.type) and _holds_times(values.type):
+    if pa.types.is_nested(values.type) and any(map(pa.types.is_temporal, leaf_types(values.type))):
         raise ScanError.for_spark(
             f"dates of the Julian calendar are read by Spark only; nested column {field.name!r} of {where} may hold"
             " some"
         )
-
-
-def _holds_times(t: pa.DataType) -> bool:
-    if pa.types.is_nested(t):
-        return any(_holds_times(t.field(i).type) for i in range(t.num_fields))
-    return bool(pa.types.is_temporal(t))

@@ -11,12 +11,14 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, first_line
+from metaindex.core import CorruptTableError
 from metaindex.formats.column_names import alike
+from metaindex.formats.damage import as_damage
 
 Struct: TypeAlias = dict[int, Any]
 Kinds: TypeAlias = Mapping[int, "int | Kinds"]  # of a struct's fields, by number; of structs those of their fields
@@ -69,17 +71,11 @@ class Node:
         default_factory=dict, repr=False, compare=False
     )  # the children, those of names alike together
 
-    def leaves(self) -> Iterator[Node]:
-        if self.column is not None:
-            yield self
-        for child in self.children:
-            yield from child.leaves()
-
 
 def read_schema(footer: bytes) -> tuple[Node, int]:
     """The schema's root and the number of bytes, from the footer's first, that say it."""
     reader = Compact(footer)
-    try:
+    with as_damage("the schema in the Parquet footer cannot be read (", "): the file is damaged"):
         field, kind = reader.field(0)
         if field == 1:  # version
             reader.value(kind)
@@ -87,17 +83,13 @@ def read_schema(footer: bytes) -> tuple[Node, int]:
         if (field, kind) != (2, 9):
             raise CorruptTableError("a Parquet footer begins with its schema; this one does not: the file is damaged")
         elements = [reader.struct(_ELEMENT) for _ in range(reader.items(12))]
-        columns = iter(range(len(elements)))
-        root, used = _node(elements, 0, columns)
-    except (LookupError, ValueError, AttributeError, struct.error, RecursionError, TypeError) as error:
-        raise CorruptTableError(
-            f"the schema in the Parquet footer cannot be read ({first_line(error, named=True)}): the file is damaged"
-        ) from error
+        root, used = _node(elements, 0, iter(range(len(elements))))
     if used != len(elements):
         raise CorruptTableError("the schema in the Parquet footer has elements left over: the file is damaged")
     return root, reader.at
 
 
+@lru_cache(maxsize=256)
 def type_defined_order(created_by: str, columns: int) -> bytes:
     """The last bytes of a footer that says `created_by` and then TYPE_DEFINED_ORDER for each of its columns.
 
@@ -149,45 +141,39 @@ def _meaning(physical: str, element: Struct, logical: Struct, converted: int | N
             return pa.binary(), Coding.NONE
         coding = Coding.UNSCALED if physical in ("INT32", "INT64") else Coding.DECIMAL_BYTES
         return pa.decimal128(precision, scale), coding
-    match physical:
-        case "BOOLEAN":
-            return pa.bool_(), Coding.NUMBER
-        case "FLOAT":
-            return pa.float32(), Coding.NUMBER
-        case "DOUBLE":
-            return pa.float64(), Coding.NUMBER
-        case "INT32" | "INT64":
-            return _integers(64 if physical == "INT64" else 32, logical, converted)
-        case "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY":
-            if 15 in logical:
-                return pa.float16(), Coding.HALF
-            if converted == 21 or logical.keys() - {1, 4, 12, 13, 14}:
-                return pa.binary(), Coding.NONE  # interval, geometry, what is newer than this reader
-            text = bool(logical.keys() & {1, 4, 12}) or converted in (0, 4, 19)
-            return (pa.string() if text else pa.binary()), Coding.BYTES
-        case _:
-            return pa.timestamp("ns"), Coding.NONE  # INT96
+    if physical in _PLAIN:
+        return _PLAIN[physical], Coding.NUMBER
+    if physical in ("INT32", "INT64"):
+        return _integers(64 if physical == "INT64" else 32, logical, converted)
+    if physical == "INT96":
+        return pa.timestamp("ns"), Coding.NONE
+    if 15 in logical:
+        return pa.float16(), Coding.HALF
+    if converted == 21 or logical.keys() - {1, 4, 12, 13, 14}:
+        return pa.binary(), Coding.NONE  # interval, geometry, what is newer than this reader
+    text = bool(logical.keys() & {1, 4, 12}) or converted in (0, 4, 19)
+    return (pa.string() if text else pa.binary()), Coding.BYTES
+
+
+_PLAIN = {"BOOLEAN": pa.bool_(), "FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+_CONVERTED = {
+    6: pa.date32(),
+    7: pa.time32("ms"),
+    8: pa.time64("us"),
+    9: pa.timestamp("ms", "UTC"),  # without a logical type: adjusted to UTC
+    10: pa.timestamp("us", "UTC"),
+}
 
 
 def _integers(bits: int, logical: Struct, converted: int | None) -> tuple[pa.DataType, Coding]:
     signed = pa.int64() if bits == 64 else pa.int32()
     unsigned = pa.uint64() if bits == 64 else pa.uint32()
+    if not logical and converted in _CONVERTED:
+        return _CONVERTED[converted], Coding.NUMBER
+    if not logical and converted in (11, 12, 13, 14):
+        return unsigned, Coding.UNSIGNED
     if not logical:
-        match converted:
-            case 6:
-                return pa.date32(), Coding.NUMBER
-            case 7:
-                return pa.time32("ms"), Coding.NUMBER
-            case 8:
-                return pa.time64("us"), Coding.NUMBER
-            case 9 | 10:  # without a logical type: adjusted to UTC
-                return pa.timestamp("ms" if converted == 9 else "us", "UTC"), Coding.NUMBER
-            case 11 | 12 | 13 | 14:
-                return unsigned, Coding.UNSIGNED
-            case None | 15 | 16 | 17 | 18:
-                return signed, Coding.NUMBER
-            case _:
-                return signed, Coding.NONE
+        return signed, Coding.NUMBER if converted in (None, 15, 16, 17, 18) else Coding.NONE
     if 6 in logical:
         return pa.date32(), Coding.NUMBER
     if 7 in logical:
@@ -198,9 +184,7 @@ def _integers(bits: int, logical: Struct, converted: int | None) -> tuple[pa.Dat
         return pa.timestamp(unit, "UTC" if logical[8].get(1) else None), Coding.NUMBER
     if 10 in logical:
         return (signed, Coding.NUMBER) if logical[10].get(2) else (unsigned, Coding.UNSIGNED)
-    if 11 in logical:
-        return pa.null(), Coding.NONE
-    return signed, Coding.NONE
+    return pa.null() if 11 in logical else signed, Coding.NONE
 
 
 def varint(value: int) -> bytes:

@@ -100,25 +100,17 @@ def _all(node: Node) -> list[Node]:
 
 
 def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
-    """The node, whether it is never NULL, and whether no struct around it is."""
-    wanted = leaf.field.field_id
-    hits: list[tuple[Node, bool, bool, bool]] = []
-
-    def walk(node: Node, required: bool, repeated: bool) -> None:
-        for child in node.children:
-            below = (required and not child.optional, repeated or child.repeated)
-            if child.field_id == wanted:
-                hits.append((child, *below, required))
-            walk(child, *below)
-
-    walk(root, True, False)
-    if not hits:
-        held = {node.field_id for node in _all(root)}
-        return _absent(leaf, next(d for d, f in enumerate(leaf.path) if f is leaf.field or f.field_id not in held))
-    if len(hits) > 1:
+    """Find the leaf by the ids on the way to it. Where its own stands elsewhere, or twice, nothing is claimed."""
+    held = [node.field_id for node in _all(root)]
+    if held.count(leaf.field.field_id) > 1:
         return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
-    node, required, repeated, whole = hits[0]
-    return AbsentLeaf(False, None, Doubt.OTHER_TYPE) if repeated else (node, required, whole)
+    elsewhere = AbsentLeaf(False, None, Doubt.OTHER_TYPE)
+    finders = [partial(_with_id, number=field.field_id) for field in leaf.path]
+    return _descended(root, finders, lambda at: elsewhere if leaf.field.field_id in held else _absent(leaf, at))
+
+
+def _with_id(node: Node, number: int | None) -> Sequence[Node]:
+    return [child for child in node.children if child.field_id == number]
 
 
 def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
@@ -148,6 +140,7 @@ def _named(node: Node, names: Sequence[str]) -> Sequence[Node]:
 def _descended(
     root: Node, finders: Sequence[Finder], absent: Callable[[int], AbsentLeaf]
 ) -> tuple[Node, bool, bool] | AbsentLeaf:
+    """The node, whether it is never NULL, and whether no struct around it is."""
     node, required, whole = root, True, True
     for depth, find in enumerate(finders):
         if node.column is not None:
@@ -226,18 +219,13 @@ def converts(file: pa.DataType, table: pa.DataType) -> bool:
         table = table.value_type
     if physical_type(table) is None:
         return False
-    if is_.is_integer(file):
-        return bool(is_.is_integer(table) or is_.is_float64(table) or is_.is_decimal(table))
-    if is_.is_floating(file):
-        return bool(is_.is_floating(table) and table.bit_width >= file.bit_width)
-    if is_.is_timestamp(file):
-        return bool(is_.is_timestamp(table) and (file.tz is None) == (table.tz is None))
-    if is_.is_decimal(file):
-        return bool(is_.is_decimal(table) and table.scale >= file.scale)
-    if is_.is_date(file):
-        return bool(is_.is_date(table) or (is_.is_timestamp(table) and table.tz is None))
-    if is_.is_time(file):
-        return bool(is_.is_time(table))
-    if is_.is_boolean(file):
-        return bool(is_.is_boolean(table))
-    return all(Family.of(t) in (Family.TEXT, Family.BYTES) for t in (file, table))
+    return bool(
+        (is_.is_integer(file) and (is_.is_integer(table) or is_.is_float64(table) or is_.is_decimal(table)))
+        or (is_.is_floating(file) and is_.is_floating(table) and table.bit_width >= file.bit_width)
+        or (is_.is_timestamp(file) and is_.is_timestamp(table) and (file.tz is None) == (table.tz is None))
+        or (is_.is_decimal(file) and is_.is_decimal(table) and table.scale >= file.scale)
+        or (is_.is_date(file) and (is_.is_date(table) or (is_.is_timestamp(table) and table.tz is None)))
+        or (is_.is_time(file) and is_.is_time(table))
+        or (is_.is_boolean(file) and is_.is_boolean(table))
+        or all(Family.of(t) in (Family.TEXT, Family.BYTES) for t in (file, table))
+    )

@@ -58,14 +58,6 @@ class CsvDialect:
         )
 
 
-def line_end(block: bytes, start: int) -> int:
-    r"""Return the end of the line from `start`; a \r\n may count as two, for the line between them is blank."""
-    ends = [at for at in (block.find(b"\n", start, start + 65536), block.find(b"\r", start, start + 65536)) if at >= 0]
-    if not ends:
-        ends = [at for at in (block.find(b"\n", start), block.find(b"\r", start)) if at >= 0]
-    return min(ends, default=len(block) - 1) + 1
-
-
 def one_line_end(data: bytes, where: str) -> bytes:
     r"""A multiLine file with \n at the end of its lines. Spark takes the first line end of a file, in quotes or not,
     for the end of all its lines; the others are characters like any other."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +31,8 @@ import pyarrow.compute as pc
 from metaindex.core import Cure, ScanError, one_line
 from metaindex.formats.model import Field
 
-from .csv_dialect import CsvDialect, line_end, one_line_end
-from .encodings import text_of
+from .csv_dialect import CsvDialect, one_line_end
+from .encodings import line_end, text_of
 from .values import ValueRules
 
 _BLANKS = "".join(map(chr, range(33)))  # what Java trims
@@ -71,7 +72,7 @@ class CsvRows:
         """A file whose quoted values may go over lines (multiLine)."""
         self._refuse(data, where)
         data = one_line_end(data, where)
-        tokens = self._fast_whole(data) or self._by_record(text_of(data), where)
+        tokens = self._fast_whole(data) or self._columns(self._records(text_of(data), where))
         return len(tokens[0]), self._arrays(tokens, fields, where)
 
     def _refuse(self, data: bytes, where: str) -> None:
@@ -189,23 +190,25 @@ class CsvRows:
         return over_lines or bool((np.searchsorted(line_ends, opens) == np.searchsorted(line_ends, closes)).all())
 
     def _by_line(self, block: bytes, where: str) -> list[pa.Array]:
-        columns: list[list[str | None]] = [[] for _ in range(self._width)]
         # A line of bytes ends with \n, \r and \r\n, and nothing else.
-        for line in (text_of(m.group()) for m in _LINE.finditer(block)):
-            shown = line.strip(_BLANKS)
-            if not shown or (self._dialect.comment and line.startswith(self._dialect.comment)):
-                continue
-            self._add(columns, self._tokens(line, where))
+        lines = (text_of(m.group()) for m in _LINE.finditer(block))
+        comment = self._dialect.comment
+        return self._columns(
+            self._tokens(line, where)
+            for line in lines
+            if line.strip(_BLANKS) and not (comment and line.startswith(comment))
+        )
+
+    def _columns(self, records: Iterable[list[str | None]]) -> list[pa.Array]:
+        columns: list[list[str | None]] = [[] for _ in range(self._width)]
+        for tokens in records:
+            for i, column in enumerate(columns):
+                column.append(tokens[i] if i < len(tokens) else None)
         return [pa.array(column, pa.string()) for column in columns]
 
-    def _add(self, columns: list[list[str | None]], tokens: list[str | None]) -> None:
-        for i, column in enumerate(columns):
-            column.append(tokens[i] if i < len(tokens) else None)
-
-    def _by_record(self, text: str, where: str) -> list[pa.Array]:
+    def _records(self, text: str, where: str) -> Iterator[list[str | None]]:
         """Split a whole file into records. Only an empty line is dropped here, not one of blanks."""
         d, end = self._dialect, len(text)
-        columns: list[list[str | None]] = [[] for _ in range(self._width)]
         at, head = 0, d.header
         while at < end:
             stop = text.find("\n", at)
@@ -220,9 +223,8 @@ class CsvRows:
                 continue
             tokens, at = self._record(text, at, where)
             if not head:
-                self._add(columns, tokens)
+                yield tokens
             head = False
-        return [pa.array(column, pa.string()) for column in columns]
 
     def _record(self, text: str, at: int, where: str) -> tuple[list[str | None], int]:
         """The tokens of the record that begins at a place, and the place behind its line end."""

@@ -32,7 +32,7 @@ _DECODED_AT_ONCE = 4000  # bytes
 _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{0,3}")
 _GOES_ON = re.compile(r"[ \t\n\r]*[,}\]]")
 _CUT_OFF = re.compile(r"[\w.+-]*")
-_INFINITIES = ("+INF", "-INF", "+Infinity")
+INFINITIES = ("+INF", "-INF", "+Infinity")
 
 
 class OtherCharacters(Exception):
@@ -87,8 +87,3 @@ def _behind_character(line: str, at: int) -> int:
     if line[at] == "u":
         return _HEX_DIGITS.match(line, at + 1).end() + 1  # type: ignore[union-attr]  # it matches everywhere
     return at + 2 if line[at] == "\\" else at + 1
-
-
-def is_infinity(error: json.JSONDecodeError) -> bool:
-    """Return whether the text at the error is an infinity, which Spark reads as a number."""
-    return error.doc.startswith(_INFINITIES, error.pos)

@@ -13,13 +13,14 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from metaindex.core import Cure, ScanError
+from metaindex.formats.columns import leaf_types
 from metaindex.formats.files import json_bounds
 from metaindex.formats.files.beginnings import is_utf8
 from metaindex.formats.model import Field
@@ -163,7 +164,7 @@ class JsonRows:
             return None
         if self._decoded and _WRITTEN_ANEW.search(block):
             return None
-        if any(map(_has_doubles, kinds)) and _MINUS_ZERO.search(block):
+        if any(of == pa.float64() for kind in kinds for of in leaf_types(kind)) and _MINUS_ZERO.search(block):
             return None
         import pyarrow.json as json_reader
 
@@ -211,7 +212,7 @@ class JsonRows:
             line = json_breaks.text_of(raw, decoded=self._decoded)
             if line is None:
                 return [{}]
-            start = _SPACE.match(line).end()  # type: ignore[union-attr]  # it matches everywhere
+            start = _behind_blanks(line, 0)
             if line[start : start + 1] == "[":
                 return self._objects(line, start + 1, names)
             if line[start : start + 1] == "{":
@@ -237,7 +238,7 @@ class JsonRows:
                     "a record that is broken inside a value has what Spark takes behind the break for its own;"
                     f" {where} has the line {raw[:80]!r}; mend it, or {Cure('spark')}"
                 ) from None
-            if isinstance(error, json.JSONDecodeError) and json_breaks.is_infinity(error):
+            if isinstance(error, json.JSONDecodeError) and error.doc.startswith(json_breaks.INFINITIES, error.pos):
                 raise ScanError.for_spark(
                     f"infinite numbers are Infinity, -Infinity or texts; {where} has others in the line {raw[:80]!r}"
                 ) from None
@@ -248,37 +249,31 @@ class JsonRows:
         return [{}]
 
     def _objects(self, line: str, at: int, names: frozenset[str]) -> list[_Row]:
-        rows = []
-        at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
-        if line[at : at + 1] == "]":
-            return []
-        while True:
+        rows: list[_Row] = []
+
+        def element(at: int) -> int:
             if line[at : at + 1] != "{":
                 raise ValueError("no object")
-            row, at = self._object(line, at, names)
+            row, end = self._object(line, at, names)
             rows.append(row)
-            at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
-            if line[at : at + 1] == "]":
-                return rows
-            if line[at : at + 1] != ",":
-                raise ValueError("no comma")
-            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+            return end
+
+        _members(line, at, "]", element)
+        return rows
 
     def _object(self, line: str, at: int, names: frozenset[str]) -> tuple[_Row, int]:
         """The fields of these names, each with its text: what a column of texts shows of a value that is none."""
         row: _Row = {}
-        at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
-        if line[at : at + 1] == "}":
-            return row, at + 1
-        while True:
+
+        def field(at: int) -> int:
             if line[at : at + 1] != '"':
                 raise ValueError("no name")
             name, at = self._decoder.raw_decode(line, at)
             hold_name(name)
-            at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
+            at = _behind_blanks(line, at)
             if line[at : at + 1] != ":":
                 raise ValueError("no colon")
-            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+            at = _behind_blanks(line, at + 1)
             try:
                 value, end = self._decoder.raw_decode(line, at)
             except json.JSONDecodeError as error:
@@ -289,12 +284,28 @@ class JsonRows:
                 raise _BrokenInside
             if name in names:
                 row[name] = (value, "" if self._written_anew else line[at:end], name in row)
-            at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
-            if line[at : at + 1] == "}":
-                return row, at + 1
-            if line[at : at + 1] != ",":
-                raise ValueError("no comma")
-            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+            return end
+
+        return row, _members(line, at + 1, "}", field)
+
+
+def _members(line: str, at: int, end: str, member: Callable[[int], int]) -> int:
+    """Read what stands between commas, up to the sign `end`, and return the place behind it. `member` reads one, and
+    does the same."""
+    at = _behind_blanks(line, at)
+    if line[at : at + 1] == end:
+        return at + 1
+    while True:
+        at = _behind_blanks(line, member(at))
+        if line[at : at + 1] == end:
+            return at + 1
+        if line[at : at + 1] != ",":
+            raise ValueError("no comma")
+        at = _behind_blanks(line, at + 1)
+
+
+def _behind_blanks(line: str, at: int) -> int:
+    return _SPACE.match(line, at).end()  # type: ignore[union-attr]  # it matches everywhere
 
 
 def _hold_levels(text: bytes, where: str) -> None:
@@ -320,12 +331,6 @@ def _fast_type(t: pa.DataType) -> pa.DataType | None:
     if pa.types.is_string(t) or pa.types.is_date32(t) or (pa.types.is_timestamp(t) and t.unit == "us"):
         return pa.string()
     return t if t in (pa.int32(), pa.int64(), pa.int16(), pa.float64(), pa.bool_()) else None
-
-
-def _has_doubles(kind: pa.DataType) -> bool:
-    if pa.types.is_nested(kind):
-        return any(_has_doubles(kind.field(i).type) for i in range(kind.num_fields))
-    return bool(kind == pa.float64())
 
 
 def _refused(what: str, field: Field, where: str) -> ScanError:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import ScanError
+from metaindex.formats.columns import leaf_types, with_inside
 
 from .values import Uncertain, ValueRules, decimal_value, typed
 
@@ -118,9 +119,7 @@ def decoder(*, anew: bool = False) -> json.JSONDecoder:
 
 
 def holds_bytes(t: pa.DataType) -> bool:
-    if pa.types.is_nested(t):
-        return any(holds_bytes(t.field(i).type) for i in range(t.num_fields))
-    return bool(pa.types.is_binary(t) or pa.types.is_large_binary(t))
+    return any(pa.types.is_binary(of) or pa.types.is_large_binary(of) for of in leaf_types(t))
 
 
 def are_bytes(value: Any) -> bool:
@@ -275,14 +274,6 @@ def array_of(values: list[Any], t: pa.DataType) -> pa.Array:
 
 
 def _plain(t: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(t):
-        return pa.struct([pa.field(t.field(i).name, _plain(t.field(i).type)) for i in range(t.num_fields)])
-    if pa.types.is_list(t):
-        return pa.list_(_plain(t.value_type))
-    if pa.types.is_map(t):
-        return pa.map_(t.key_type, _plain(t.item_type))
     if pa.types.is_date32(t):
         return pa.int32()
-    if pa.types.is_timestamp(t):
-        return pa.timestamp("us")
-    return t
+    return pa.timestamp("us") if pa.types.is_timestamp(t) else with_inside(t, _plain)

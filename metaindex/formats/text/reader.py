@@ -12,9 +12,9 @@ from typing import IO
 import pyarrow as pa
 
 from metaindex.core import Cure, ScanError, one_line
-from metaindex.formats.files import only_spark
 from metaindex.formats.files.beginnings import beginning, is_whole
-from metaindex.formats.files.compressed import open_text, whole
+from metaindex.formats.files.compressed import by_spark as cure_by_spark
+from metaindex.formats.files.compressed import encoding_of, open_text, unread_option, whole, without_only_spark
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field, Schema
 from metaindex.storage import Storage
@@ -67,7 +67,7 @@ class TextReader:
     def __init__(
         self, file_format: str, options: Mapping[str, object], schema: Schema, *, by_spark: bool = False
     ) -> None:
-        options = only_spark.without_only_spark(options) if by_spark else options
+        options = without_only_spark(options) if by_spark else options
         given = {
             k.lower(): str(v) if not isinstance(v, bool) else str(v).lower()
             for k, v in options.items()
@@ -90,9 +90,9 @@ class TextReader:
                 "the corrupt records of a table are shown by Spark only; its schema has the column '_corrupt_record'"
             )
         self._whole = is_whole(given)
-        if why := only_spark.unread_option(given):
-            raise ScanError(f"{why}; {only_spark.by_spark()}")
-        self._encoding = Encoding.of(only_spark.encoding_of(given), file_format, self._whole)
+        if why := unread_option(given):
+            raise ScanError(f"{why}; {cure_by_spark()}")
+        self._encoding = Encoding.of(encoding_of(given), file_format, self._whole)
         values = ValueRules(
             json=file_format == "json",
             zone=given.get("timezone", "UTC"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.expressions import ColumnBounds, from_physical
-from metaindex.formats.delta.columns import map_values, text_map
+from metaindex.formats.columns import map_values, text_map
 from metaindex.formats.model import Snapshot, partition_text
 from tests.formats.delta.hand import add, column, commit, leaf, log, metadata, protocol, snapshot
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from metaindex.expressions import ColumnBounds, from_physical
 from metaindex.formats.delta import statistics
-from metaindex.formats.delta.record_counts import numbers_of_records
+from metaindex.formats.delta.stats_json import numbers_of_records
 from tests.formats.delta.hand import add, checkpoint, column, commit, dv, leaf, metadata, protocol, snapshot
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.formats.delta.leaf_statistics import Column
 from metaindex.formats.delta.stats_json import read_leaves
+from metaindex.formats.delta.stats_rows import Column
 from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
 from tests.processes import python
 

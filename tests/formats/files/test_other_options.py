@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.core import IndexExistsError, UnsupportedFeatureError
 from metaindex.formats.files.options import FilesOptions
-from metaindex.formats.files.schema_said import schema_said
-from metaindex.formats.files.schema_text import parse_ddl
+from metaindex.formats.files.schema_text import parse_ddl, schema_said
 from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import Version
@@ -156,7 +155,7 @@ SCHEMAS = st.lists(st.tuples(st.text(min_size=1, max_size=3), TYPES), min_size=1
 
 @given(SCHEMAS, SCHEMAS)
 def test_schemas_are_said_alike_where_they_are_read_alike(one: pa.Schema, other: pa.Schema) -> None:
-    from metaindex.formats.files.schema import plain_type
+    from metaindex.formats.files.schema_text import plain_type
 
     plain = [[(field.name, plain_type(field.type)) for field in schema] for schema in (one, other)]
     assert (schema_said(one) == schema_said(other)) == (plain[0] == plain[1])

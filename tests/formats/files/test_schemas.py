@@ -389,7 +389,7 @@ def test_a_schema_is_no_deeper_than_a_text_may_be(tmp_path: Path) -> None:
 def test_spark_reads_the_same_columns(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from metaindex.formats.files.schema import plain_type
+    from metaindex.formats.files.schema_text import plain_type
 
     quoted = "it is" if spark.version.startswith("3.5") else "it''s"  # a quote written twice is one from 4.0 on
     for text in (

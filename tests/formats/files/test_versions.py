@@ -43,8 +43,8 @@ def test_the_id_of_a_listing_is_a_hash_of_its_lines(tmp_path: Path, monkeypatch:
     ]
     assert listing.fingerprint() == xxhash.xxh3_128_hexdigest("\n".join(lines).encode())
     for stretch in (1, 2, 3, 7, 8):
-        for module in ("listing", "columns"):
-            monkeypatch.setattr(f"metaindex.formats.files.{module}.STRETCH", stretch)
+        for module in ("files.listing", "columns"):
+            monkeypatch.setattr(f"metaindex.formats.{module}.STRETCH", stretch)
         assert listing.fingerprint() == now(tmp_path).version.id
         assert now(tmp_path).files.paths.to_pylist() == listing.paths
         assert listing.etag().to_pylist() == signs

@@ -106,14 +106,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "compressed text that is not unpacked",
         "metaindex/formats/files/compressed.py",
-        "    if suffix in REFUSED or suffix in only_spark.SUFFIXES:\n",
+        "    if suffix in REFUSED or suffix in _BY_SPARK:\n",
         "    if suffix in REFUSED:\n",
         ("tests/query/readers/test_text_limits.py",),
         "compressed bytes are read as lines: rows are lost",
     ),
     Mutant(
         "lines that end otherwise",
-        "metaindex/formats/files/only_spark.py",
+        "metaindex/formats/files/compressed.py",
         'if "linesep" in reader:',
         "if False:",
         ("tests/query/readers/test_text_limits.py",),

@@ -23,8 +23,8 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import MetaIndexError, ScanError, UnsupportedFeatureError
-from metaindex.formats.encodings import ONE_BYTE, codec_of
 from metaindex.formats.text import json_values, reader
+from metaindex.formats.text.encodings import ONE_BYTE, codec_of
 from metaindex.formats.text.json_values import MOST_OF_NAME, MOST_OF_TEXT, has_long_texts
 from tests.tables import settle
 

@@ -1,9 +1,8 @@
-"""Arrow columns from Python values, without `pa.array`: that one imports pandas, a second's work for a log of ten
-lines."""
+"""Arrow columns from Python values, by their buffers: `pa.array` imports pandas, a second for a log of ten lines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,23 +12,36 @@ import pyarrow as pa
 # The methods of arrays of the same names load pyarrow.compute, which takes longer than the snapshot of a small table.
 from pyarrow._compute import CastOptions, SetLookupOptions, StructFieldOptions
 
-from metaindex.core import Vector, arrow_array, compute
+from metaindex.core import Mask, Vector, arrow_array, compute
+from metaindex.expressions import from_physical
 
 Rows = npt.NDArray[np.int64]
+STRETCH = 1 << 20
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:
-    """A string column."""
-    data = [b"" if v is None else v.encode("utf-8", "surrogatepass") for v in values]
-    offsets = np.zeros(len(data) + 1, np.int64)
-    np.cumsum([len(d) for d in data], out=offsets[1:])
-    if len(data) and offsets[-1] > 2**31 - 1:
-        raise OverflowError("a column of log strings holds at most 2 GiB")
-    return pa.Array.from_buffers(
-        pa.string(),
-        len(data),
-        [_bitmap(values), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(data))],
-    )
+    """A string column; None is null."""
+    data = [None if value is None else value.encode() for value in values]
+    if sum(len(text) for text in data if text) > 2**31 - 1:
+        raise OverflowError("a column of strings holds at most 2 GiB")
+    return arrow_array(data).view(pa.string())
+
+
+def long_strings(values: Sequence[str | None]) -> pa.ChunkedArray:
+    """Strings of any number, cut into stretches that stay below 2 GiB."""
+    return pa.chunked_array([strings(values[at : at + STRETCH]) for at in range(0, len(values), STRETCH)], pa.string())
+
+
+def repeated(text: str, count: int) -> pa.Array:
+    """Return an array that repeats one text."""
+    data = text.encode()
+    offsets = np.arange(count + 1, dtype=np.int32) * len(data)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data * count)])
+
+
+def numbers(values: Sequence[int]) -> pa.Array:
+    """Return int64 values without nulls."""
+    return arrow_array(np.array(values, np.int64), None, pa.int64())
 
 
 def integers(values: Sequence[int | None], type_: pa.DataType | None = None) -> pa.Array:
@@ -38,6 +50,11 @@ def integers(values: Sequence[int | None], type_: pa.DataType | None = None) -> 
     valid = np.fromiter((v is not None for v in values), np.bool_, len(values))
     numbers = np.fromiter((0 if v is None else v for v in values), np.int64, len(values))
     return arrow_array(numbers.astype(type_.to_pandas_dtype()), valid, type_)
+
+
+def values_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """A column of texts or of integers."""
+    return strings(values) if pa.types.is_string(type_) else integers(values, type_)
 
 
 def text_map(values: Sequence[Mapping[str, str | None]]) -> pa.Array:
@@ -49,6 +66,33 @@ def text_map(values: Sequence[Mapping[str, str | None]]) -> pa.Array:
     return pa.MapArray.from_arrays(arrow_array(offsets, None, pa.int32()), keys, items)
 
 
+def leaf_types(type_: pa.DataType) -> Iterator[pa.DataType]:
+    """Yield the types of what is inside structs, lists and maps; of anything else itself."""
+    if not pa.types.is_nested(type_):
+        yield type_
+        return
+    for at in range(type_.num_fields):
+        yield from leaf_types(type_.field(at).type)
+
+
+def with_inside(type_: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with its fields, elements or entries changed."""
+    is_ = pa.types
+    if is_.is_struct(type_):
+        return pa.struct([pa.field(field.name, change(field.type)) for field in type_])
+    if is_.is_map(type_):
+        return pa.map_(change(type_.key_type), change(type_.item_type))
+    listed = is_.is_list(type_) or is_.is_large_list(type_) or is_.is_fixed_size_list(type_) or is_.is_list_view(type_)
+    return pa.list_(change(type_.value_type)) if listed else type_
+
+
+def from_domain(physical: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Values out of their physical domain; days and microseconds beyond Python's calendar too."""
+    if pa.types.is_decimal(type_):
+        return pa.array([from_physical(value, type_) for value in physical.to_pylist()], type_)
+    return (physical.cast(pa.int32()) if pa.types.is_date32(type_) else physical).cast(type_)
+
+
 def take(values: Any, rows: pa.Array) -> Any:
     """Rows of an array or a table by their numbers."""
     return compute("take", values, rows)
@@ -56,7 +100,7 @@ def take(values: Any, rows: pa.Array) -> Any:
 
 def kept(values: Any, mask: npt.NDArray[np.bool_]) -> Any:
     """Rows of an array or a table where the mask is true."""
-    return compute("filter", values, booleans(mask))
+    return compute("filter", values, arrow_array(mask))
 
 
 def cast_to(values: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -94,10 +138,16 @@ def rows_array(rows: Rows, valid: npt.NDArray[np.bool_] | None = None) -> pa.Arr
     return arrow_array(rows.astype(np.int64, copy=False), valid, pa.int64())
 
 
-def booleans(mask: npt.NDArray[np.bool_]) -> pa.Array:
-    """A boolean column without nulls."""
-    packed = np.packbits(mask, bitorder="little")
-    return pa.Array.from_buffers(pa.bool_(), len(mask), [None, pa.py_buffer(packed)])
+def consistent(
+    lower: pa.Array, upper: pa.Array, nulls: Rows, known: Mask, rows: Rows, rows_known: Mask
+) -> tuple[Mask, Mask]:
+    """Return where bounds, and where counts of NULLs, contradict neither each other nor the number of rows. A file
+    cannot be all NULL and have bounds: then one of the two is wrong."""
+    crossed = np.zeros(len(rows), np.bool_)
+    crossed[where(compute("greater", lower, upper))] = True
+    known = known & (nulls >= 0) & (~rows_known | (nulls <= rows))
+    contradiction = known & rows_known & (nulls == rows) & (present(lower) | present(upper))
+    return ~crossed & ~contradiction, known & ~contradiction
 
 
 def constant(value: int, count: int, type_: pa.DataType) -> pa.Array:
@@ -118,11 +168,7 @@ def map_values(maps: pa.Array, key: str) -> pa.Array:
     first, last = int(offsets[0]), int(offsets[-1])
     keys, items = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
     places = where(among(keys, strings([key])))
-    width = (last - first) // count
-    even = last - first == width * count and bool((offsets[1:] - offsets[:-1] == width).all())
-    if even and width == 1 and len(places) == count and not maps.null_count:
-        return items
-    rows = places // width if even else np.searchsorted(offsets, places + first, side="right") - 1
+    rows = np.searchsorted(offsets, places + first, side="right") - 1
     positions = np.zeros(count, np.int64)
     valid = np.zeros(count, np.bool_)
     positions[rows] = places
@@ -130,8 +176,3 @@ def map_values(maps: pa.Array, key: str) -> pa.Array:
     if (whole := Vector(maps).valid) is not None:
         valid &= whole
     return take(items, rows_array(positions, valid))
-
-
-def _bitmap(values: Sequence[object]) -> pa.Buffer | None:
-    valid = np.fromiter((v is not None for v in values), np.bool_, len(values))
-    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
