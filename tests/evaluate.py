@@ -19,11 +19,14 @@ makes of them.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import assert_never
+from uuid import UUID
 
-from metaindex.core import ExpressionError, UnknownColumnError
+from metaindex.core import ExpressionError, LiteralTypeError, UnknownColumnError
 from metaindex.expressions import (
     ColumnRef,
     Comparison,
@@ -38,7 +41,6 @@ from metaindex.expressions import (
     Predicate,
     StartsWith,
 )
-from metaindex.expressions.literals import compare_values
 
 Row = Mapping[str, object]
 
@@ -126,3 +128,62 @@ def _encoded(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     raise ExpressionError(f"only text and binary have prefixes; got {type(value).__name__}; bind the predicate first")
+
+
+def compare_values(left: object, right: object) -> int:
+    """-1, 0 or 1 in Spark's order; neither side is None. Numbers of different kinds compare by exact value; kinds that
+    have no common order are refused."""
+    match left, right:
+        case bool(), bool():
+            return _sign(int(left), int(right))
+        case (bool(), _) | (_, bool()):
+            pass
+        case ((int() | float() | Decimal()), (int() | float() | Decimal())):
+            return _compare_numbers(left, right)
+        case ((str() | bytes()), (str() | bytes())):
+            return _sign(_bytes(left), _bytes(right))
+        case (UUID(), UUID() | bytes()) | (bytes(), UUID()):
+            return _sign(_bytes(left), _bytes(right))  # columns of UUIDs hold their 16 bytes
+        case dt.datetime(), dt.datetime():
+            if (left.utcoffset() is None) == (right.utcoffset() is None):
+                return _sign(left, right)
+        case dt.datetime(), dt.date():
+            if left.utcoffset() is None:
+                return _sign(left, dt.datetime(right.year, right.month, right.day))
+        case dt.date(), dt.datetime():
+            return -compare_values(right, left)
+        case dt.date(), dt.date():
+            return _sign(left, right)
+        case dt.time(), dt.time():
+            return _sign(left, right)
+        case _:
+            pass
+    raise LiteralTypeError(
+        f"only values of one kind compare; got {_kind_name(left)} and {_kind_name(right)}; bind the predicate to the"
+        " schema first"
+    )
+
+
+def _kind_name(value: object) -> str:
+    if isinstance(value, dt.datetime):
+        return f"datetime {'without' if value.utcoffset() is None else 'with'} zone"
+    return type(value).__name__
+
+
+def _compare_numbers(left: int | float | Decimal, right: int | float | Decimal) -> int:
+    left_nan, right_nan = left != left, right != right
+    if left_nan or right_nan:
+        return int(left_nan) - int(right_nan)
+    return _sign(left, right)
+
+
+def _sign(left: object, right: object) -> int:
+    return int(left > right) - int(left < right)  # type: ignore[operator]
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, UUID):
+        return value.bytes
+    assert isinstance(value, str | bytes)
+    # surrogatepass: a lone surrogate has no UTF-8, yet an order is wanted for every str
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value

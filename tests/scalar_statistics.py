@@ -6,7 +6,7 @@ from typing import Any
 
 from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Interval, Literal
-from metaindex.expressions.literals import compare_values
+from tests.evaluate import compare_values
 
 
 @dataclass(frozen=True, slots=True)

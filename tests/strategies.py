@@ -35,7 +35,7 @@ from metaindex.expressions import (
     physical_type,
     to_physical,
 )
-from metaindex.expressions.literals import compare_values
+from tests.evaluate import compare_values
 from tests.scalar_statistics import FileFacts
 
 TYPES: tuple[pa.DataType, ...] = (

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .figures.page import Section as Section
     from .hypothetical.answer import WhatIf as WhatIf
     from .hypothetical.estimates import Estimate as Estimate
+    from .ranking import Offer as Offer
+    from .ranking import Restriction as Restriction
     from .report.page import workload_section as workload_section
     from .report.written import Reported as Reported
     from .report.written import check_folder as check_folder
@@ -42,6 +44,7 @@ else:
             "figures.page": "Page Section",
             "hypothetical.answer": "WhatIf",
             "hypothetical.estimates": "Estimate",
+            "ranking": "Offer Restriction",
             "report.page": "workload_section",
             "report.written": "Reported check_folder check_page draft_of write_page",
             "savings": "Savings Spared computed_savings",

@@ -47,7 +47,7 @@ import numpy as np
 
 from metaindex.core import dataclass
 
-from .literals import Literal, compare_values
+from .literals import Literal
 from .normal_form import NEGATED, fold_signed, gathered_form
 from .places import prefix_interval
 from .statistics import Interval, PruningStatistics
@@ -123,10 +123,10 @@ def _tighter(
 ) -> tuple[Literal | None, bool]:
     if end is None or two is None:
         return (two, two_open) if end is None else (end, one_open)
-    order = sign * compare_values(end.value, two.value)
-    if order == 0:
+    mine, other = end.value, two.value  # of one kind, in whose order Python's is Spark's
+    if mine == other:
         return end, one_open or two_open
-    return (end, one_open) if order > 0 else (two, two_open)
+    return (end, one_open) if (mine > other) is (sign > 0) else (two, two_open)  # type: ignore[operator]
 
 
 class _Group(Generic[T]):

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .arguments import VersionLike as VersionLike
     from .arguments import check_since as check_since
     from .arguments import names_of as names_of
-    from .arguments import paths_of as paths_of
     from .explanation import Credit as Credit
     from .explanation import Explanation as Explanation
     from .handle import Handle as Handle
@@ -20,12 +19,6 @@ if TYPE_CHECKING:
     from .noting import TableQueryLog as TableQueryLog
     from .order import Direction as Direction
     from .pruning.pruner import Pruner as Pruner
-    from .pruning.ranking import Offer as Offer
-    from .pruning.ranking import Restriction as Restriction
-    from .pruning.ranking import bucket_costs as bucket_costs
-    from .pruning.ranking import chosen_for as chosen_for
-    from .pruning.ranking import share_read as share_read
-    from .pruning.ranking import share_sent as share_sent
     from .pruning.report import IndexReport as IndexReport
     from .pruning.result import PruneResult as PruneResult
     from .queries import Queries as Queries
@@ -44,14 +37,13 @@ else:
         {
             "aggregates.measures": "How",
             "aggregates.whole_files": "Unproved WholeFiles",
-            "arguments": "TimestampLike VersionLike check_since names_of paths_of",
+            "arguments": "TimestampLike VersionLike check_since names_of",
             "explanation": "Credit Explanation",
             "handle": "Handle",
             "lookups.answer": "Answer",
             "noting": "TableQueryLog",
             "order": "Direction",
             "pruning.pruner": "Pruner",
-            "pruning.ranking": "Offer Restriction bucket_costs chosen_for share_read share_sent",
             "pruning.report": "IndexReport",
             "pruning.result": "PruneResult",
             "queries": "Queries",

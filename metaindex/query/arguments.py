@@ -1,10 +1,9 @@
-"""Arguments of queries: versions and times, names and paths."""
+"""Arguments of queries: versions and times, and names."""
 
 from __future__ import annotations
 
 import datetime as dt
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from metaindex.core import ArgumentError
 from metaindex.formats import Version
@@ -27,20 +26,6 @@ def names_of(given: object, what: str) -> list[str] | None:
             raise ArgumentError(f"{what} are names, as in {what}=['a', 'b']; got {name!r}; name them")
         names.append(name)
     return names
-
-
-def paths_of(tables: object) -> dict[str, str]:
-    """The tables' paths by the names that SQL has for them, none for None. ArgumentError for what does not say that."""
-    if tables is None:
-        return {}
-    if not isinstance(tables, Mapping) or not all(
-        isinstance(name, str) and isinstance(path, str | os.PathLike) for name, path in tables.items()
-    ):
-        raise ArgumentError(
-            "tables= says which table a name in SQL is, as in tables={'db.flights': 'lake/flights'}; got"
-            f" {tables!r}; write it so"
-        )
-    return {name: os.fspath(path) for name, path in tables.items()}
 
 
 def check_since(since: object) -> None:

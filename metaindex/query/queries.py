@@ -118,22 +118,23 @@ class Queries:
             only = names_of(indexes, "indexes")
             every = _with_its_columns(self.over_files(predicate, columns, version, timestamp, only, asked))
             return first_in_order(every, limit, order_by, self.handle.open_indexes(only)[0])
-        made = _with_its_columns(self._scan(predicate, columns, version, timestamp, indexes, asked))
+        made = _with_its_columns(self.of_keys(predicate, columns, version, indexes, asked, timestamp))
         if limit is None:
             return made
         from .aggregates.order_by import first_rows
 
         return first_rows(made, limit)
 
-    def _scan(
+    def of_keys(
         self,
         predicate: object,
         columns: Sequence[str] | None,
         version: VersionLike,
-        timestamp: TimestampLike,
         indexes: Iterable[str] | None,
-        keys: JoinKeys | None = None,
+        keys: JoinKeys | None,
+        timestamp: TimestampLike = None,
     ) -> Scan:
+        """The scan of rows that have keys; of all that match, without them."""
         from .readers.named import snapshot_of_kept
 
         at = At.asked(version, timestamp)
@@ -164,17 +165,6 @@ class Queries:
         choose = self._chooser(snapshot, snapshot, only)
         made = self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
         return self._keyed(made, where, keys)
-
-    def of_keys(
-        self,
-        predicate: object,
-        columns: Sequence[str] | None,
-        version: VersionLike,
-        indexes: Iterable[str] | None,
-        keys: JoinKeys | None,
-    ) -> Scan:
-        """The scan of rows that have keys; of all that match, without them."""
-        return self._scan(predicate, columns, version, None, indexes, keys)
 
     def over_files(
         self,

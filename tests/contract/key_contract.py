@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate
-from metaindex.expressions.literals import compare_values
 from metaindex.index import KeyKind, Kind
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.canonical import answers_for
@@ -40,7 +39,7 @@ from tests.contract.built_keys import (
     written,
     written_apart,
 )
-from tests.evaluate import matches
+from tests.evaluate import compare_values, matches
 from tests.strategies import TYPES, literals, values
 
 _PROFILE = settings.default.max_examples if settings.default is not None else 100

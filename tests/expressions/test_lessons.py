@@ -22,9 +22,9 @@ from metaindex.expressions import (
     may_match,
     physical_type,
 )
-from metaindex.expressions.literals import compare_values
 from metaindex.expressions.places import prefix_interval
 from metaindex.expressions.skipping import must_match
+from tests.evaluate import compare_values
 from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import column_bounds, true_facts
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from metaindex.core import LiteralTypeError
 from metaindex.expressions import Literal
-from metaindex.expressions.literals import LiteralValue, compare_values, each_once
+from metaindex.expressions.literals import LiteralValue, each_once
+from tests.evaluate import compare_values
 from tests.strategies import TEXTS
 
 ZONE = dt.timezone(dt.timedelta(hours=2))

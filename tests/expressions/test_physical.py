@@ -21,8 +21,8 @@ from metaindex.expressions import (
     physical_type,
     to_physical,
 )
-from metaindex.expressions.literals import compare_values
 from metaindex.expressions.places import physical_points, prefix_interval
+from tests.evaluate import compare_values
 from tests.strategies import TYPES, literals, values
 
 MORE_TYPES = (

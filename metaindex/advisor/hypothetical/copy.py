@@ -1,6 +1,6 @@
 """A covering index as a candidate: rows of the sample are put as its rows would be, for their size; the share of the
 rows that a query's conditions on its first column keep is counted on the sample, and priced as the rule of Spark's
-optimizer prices it (`pruning.ranking`), with what was counted in place of its constants. Along a curve the rows of the
+optimizer prices it (`ranking`), with what was counted in place of its constants. Along a curve the rows of the
 sample are cut into as many parts, and pages, as the index would have, and those are asked as the index's parts are."""
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from metaindex.advisor.ranking import Offer, Restriction
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import And, ColumnRef, Predicate, conjuncts
 from metaindex.formats import Leaf
 from metaindex.index import RowKind, Sandbox, TrialRows
-from metaindex.query import Offer, Restriction, Scan, share_read
+from metaindex.query import Scan
 
 from .answer import Reads
 from .baseline import Rows
@@ -161,7 +162,9 @@ def _of_order(sight: SampleContext, now: Now, copy: Copy, restriction: Restricti
     counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
     buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
     shares = [restriction.share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
-    left = [share_read({indexed[0]: replace(restriction, measured=share)}, indexed, buckets) for share in shares]
+    left = [
+        Restriction.share_read({indexed[0]: replace(restriction, measured=share)}, indexed, buckets) for share in shares
+    ]
     parts = copy.parts
     if buckets:
         some = min(buckets, restriction.equal) if restriction.equal and len(indexed) == 1 else buckets

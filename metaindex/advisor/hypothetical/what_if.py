@@ -25,7 +25,6 @@ from metaindex.query import (
     TimestampLike,
     VersionLike,
     names_of,
-    paths_of,
 )
 
 from .answer import Effect, QueryWeighed, Rate, WhatIf
@@ -82,7 +81,7 @@ class Weighing:
         notes = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
         others, zone, files = 0, handle.config.time_zone, snapshot.files
         if isinstance(queries, Workload):
-            names = TableNames(handle.path, paths_of(tables))
+            names = TableNames(handle.path, TableNames.paths_of(tables))
             chosen = of_table(queries, names, [field.name for field in snapshot.schema.fields])
             others = chosen.others
             asked = tuple(asked_query(query, snapshot.schema, zone) for query in chosen.queries)

@@ -23,6 +23,7 @@ from metaindex.advisor.hypothetical.cost import rate_of
 from metaindex.advisor.savings import Savings, savings_of
 from metaindex.advisor.selection.answer import Recommendation
 from metaindex.advisor.selection.recommend import recommend_for
+from metaindex.advisor.workloads.table_queries import TableNames
 from metaindex.core import (
     ArgumentError,
     Cure,
@@ -39,7 +40,7 @@ from metaindex.core import (
 )
 from metaindex.expressions import column_sql, physical_type
 from metaindex.formats import At, Format, Snapshot
-from metaindex.query import Explanation, Handle, Queries, TimestampLike, VersionLike, check_since, paths_of
+from metaindex.query import Explanation, Handle, Queries, TimestampLike, VersionLike, check_since
 from metaindex.storage import is_remote, local_path
 from metaindex.table import IndexList, Table
 
@@ -305,7 +306,7 @@ class ReportQuestion:
 
     def __post_init__(self) -> None:
         check_since(self.since)
-        paths_of(self.tables)
+        TableNames.paths_of(self.tables)
         if len(self.where) > _MOST_CONDITIONS:
             raise ArgumentError(
                 f"a report shows at most {_MOST_CONDITIONS} conditions; got {len(self.where):,}; give them as queries="

@@ -18,7 +18,7 @@ from metaindex.advisor.workloads.template import Workload
 from metaindex.core import ArgumentError, Cure, MetaIndexError, dataclass, watched
 from metaindex.formats import At
 from metaindex.index import Kind
-from metaindex.query import Handle, TableQueryLog, paths_of
+from metaindex.query import Handle, TableQueryLog
 from metaindex.table import Table, handle_of, open_table, tables_below
 
 from .answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
@@ -139,7 +139,8 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
             if question.queries is None
             else "the workload is empty: no query of it can be read"
         )
-    names = [TableNames(handle.path, paths_of(question.tables)) for handle in handles]
+    paths = TableNames.paths_of(question.tables)
+    names = [TableNames(handle.path, paths) for handle in handles]
     others: dict[str, int] = {}
     for template in (template for queries in every for template in queries.templates):
         for read in template.tables:
@@ -187,7 +188,7 @@ def recommend(
     """
     if queries is not None and not isinstance(queries, Workload):
         queries = workload(queries)
-    mapped = paths_of(tables)
+    mapped = TableNames.paths_of(tables)
     wanted = places or tuple(dict.fromkeys(mapped.values()))
     if not wanted:
         raise ArgumentError(

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 
 import pyarrow as pa
 
-from metaindex.core import dataclass
+from metaindex.core import ArgumentError, dataclass
 from metaindex.expressions import (
     And,
     Comparison,
@@ -87,6 +87,21 @@ class TableNames:
         if _WHOLE.match(name):
             return _clean(name) == _clean(self.path)
         return _last(name.replace(".", "/") if "/" not in name else name) == _last(self.path)
+
+    @staticmethod
+    def paths_of(tables: object) -> dict[str, str]:
+        """The tables' paths by the names that SQL has for them, none for None. ArgumentError for what does not say
+        that."""
+        if tables is None:
+            return {}
+        if not isinstance(tables, Mapping) or not all(
+            isinstance(name, str) and isinstance(path, str | os.PathLike) for name, path in tables.items()
+        ):
+            raise ArgumentError(
+                "tables= says which table a name in SQL is, as in tables={'db.flights': 'lake/flights'}; got"
+                f" {tables!r}; write it so"
+            )
+        return {name: os.fspath(path) for name, path in tables.items()}
 
 
 def of_table(workload: Workload, names: TableNames, columns: Iterable[str]) -> OfTable:

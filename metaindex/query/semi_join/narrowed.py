@@ -216,7 +216,6 @@ _CALLS: dict[str, re.Pattern[str]] = {
     "year": re.compile(rf"\s*YEAR\s*\(\s*{_NAME}\s*\)\s*", re.IGNORECASE),
     "beginning": re.compile(rf"\s*(?:SUBSTR|SUBSTRING)\s*\(\s*{_NAME}\s*,\s*[01]\s*,\s*(\d+)\s*\)\s*", re.IGNORECASE),
 }
-_MICROS_OF_DAY = 86_400_000_000
 
 
 def _generated(

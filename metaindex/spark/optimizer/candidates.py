@@ -13,10 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from metaindex.advisor import Offer, Restriction
 from metaindex.expressions import ColumnRef
 from metaindex.formats import At, Resolved, Schema, Snapshot, Version
 from metaindex.index import KINDS, CoveredKey, OpenIndex, RowLayout, RowSizes, StoredPart
-from metaindex.query import Offer, Restriction, bucket_costs, share_read, share_sent
 from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts
@@ -74,7 +74,7 @@ def offered(
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str] = (),
-    cores: int = Offer.CORES,
+    cores: int | None = None,
 ) -> Offered:
     """Return the table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping
     leaves, if it skips some; `broken`: runs that Spark could not read; `cores`: that work on a query. An index that
@@ -136,7 +136,7 @@ def _candidate(
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str],
-    cores: int,
+    cores: int | None,
 ) -> CoverCandidate | Reason:
     use = _use(table, index, key, scan)
     if isinstance(use, Reason):
@@ -152,7 +152,7 @@ def _candidate(
     if any(run.run.run in broken for run in served.runs):
         return Reason.NOT_USABLE
     every, parts = _parts(use, index, key, scan, served)
-    offer = _offer(use, scan, served, every, parts, kept_bytes, cores)
+    offer = _offer(use, scan, served, every, parts, kept_bytes, cores or Offer.CORES)
     return CoverCandidate(offer, served, use.layout, use.columns, offer.order, tuple(parts))
 
 
@@ -224,7 +224,7 @@ def _offer(
 ) -> Offer:
     wants, buckets = use.wants, use.layout.buckets
     rows = sum(part.info.rows for _, part in every)
-    share = share_read(use.asked, use.indexed, buckets, use.layout.bounded, rows)
+    share = Restriction.share_read(use.asked, use.indexed, buckets, use.layout.bounded, rows)
     if len(parts) < len(every):
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
     leading = use.layout.stored.field(0)
@@ -238,7 +238,7 @@ def _offer(
     few = wants.same and served.keys and every_row
     pruned = Offer.PRUNED if scan.pruned else 1.0
     of_buckets = _rows_of_buckets(parts)
-    uneven, hot = bucket_costs(use.asked, use.indexed, of_buckets, buckets, read, cores, spread=wants.spread)
+    uneven, hot = Offer.bucket_costs(use.asked, use.indexed, of_buckets, buckets, read, cores, spread=wants.spread)
     return Offer(
         served.index.name,
         source * pruned,
@@ -249,7 +249,7 @@ def _offer(
         use.order if buckets else (),
         lacking * pruned,
         0 if _masked(served) else served.deleted_rows,
-        sent=share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
+        sent=Offer.share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
         left=min(1.0, served.keys / every_row) if few else 1.0,
         uneven=uneven,
         hot=hot,

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
+from metaindex.advisor import Offer
 from metaindex.core import counted, human_bytes
 from metaindex.index import RowSizes
-from metaindex.query import chosen_for
 
 from . import scans
 from .candidates import CoverCandidate, Offered, as_they_are
@@ -105,7 +105,7 @@ def ranked(request: Sequence[SparkScan], offers: Sequence[Offered], rule: RuleCo
             some.candidates = [
                 replace(candidate, offer=replace(candidate.offer, alike=count)) for candidate in some.candidates
             ]
-    chosen = chosen_for([[candidate.offer for candidate in some.candidates] for some in offers], sides)
+    chosen = Offer.chosen([[candidate.offer for candidate in some.candidates] for some in offers], sides)
     covers: list[Cover | None] = []
     for some, scan, taken in zip(offers, request, chosen, strict=True):
         cover = None

@@ -28,7 +28,7 @@ from metaindex.core import (
     first_line,
 )
 from metaindex.expressions import And, ColumnRef, IsNull, Opaque, Predicate
-from metaindex.query import Offer, PruneResult, Queries
+from metaindex.query import PruneResult, Queries
 from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts, text_scans
@@ -208,7 +208,7 @@ class ScanPlanner:
         if isinstance(table, Reason) or not are_rows_alike(table, source):
             return None, Offered()
         kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
-        some = offered(table, scan, rule, kept, self._broken, self.cores or Offer.CORES)
+        some = offered(table, scan, rule, kept, self._broken, self.cores)
         for error in some.damaged.values():
             self.counts.raised(error)
         if scan.text is not None:

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from metaindex.advisor import Restriction
 from metaindex.core import UnknownColumnError
 from metaindex.expressions import ColumnRef, Constant, Leaf, Opaque, Predicate
 from metaindex.formats import OfSchema, Schema, Version
 from metaindex.index import CoveredKey
-from metaindex.query import Restriction
 
 from .request import Delta, Files, Group, Iceberg, SparkScan
 

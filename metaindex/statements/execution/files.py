@@ -13,7 +13,7 @@ from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError,
 from metaindex.expressions import ColumnRef, IsNull, bind, column_sql, names_given
 from metaindex.formats import NAMED, ConfiguredCatalog
 from metaindex.index import Value
-from metaindex.query import Credit, IndexReport, paths_of
+from metaindex.query import Credit, IndexReport
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.query_tables import check_query, with_names
 from metaindex.statements.grammar.tree import TableName
@@ -55,7 +55,7 @@ def sql(
     def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
         return open_table(path, format=format_, storage_options=stores, config=config, **options)
 
-    return run(parsed(statement), FileTables(opened, paths_of(tables), builder, progress))
+    return run(parsed(statement), FileTables(opened, TableNames.paths_of(tables), builder, progress))
 
 
 class FileTables:

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metaindex.expressions import Family, physical_type, to_physical
-from metaindex.expressions.literals import compare_values
 from metaindex.formats import Trust
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.keys import column_id, partition_id
 from metaindex.index.kinds.states import BOUND_BYTES, StatState
+from tests.evaluate import compare_values
 from tests.index.build.lake import Built, FolderDetails, build, fields_of, request_for, write
 from tests.index.build.scenarios import SCENARIOS
 from tests.strategies import TYPES, values

@@ -12,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metaindex.expressions import Interval, Literal
-from metaindex.expressions.literals import compare_values
 from metaindex.index.kinds.canonical import NO_VALUE, Absent
 from metaindex.index.kinds.keyed import Hits
 from metaindex.index.kinds.values.asked import (
@@ -36,6 +35,7 @@ from metaindex.index.kinds.values.rows import (
     raw_unit,
     units_of,
 )
+from tests.evaluate import compare_values
 from tests.strategies import TYPES, literals, values
 
 counts = st.integers(0, 30).flatmap(lambda bits: st.integers(0, 1 << bits))

@@ -9,10 +9,10 @@ import numpy as np
 
 from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Interval, Literal
-from metaindex.expressions.literals import compare_values
 from metaindex.index import CoveredKey
 from metaindex.index.kinds.keyed import Hits
 from metaindex.index.lookup.key_source import AskedKey
+from tests.evaluate import compare_values
 
 Rows = Sequence[tuple[object, ...]]
 

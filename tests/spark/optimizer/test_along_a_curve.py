@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+from metaindex.advisor import ranking
 from metaindex.index.kinds.covering import parts
-from metaindex.query.pruning import ranking
 from tests.index.kinds.covering.served import Held
 from tests.spark.optimizer.changing_lakes import (
     MAKERS,

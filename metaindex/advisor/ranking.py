@@ -111,6 +111,20 @@ class Restriction:
             return min(1.0, EQUAL * self.equal)
         return BETWEEN if self.ends > 1 else ONE_SIDED if self.ends else 1.0
 
+    @staticmethod
+    def share_read(
+        asked: Mapping[str, Restriction], indexed: Sequence[str], buckets: int, bounded: int = 1, rows: int = 0
+    ) -> float:
+        """Return the share of an index's bytes that a scan with these filters (by stable name) reads. `buckets`: 0 for
+        ranges. Spark skips buckets if one column makes them; the order inside a part skips row groups and pages by the
+        leading column, along a curve by each of the first `bounded` ones."""
+        if not buckets and bounded > 1:
+            return share_along([asked[name].share for name in indexed[:bounded] if name in asked], bounded, rows)
+        first = asked.get(indexed[0], Restriction())
+        if buckets and len(indexed) == 1 and first.equal:
+            return min(first.equal / buckets, first.share)
+        return first.share
+
 
 def _either(parts: Sequence[Mapping[ColumnRef, Restriction]]) -> dict[ColumnRef, Restriction]:
     """Merge the restrictions of an OR, for the columns that every part restricts."""
@@ -122,33 +136,12 @@ def _either(parts: Sequence[Mapping[ColumnRef, Restriction]]) -> dict[ColumnRef,
     return out
 
 
-def share_read(
-    asked: Mapping[str, Restriction], indexed: Sequence[str], buckets: int, bounded: int = 1, rows: int = 0
-) -> float:
-    """Return the share of an index's bytes that a scan with these filters (by stable name) reads. `buckets`: 0 for
-    ranges. Spark skips buckets if one column makes them; the order inside a part skips row groups and pages by the
-    leading column, along a curve by each of the first `bounded` ones."""
-    if not buckets and bounded > 1:
-        return share_along([asked[name].share for name in indexed[:bounded] if name in asked], bounded, rows)
-    first = asked.get(indexed[0], Restriction())
-    if buckets and len(indexed) == 1 and first.equal:
-        return min(first.equal / buckets, first.share)
-    return first.share
-
-
 def share_along(shares: Sequence[float], columns: int, rows: int) -> float:
     """Return the share read of rows that lie along a curve through so many columns, for conditions that leave these
     shares of some columns: a page is as wide in each column as its root of their number, and pages at the ends of a
     range hold other rows, too."""
     width = max(1.0, rows / PAGE_ROWS) ** (-1 / columns)
     return math.prod(min(1.0, share + width) for share in shares)
-
-
-def share_sent(keys: int, rows: int, table_bytes: int) -> float:
-    """Return the share of a scan's rows that a group by so many keys (0: not known) sends, once each task has combined
-    its own."""
-    tasks = max(CORES, -(-table_bytes // SPLIT))
-    return min(1.0, keys * tasks / rows) if keys and rows else 1.0
 
 
 def buckets_left(asked: Mapping[str, Restriction], indexed: Sequence[str], rows_of_bucket: Sequence[int]) -> list[int]:
@@ -167,25 +160,6 @@ def unevenness(
     largest = bytes_read * max(rows_of_bucket) / rows if rows else 0.0
     waiting = largest * min(buckets, cores) - bytes_read if largest > hot else 0.0
     return TASK * (buckets - len(rows_of_bucket)) + max(0.0, waiting)
-
-
-def bucket_costs(
-    asked: Mapping[str, Restriction],
-    indexed: Sequence[str],
-    rows_of_bucket: Sequence[int],
-    buckets: int,
-    bytes_read: float,
-    cores: int,
-    *,
-    spread: bool,
-) -> tuple[float, float]:
-    """Return what uneven buckets cost a join or a window, and what the largest one costs a group more: one that is
-    `spread` over tasks. `rows_of_bucket`: of those that have any; which of them filters leave follows."""
-    if not buckets:
-        return 0.0, 0.0
-    left = buckets_left(asked, indexed, rows_of_bucket)
-    joined, grouped = (unevenness(left, buckets, bytes_read, cores, hot) for hot in (HOT, HOT_GROUP if spread else HOT))
-    return joined, grouped - joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +225,47 @@ class Offer:
         """Return the bytes of rows that stand in their bucket already."""
         return self.read - self.lacking
 
+    @staticmethod
+    def share_sent(keys: int, rows: int, table_bytes: int) -> float:
+        """Return the share of a scan's rows that a group by so many keys (0: not known) sends, once each task has
+        combined its own."""
+        tasks = max(CORES, -(-table_bytes // SPLIT))
+        return min(1.0, keys * tasks / rows) if keys and rows else 1.0
+
+    @staticmethod
+    def bucket_costs(
+        asked: Mapping[str, Restriction],
+        indexed: Sequence[str],
+        rows_of_bucket: Sequence[int],
+        buckets: int,
+        bytes_read: float,
+        cores: int,
+        *,
+        spread: bool,
+    ) -> tuple[float, float]:
+        """Return what uneven buckets cost a join or a window, and what the largest one costs a group more: one that is
+        `spread` over tasks. `rows_of_bucket`: of those that have any; which of them filters leave follows."""
+        if not buckets:
+            return 0.0, 0.0
+        left = buckets_left(asked, indexed, rows_of_bucket)
+        joined, grouped = (
+            unevenness(left, buckets, bytes_read, cores, hot) for hot in (HOT, HOT_GROUP if spread else HOT)
+        )
+        return joined, grouped - joined
+
+    @staticmethod
+    def chosen(
+        offers: Sequence[Sequence[Offer]], sides: Mapping[int, Mapping[int, tuple[int, tuple[str, ...]]]]
+    ) -> list[Chosen | None]:
+        """Choose as `choose` does. `sides`: of each join by number, for side 0 and 1, the scan and its names of the
+        keys. A join of which a side is no scan, or that has a key twice, has no say."""
+        joins = [
+            JoinOf(join, (both[0][0], both[1][0]), (both[0][1], both[1][1]))
+            for join, both in sides.items()
+            if len(both) == 2 and len(set(both[0][1])) == len(both[0][1])
+        ]
+        return choose(offers, joins)
+
 
 @dataclass(frozen=True, slots=True)
 class JoinOf:
@@ -268,19 +283,6 @@ class Chosen:
     offer: Offer
     partitioned: bool
     joined: bool = False
-
-
-def chosen_for(
-    offers: Sequence[Sequence[Offer]], sides: Mapping[int, Mapping[int, tuple[int, tuple[str, ...]]]]
-) -> list[Chosen | None]:
-    """Choose as `choose` does. `sides`: of each join by number, for side 0 and 1, the scan and its names of the keys. A
-    join of which a side is no scan, or that has a key twice, has no say."""
-    joins = [
-        JoinOf(join, (both[0][0], both[1][0]), (both[0][1], both[1][1]))
-        for join, both in sides.items()
-        if len(both) == 2 and len(set(both[0][1])) == len(both[0][1])
-    ]
-    return choose(offers, joins)
 
 
 def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[Chosen | None]:

@@ -8,11 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions import col
-from metaindex.formats import Field, Schema
-from metaindex.index import Covering, CoveringRange
-from metaindex.index.kinds.covering.spec import BUCKETS
-from metaindex.query.pruning.ranking import (
+from metaindex.advisor.ranking import (
     CACHED,
     HOT_GROUP,
     MARGIN,
@@ -25,10 +21,12 @@ from metaindex.query.pruning.ranking import (
     buckets_left,
     choose,
     share_along,
-    share_read,
-    share_sent,
     unevenness,
 )
+from metaindex.expressions import col
+from metaindex.formats import Field, Schema
+from metaindex.index import Covering, CoveringRange
+from metaindex.index.kinds.covering.spec import BUCKETS
 from metaindex.spark.optimizer.request import Delta, Filters, Group, JoinSide, Need, SparkScan
 from metaindex.spark.optimizer.scans import alike, wants
 
@@ -128,21 +126,22 @@ def test_what_filters_say_of_a_column() -> None:
         ).items()
     }
     assert asked == {"a": Restriction(equal=1), "b": Restriction(ends=2), "c": Restriction(ends=1)}
-    assert share_read(asked, ["a"], 200) == 1 / 200
-    assert share_read(asked, ["b"], 0) < share_read(asked, ["c"], 0) < share_read(asked, ["z"], 0) == 1
+    assert Restriction.share_read(asked, ["a"], 200) == 1 / 200
+    shares = [Restriction.share_read(asked, [name], 0) for name in "bcz"]
+    assert shares[0] < shares[1] < shares[2] == 1
 
 
 def test_a_group_by_few_keys_saves_no_shuffle() -> None:
     """Each task sends one row of each key: nothing is left to be saved, and the buckets without rows are tasks all the
     same."""
     rows = 400_000
-    few = replace(offer(read=100, of_use=False, wants=frozenset([None])), sent=share_sent(2, rows, 10 << 20))
+    few = replace(offer(read=100, of_use=False, wants=frozenset([None])), sent=Offer.share_sent(2, rows, 10 << 20))
     assert few.sent < 0.001
     assert choose([[few]], []) == [None]
-    many = replace(few, sent=share_sent(300_000, rows, 10 << 20))
+    many = replace(few, sent=Offer.share_sent(300_000, rows, 10 << 20))
     assert many.sent == 1.0
     assert choose([[many]], []) == [Chosen(many, partitioned=True)]
-    assert share_sent(0, rows, 1) == 1.0, "nobody knows how many keys there are"
+    assert Offer.share_sent(0, rows, 1) == 1.0, "nobody knows how many keys there are"
 
 
 def test_buckets_without_rows_and_hot_ones_are_priced() -> None:
@@ -267,10 +266,10 @@ def test_rows_along_a_curve_are_left_out_by_each_column() -> None:
     0.14."""
     rows, one = 128 * PAGE_ROWS, Restriction(measured=0.01)
     for name in ("a", "b"):
-        assert 0.08 < share_read({name: one}, ["a", "b"], 0, 2, rows) < 0.13
-    assert share_read({"b": one}, ["a", "b"], 0, 1, rows) == 1.0  # in ranges of the first
+        assert 0.08 < Restriction.share_read({name: one}, ["a", "b"], 0, 2, rows) < 0.13
+    assert Restriction.share_read({"b": one}, ["a", "b"], 0, 1, rows) == 1.0  # in ranges of the first
     wide = Restriction(measured=0.3)
-    assert 0.1 < share_read(dict.fromkeys("abcd", wide), list("abcd"), 0, 4, rows) < 0.16
-    assert share_read({"c": one}, ["a", "b"], 0, 2, rows) == 1.0
-    assert share_read({"a": one}, ["a", "b"], 0, 2, 10) == 1.0  # a page, which is read whole
+    assert 0.1 < Restriction.share_read(dict.fromkeys("abcd", wide), list("abcd"), 0, 4, rows) < 0.16
+    assert Restriction.share_read({"c": one}, ["a", "b"], 0, 2, rows) == 1.0
+    assert Restriction.share_read({"a": one}, ["a", "b"], 0, 2, 10) == 1.0  # a page, which is read whole
     assert share_along([], 2, rows) == 1.0
