@@ -182,12 +182,8 @@ def _option(
         begin += f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}"
     if action.nargs != 0:
         begin += " -r -F" if action.metavar in places and not values else f" -x{values}"
-    yield f"{begin} -d {_quoted(_explained(parser, action))}"
-
-
-def _explained(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    """Its help in one line."""
-    return " ".join(argparse.HelpFormatter(parser.prog)._expand_help(action).split()) if action.help else ""
+    text = argparse.HelpFormatter(parser.prog)._expand_help(action) if action.help else ""
+    yield f"{begin} -d {_quoted(' '.join(text.split()))}"
 
 
 def _quoted(text: str) -> str:

@@ -136,10 +136,6 @@ what else an index has is merged here, and no Spark is started for it.""",
 )
 
 
-def _clean(args: argparse.Namespace, out: Output) -> int:
-    return _runs("erase")(args, out) if args.erase else _runs("clean", "retention")(args, out)
-
-
 CLEAN = _verb(
     "clean",
     """Removes runs that are out of use (merged, or replaced by a full refresh) for longer than the retention, what
@@ -165,7 +161,7 @@ at once. Run it after the table's own VACUUM or snapshot expiry.""",
         "--erase", "take out, at once, every value that no retained version of the table holds; overrides the retention"
     ),
     arg.MERGING_BUILDER,
-    run=_clean,
+    run=lambda args, out: _runs(*(["erase"] if args.erase else ["clean", "retention"]))(args, out),
 )
 
 

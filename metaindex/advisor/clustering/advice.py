@@ -129,7 +129,8 @@ def _sorted_copy(rewrite: Rewrite, name: str | None) -> tuple[str, ...]:
 def _copied_by_duckdb(rewrite: Rewrite, name: str | None) -> tuple[str, ...]:
     if rewrite.partitions or "\\" in rewrite.path:  # DuckDB's patterns cannot say it
         return ()
-    source = text_sql(f"{_as_a_name(rewrite.path.rstrip('/'))}/**/*.parquet", doubled=True)
+    alone = re.sub(r"[*?\[]", lambda mark: f"[{mark[0]}]", rewrite.path.rstrip("/"))  # fits this path only
+    source = text_sql(f"{alone}/**/*.parquet", doubled=True)
     ordered = ", ".join(column_sql(parts, '"') for parts in rewrite.columns)
     chosen = f"SELECT * FROM read_parquet({source}) ORDER BY {ordered}"  # noqa: S608 - shown, and quoted
     target = text_sql(_copy(rewrite), doubled=True)
@@ -183,11 +184,6 @@ def _parts(name: str) -> tuple[str, ...]:
 def as_written(*statements: str) -> tuple[str, ...]:
     """Statements that Spark runs as they are, whatever names have in them."""
     return (_AS_WRITTEN, *statements) if any("${" in statement for statement in statements) else statements
-
-
-def _as_a_name(path: str) -> str:
-    """A pattern of DuckDB that fits this path alone."""
-    return re.sub(r"[*?\[]", lambda mark: f"[{mark[0]}]", path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ def measure(
             without.append(".".join(facts.leaf.parts))
             continue
         columns.append(measured.summary(files))
-        if names or (len(kept) < _CONSIDERED and _varies(columns[-1])):
+        varies = not columns[-1].partition and columns[-1].constant_files < columns[-1].bounded_files
+        if names or (len(kept) < _CONSIDERED and varies):
             kept.append(measured)
     table = snapshot.files.table
     inside = [measured for measured in kept if not measured.facts.leaf.field.partition]
@@ -92,10 +93,6 @@ def _named(snapshot: Snapshot, name: str) -> Iterator[Leaf]:
     for leaf in snapshot.schema.leaves():
         if leaf.parts[: len(parts)] == parts and physical_type(leaf.type) is not None:
             yield leaf
-
-
-def _varies(column: ColumnClustering) -> bool:
-    return not column.partition and column.constant_files < column.bounded_files
 
 
 def _advise(

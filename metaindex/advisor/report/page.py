@@ -148,7 +148,7 @@ def _texts(text: str) -> Iterator[Element | str | None]:
         if indented:
             yield copied("\n".join(line[2:] for line in some))
         else:
-            yield Element("p", _sentence(some[0])) if len(some) == 1 else Element.listed(some)
+            yield Element("p", some[0][:1].upper() + some[0][1:]) if len(some) == 1 else Element.listed(some)
 
 
 def workload_section(recommended: Recommendation) -> Section:
@@ -279,10 +279,6 @@ def _known(values: object) -> Ints:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _TITLE else f"{text[:_TITLE]}..."
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 _STEPS = 6

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
-from typing import TypeVar
 
 from metaindex.advisor.hypothetical.answer import Reads
 from metaindex.advisor.hypothetical.baseline import Baseline
@@ -40,8 +39,8 @@ class TableEvaluation:
 
     weighing: Weighing
     queries: tuple[QueryAsked, ...]
-    candidates: tuple[Candidate, ...]
-    built: tuple[Built, ...]
+    candidates: list[Candidate]
+    built: list[Built]
     notes: tuple[str, ...]
     spread: Spread
     narrowed: Some = NONE
@@ -59,12 +58,12 @@ class TableEvaluation:
         spread = Spread.of([query.asked.seen for query in queries], [query.asked.stands for query in queries])
         reading = [query for query in queries if query.weight]
         follows = Suggestions() if given else suggested(reading, weighing.snapshot.schema, copies=copies)
-        candidates = tuple(given) or tuple(named(list(follows.kinds)))
+        candidates = list(given) or named(list(follows.kinds))
         built = []
         for number, candidate in enumerate(candidates):
             progress(number, len(candidates))
             built.append(weighing.built(candidate, folder))
-        case = cls(weighing, queries, candidates, tuple(built), tuple(follows.notes), spread)
+        case = cls(weighing, queries, candidates, built, tuple(follows.notes), spread)
         case.unindexed_bytes = _without_indexes(weighing, queries)
         if not given:
             case._narrow()
@@ -83,8 +82,7 @@ class TableEvaluation:
                 fewer = kind.narrowed([ColumnRef(leaf.parts).name for leaf in helping])
                 name, stables = fewer.title, {leaf.stable for leaf in helping}
                 view = narrowed(built, name, stables, len(helping) / len(every))
-                self.candidates = _with(self.candidates, number, Candidate(name, (fewer,)))
-                self.built = _with(self.built, number, view)
+                self.candidates[number], self.built[number] = Candidate(name, (fewer,)), view
                 self.narrowed |= {number}
 
     def _helps(self, built: Built, leaf: Leaf) -> bool:
@@ -211,7 +209,8 @@ class TableEvaluation:
         spared = QuerySpared(less(now.reads.size_bytes, reads.size_bytes), less(now.reads.files, reads.files))
         share = reads.size_bytes.expected / max(now.reads.size_bytes.expected, 1.0)
         copies = (self._copy_read(query, number) for number in sorted(some) if self.built[number].copies)
-        return max((_with_copy(spared, reads, copy, share) for copy in copies), key=_size, default=spared)
+        with_copies = [_with_copy(spared, reads, copy, share) for copy in copies]
+        return max(with_copies, key=lambda spared: spared.size_bytes.expected, default=spared)
 
 
 def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float:
@@ -224,17 +223,6 @@ def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float
     trees = list(weighing.nows)
     kept = dict(zip(trees, Baseline(standing.snapshot).kept_each(trees), strict=True))
     return max(now, sum(float(query.asked.seen * sizes[kept[query.tree]].sum()) for query in queries))
-
-
-T = TypeVar("T")
-
-
-def _with(several: tuple[T, ...], place: int, new: T) -> tuple[T, ...]:
-    return (*several[:place], new, *several[place + 1 :])
-
-
-def _size(spared: QuerySpared) -> float:
-    return spared.size_bytes.expected
 
 
 def _with_copy(spared: QuerySpared, reads: Reads, copy: CopyRead, share: float) -> QuerySpared:

@@ -95,9 +95,10 @@ class Workload(Shown):
                 (
                     f"{template.seen:,}",
                     ", ".join(read.table or "-" for read in template.tables),
-                    _short(" ; ".join(shown_predicate(read.predicate) for read in template.tables)),
+                    asked if len(asked) <= _SHOWN else f"{asked[:_SHOWN]}...",
                 )
                 for template in self.templates
+                for asked in [" ; ".join(shown_predicate(read.predicate) for read in template.tables)]
             ]
             parts += ["", TextTable(columns, tuple(rows))]
         if self.problems:
@@ -120,7 +121,3 @@ def _table_json(read: TableRead) -> dict[str, object]:
         "order": list(read.order),
         "unplaced": None if read.unplaced is None else shown_predicate(read.unplaced.predicate),
     }
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -144,7 +144,7 @@ def _rows(tables: Sequence[LakeTable]) -> Iterator[list[str | Cell | Element]]:
         yield [
             Cell(table.name, href=table.report),
             table.format or "?",
-            _number(table.files),
+            Cell("" if table.files is None else f"{table.files:,}", table.files),
             _bytes(table.size_bytes, largest),
             Cell(moment(table.committed_ms)[:10] if table.committed_ms else "", table.committed_ms),
             _indexes(table),
@@ -154,10 +154,6 @@ def _rows(tables: Sequence[LakeTable]) -> Iterator[list[str | Cell | Element]]:
             _layout(table),
             _said(table),
         ]
-
-
-def _number(value: int | None) -> Cell:
-    return Cell("" if value is None else f"{value:,}", value)
 
 
 def _bytes(size: int | None, largest: int) -> str | Cell | Element:
