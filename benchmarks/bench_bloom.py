@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from metaindex.core import dataclass
 from metaindex.formats import Field, Leaf
-from metaindex.index import Bloom, CoveredKey, RunRef
+from metaindex.index import Bloom
 from metaindex.index.kinds.bloom.blocks import BLOCK_BYTES, Bytes, Hashes, Ints, bits_of, block_of
 from metaindex.index.kinds.bloom.collector import BloomCollector
 from metaindex.index.kinds.bloom.reader import BloomReader
@@ -27,6 +27,7 @@ from metaindex.index.kinds.bloom.sizing import size_classes
 from metaindex.index.kinds.bloom.writer import FilterWriter
 from metaindex.index.kinds.keyed import KeyPlan, Spill
 from metaindex.index.log import sealed
+from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path, new_run_id
 from metaindex.index.store.reader import ReadCount, RunReader

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.index import KeyKind
+from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.store.writer import SUFFIX
 
 from .lake import GROUPS, Lake

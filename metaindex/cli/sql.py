@@ -19,14 +19,13 @@ from .opening import open_from, start_spark
 from .output import Progress
 
 if TYPE_CHECKING:
-    from metaindex.index import Value
     from metaindex.table import Table
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from metaindex.statements import FileTables, parsed, pointed, run, split
 
-    def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
+    def opened(path: str, format_: str | None, options: Mapping[str, object]) -> Table:
         how = for_table(args, path)
         how.option = [*how.option, *((key, str(value)) for key, value in options.items())]
         how.format = format_ or how.format

@@ -13,8 +13,8 @@ its answer, asked again of one file's row groups, and asked together with many.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -200,13 +200,30 @@ class Asks(ABC):
 
 class ManyFiles(Asks):
     """Base of PruningStatistics[Mask] of `count` files: nothing is known that a source does not answer, in `_ask` or
-    question by question."""
+    question by question. `columns`: those that it is known to know; `KEPT_BYTES`: of answers to many questions that one
+    source keeps, about."""
+
+    KEPT_BYTES: Final = 4 << 20
+    columns: Collection[ColumnRef] = frozenset()
 
     def __init__(self, count: int) -> None:
         self.count = count
 
     def _ask(self, question: Question) -> Mask:
         return self.constant(True)
+
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        """Return what is known of each row group of the file at a position: by default, what is known of the file."""
+        return np.full(groups, question.ask(self)[position], np.bool_)
+
+    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
+        """Return a source for each kind of answers that are put together here."""
+        return {"": self}
+
+    @property
+    def tally(self) -> tuple[int, int]:
+        """Return how often the keys of one kind were asked so far, and how often they answered."""
+        return 0, 0
 
     def constant(self, value: bool) -> Mask:
         return np.full(self.count, value, np.bool_)

@@ -11,10 +11,13 @@ import pyarrow as pa
 
 from metaindex.core import Cure, DamagedIndexError, Mask, MetaIndexError, Vector, Words, arrow_array, compute, dataclass
 from metaindex.expressions import ColumnRef
-from metaindex.formats import FileTable, Schema
+from metaindex.formats import FileTable, Schema, Snapshot
 from metaindex.index.keys import FileIdentities, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.registry import FACT_ROWS, KINDS
+from metaindex.index.kinds.served import RowLayout, RowSizes, StoredPart
+from metaindex.index.kinds.spark_types import spark_type, stored_type
+from metaindex.index.kinds.states import StatState
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, IndexLogEntry, ObjectRef, RunRef
 from metaindex.index.log.history import without_runs
 from metaindex.index.log.sealed import CURE, one_line
@@ -149,6 +152,24 @@ class OpenIndex:
         mask: Mask = reader.derived(f"unkeyed {key.kind} {key.key_id}", read)
         return mask
 
+    def unknown_files(self, run: RunRef) -> Mask:
+        """Return a mask of the run's files of which its keys, and the first of its columns, know nothing."""
+        unknown = np.ones(run.files, np.bool_)
+        column = next((column for column in run.columns if not column.partition), None)
+        if column is not None:
+            rows = self.column_rows(run, column)
+            told = Vector(rows.column("state")).numbers != StatState.UNKNOWN
+            told |= np.asarray(rows.column("value_count").is_valid())
+            unknown[Vector(rows.column("ordinal")).numbers[told]] = False
+        for key in run.keys:
+            unknown &= self.unkeyed_files(run, key)
+        return unknown
+
+    def served_keys(self) -> list[ServedKey]:
+        """Return the keys whose rows are read in the table's place, run by run."""
+        runs = enumerate(self.entry.content.runs)
+        return [ServedKey(self, number, run, key) for number, run in runs for key in KINDS.served_keys(run)]
+
     def covered_columns(self, run: RunRef | None = None) -> set[str]:
         """Return stable names of the columns of which statistics or a key of the run know; of any run where none is
         named."""
@@ -243,10 +264,12 @@ class OpenIndex:
                 f" ({table_uuid or 'without an id'}); {Cure('full', 'it')}"
             )
 
-    def identities(self, run: RunRef) -> FileIdentities:
-        """Return the identities of all files of the run, by ordinal."""
-        table = self.rows(run, "files", np.arange(run.files), ["file_id"])
-        return FileIdentities(run.table_uuid, Vector(table.column("file_id")).array)
+    def identities(self, of: RunRef | Snapshot) -> FileIdentities:
+        """Return the identities of all files of a run, by ordinal, or of a snapshot, by row."""
+        if not isinstance(of, RunRef):
+            return FileIdentities.of(of)
+        table = self.rows(of, "files", np.arange(of.files), ["file_id"])
+        return FileIdentities(of.table_uuid, Vector(table.column("file_id")).array)
 
     def locate(self, run: RunRef, files: FileIdentities) -> Ordinals:
         """The ordinal of each file in the run, -1 where the run does not have it: not at all, or as other bytes, or of
@@ -291,6 +314,45 @@ class OpenIndex:
             return np.empty((0, 2), np.uint64), np.zeros(0, np.int64)
         table = pa.concat_tables(tables)
         return id_words(Vector(table.column("file_id")).array), Vector(table.column("ordinal")).numbers.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKey:
+    """A key of a run whose rows are read in the table's place. `number`: of the run, as a query names it."""
+
+    index: OpenIndex
+    number: int
+    run: RunRef
+    key: CoveredKey
+
+    @property
+    def layout(self) -> RowLayout:
+        """Return how its rows are put."""
+        return KINDS.served_rows(self.key).row_layout(self.key)
+
+    @property
+    def packs_sorted(self) -> bool:
+        """Return whether sorted values of its first column take little."""
+        return RowSizes.packs_sorted(self.layout.stored.field(0).type)
+
+    def value_bytes(self, *names: str) -> int:
+        """Return about how many bytes a value of each of these stored columns has in memory, added up."""
+        stored = self.layout.stored
+        return sum(RowSizes.of_value(stored.field(name).type) for name in names)
+
+    def parts(self) -> list[StoredPart]:
+        """Return its parts, in order of their bucket or range."""
+        return KINDS.served_rows(self.key).parts(self.index.reader(self.run), self.key)
+
+    def keyed(self) -> Mask:
+        """Return a mask of the run's files whose rows it has."""
+        return ~self.index.unkeyed_files(self.run, self.key)
+
+    @staticmethod
+    def spark_type(type_: pa.DataType) -> object:
+        """Return the type of a stored column of this type, in the JSON of Spark's schemas; None where it is refused."""
+        stored = stored_type(type_)
+        return None if stored is None else spark_type(stored)
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from metaindex.core import Plain, Shown, Tabular, Vector, counted, dataclass
 from metaindex.expressions import Opaque, Predicate, conjuncts
 from metaindex.formats import Schema, Snapshot
-from metaindex.index import FileIdentities, OpenIndex
+from metaindex.index import OpenIndex
 from metaindex.query.described import describe
 
 from .pruning.result import PruneResult
@@ -159,7 +159,7 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
 
 def _known(index: OpenIndex, snapshot: Snapshot) -> dict[str, int]:
     """Count the snapshot's files that each run knows; one that two know counts for the first."""
-    files = FileIdentities.of(snapshot)
+    files = index.identities(snapshot)
     unknown = np.ones(len(files), np.bool_)
     counts = {}
     for run in index.entry.content.runs:

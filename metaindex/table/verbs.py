@@ -22,10 +22,8 @@ from metaindex.formats import At, ReadOptions, Schema
 from metaindex.index import (
     KINDS,
     IndexFolder,
-    KeyKind,
     Kind,
     Outcome,
-    RowKind,
     State,
 )
 from metaindex.query import Handle, TableQueryLog, TimestampLike, VersionLike
@@ -53,9 +51,8 @@ def create(
     snapshot = target.snapshot()
     for kind in kinds:
         kind.check_columns(snapshot.schema)
-    keyed = any(isinstance(kind, KeyKind) for kind in kinds)
-    handle.table_format.check_indexable(snapshot, by_spark=not keyed and handle.builders.is_spark(builder, kinds))
-    if history and any(isinstance(kind, RowKind) for kind in kinds):
+    handle.table_format.check_indexable(snapshot, by_spark=handle.builders.is_spark(builder, kinds))
+    if history and any(KINDS.serves_rows(kind.name) for kind in kinds):
         raise ArgumentError(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
             " own"

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.formats import Field, Leaf
-from metaindex.index import CoveredKey, KeyKind, RunRef
-from metaindex.index.kinds import registry
+from metaindex.index import KINDS
 from metaindex.index.kinds.keyed import Gathered, KeyCollector, KeyReader, Spill, add_groups
-from metaindex.index.kinds.kind import KeyRows, MergeInto, PlannedKey
+from metaindex.index.kinds.kind import KeyKind, KeyRows, MergeInto, PlannedKey
+from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
@@ -39,7 +39,7 @@ class Built:
     parts: list[PartInfo]
 
     def reader(self, types: Sequence[pa.DataType], count: ReadCount | None = None) -> KeyReader:
-        found = registry.KINDS.key_reader(self.run_reader(count), self.key, types)
+        found = KINDS.key_reader(self.run_reader(count), self.key, types)
         assert found is not None
         return found
 
@@ -143,7 +143,7 @@ Merge = Callable[[CoveredKey, Sequence[KeyRows], RunSink, Callable[[int], int]],
 
 
 def as_its_kind(key: CoveredKey, rows: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]) -> Any:
-    return registry.KINDS.rows_of(key).merge(key, rows, MergeInto(sink, number))
+    return KINDS.rows_of(key).merge(key, rows, MergeInto(sink, number))
 
 
 def merged(root: Path, some: Sequence[tuple[Built, Sequence[int]]], files: int, merge: Merge = as_its_kind) -> Built:

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate
-from metaindex.index import KeyKind, Kind
-from metaindex.index.kinds import registry
+from metaindex.index import KINDS, Kind
 from metaindex.index.kinds.canonical import answers_for
 from metaindex.index.kinds.keyed import Hits, ReadsRanges, Spill, SupportsBatchReads
+from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.log.entry import KindSpec
 from metaindex.index.store.reader import ReadCount
 from metaindex.index.store.writer import RunSink
@@ -131,9 +131,7 @@ class KeyContract:
         asked = [self.kind(columns) for columns in (1, 2)]
         assert asked[0] != asked[1]
         for kind in asked:
-            assert registry.KINDS.named(kind.name) is type(kind), (
-                "it stands in kinds/registry.py, or has an entry point"
-            )
+            assert KINDS.named(kind.name) is type(kind), "it stands in kinds/registry.py, or has an entry point"
             assert kind_from_log(kind) == kind
             assert hash(kind_from_log(kind)) == hash(kind)
             assert [list(key) for key in kind.keys] == kind.spec().properties["keys"]
@@ -425,7 +423,7 @@ class KeyContract:
 
 
 def kind_from_log(kind: KeyKind) -> Kind:
-    return registry.KINDS.of(KindSpec(**json.loads(json.dumps(asdict(kind.spec())))))
+    return KINDS.of(KindSpec(**json.loads(json.dumps(asdict(kind.spec())))))
 
 
 def within(value: object, low: Literal | None, high: Literal | None, opens: tuple[bool, bool]) -> bool:

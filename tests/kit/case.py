@@ -14,7 +14,6 @@ import pyarrow as pa
 
 import metaindex as mi
 from metaindex.expressions import And, Predicate
-from metaindex.index import FileIdentities
 from metaindex.table import handle_of
 
 from . import tables
@@ -70,7 +69,7 @@ class Case:
         columns = said["columns"]
         index = handle_of(table).open_index(INDEX)
         snapshot = table.snapshot(int(version))
-        identities = FileIdentities.of(snapshot)
+        identities = index.identities(snapshot)
         held = np.zeros(len(identities), np.bool_)
         for run in index.entry.content.runs:
             held |= index.locate(run, identities) >= 0

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.formats import Field, FileTable, Leaf
-from metaindex.index import hash_values, keys
+from metaindex.index import keys
 from metaindex.index.kinds.bloom import blocks
-from metaindex.index.kinds.canonical import hash_key
+from metaindex.index.kinds.canonical import hash_key, hash_values
 from metaindex.index.kinds.facts import successors
 from metaindex.index.kinds.values.encoding import encode_values
 

@@ -26,7 +26,7 @@ from metaindex.core import (
     plain,
 )
 from metaindex.formats import Snapshot
-from metaindex.index import ColumnFacts, StatState
+from metaindex.index import ColumnFacts
 
 from .advice import Advice
 from .overlap import Floats, Numbers, OverlapReads, Ranges, RowPlaces, histogram, numbers_of
@@ -194,14 +194,12 @@ class Measured:
     @classmethod
     def of(cls, facts_: ColumnFacts, files: FilesOf) -> Measured:
         facts = facts_.facts
-        state = Vector(facts.column("state")).numbers
         lower, upper = Vector(facts.column("lower")).array, Vector(facts.column("upper")).array
-        bounded = _valid(lower) & _valid(upper) & (state == StatState.VALUES)
-        unknown = state == StatState.UNKNOWN
+        bounded = _valid(lower) & _valid(upper) & facts_.bounded
         low, high = _bounds_as_numbers(lower, upper, bounded)
         nulls, values = (_known(Vector(facts.column(name)).array) for name in ("null_count", "value_count"))
         rows = np.where(np.isnan(values), files.rows, values) - np.nan_to_num(nulls)
-        return cls(facts_, bounded, ~bounded & ~unknown, Ranges(low, high), _weights(rows[bounded]))
+        return cls(facts_, bounded, ~bounded & ~facts_.unknown_files, Ranges(low, high), _weights(rows[bounded]))
 
     def reads(self, fractions: Floats | None = None) -> OverlapReads:
         """Return what queries read of the files with bounds, by where their rows lie."""

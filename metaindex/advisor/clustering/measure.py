@@ -241,7 +241,7 @@ def clustering(
 
 def known_clustering(handle: Handle, snapshot: Snapshot, most: int) -> tuple[ColumnClustering, ...]:
     """Measure the first columns by what the log and the indexes hold of every file; no file is opened."""
-    bounds = FileStatistics(snapshot, handle.open_indexes(None)[0], storage=handle.ref.storage, opens=False)
+    bounds = FileStatistics(snapshot, handle.open_indexes(None)[0])
     return measure(handle, (), bounds, 0.0, most).columns
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.expressions import Predicate
-from metaindex.index import KINDS, AskedColumns, FactKind, OpenIndex, Sandbox
+from metaindex.index import KINDS, AskedColumns, Kind, OpenIndex, Sandbox
 
 from .answer import Cost, Rate, Reads, Upkeep
 from .baseline import Rows
@@ -61,7 +61,10 @@ def build(
         if candidate.copies:
             return _copied(bench, sight, candidate, portions, rate)
         trials = [bench.tried(f"what if {candidate.name}", candidate.kinds, some) for some in reversed(portions)][::-1]
-        weighed = [Weighed.of(one, Weight.of(bench.snapshot, some)) for one, some in zip(trials, portions, strict=True)]
+        weighed = [
+            Weighed(Weight.of(bench.snapshot, some), one.part_bytes, one.footer_bytes, one.cpu_seconds)
+            for one, some in zip(trials, portions, strict=True)
+        ]
         notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
         every = Weight.of(bench.snapshot)
         size = size_of(weighed, every)
@@ -109,9 +112,9 @@ def bounds_of(bench: Sandbox, trees: Sequence[Predicate], wanted: Rows) -> OpenI
         return None
     leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
     refs = {ref.name: leaf for tree in trees for ref in tree.columns if (leaf := leaves.get(ref.parts)) is not None}
-    names = tuple(name for name, leaf in refs.items() if FactKind.footers_tell(leaf) or is_float(leaf))
+    names = tuple(name for name, leaf in refs.items() if Kind.footers_tell(leaf) or is_float(leaf))
     floats = frozenset(leaf.parts[0] for leaf in refs.values() if is_float(leaf))
-    facts = [kind for each in KINDS for kind in each.suggested(AskedColumns(names)) if isinstance(kind, FactKind)]
+    facts = [kind for each in KINDS if each.keeps_facts for kind in each.suggested(AskedColumns(names))]
     if not names or not 0 < len(wanted) <= _MOST_FOOTERS:
         return None
     try:

@@ -23,7 +23,7 @@ from metaindex.expressions import (
     physical_type,
 )
 from metaindex.formats import Leaf, Schema
-from metaindex.index import KINDS, AskedColumns, FactKind, Kind, RowKind
+from metaindex.index import KINDS, AskedColumns, Kind, RowKind
 
 A_PART: Final = "*"
 """Behind a column among what a query needs: Spark reads a part of it, as a type of its own, which no copy of rows has.
@@ -59,9 +59,9 @@ class Candidate:
     kinds: tuple[Kind, ...]
 
     @property
-    def facts(self) -> tuple[FactKind, ...]:
+    def facts(self) -> tuple[Kind, ...]:
         """Kinds that keep facts of columns."""
-        return tuple(kind for kind in self.kinds if isinstance(kind, FactKind))
+        return tuple(kind for kind in self.kinds if kind.keeps_facts)
 
     @property
     def copies(self) -> tuple[RowKind, ...]:
@@ -168,7 +168,7 @@ def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) ->
         left = ", ".join(columns[MOST_COLUMNS:])
         out.notes.append(f"candidates are for the {MOST_COLUMNS} columns by which most is asked; not for {left}")
     for kind in [*KINDS, *KINDS.others().values()]:
-        if issubclass(kind, FactKind):
+        if kind.keeps_facts:
             out.add(kind, replace(whole, together=()))
         elif issubclass(kind, RowKind):
             if copies:

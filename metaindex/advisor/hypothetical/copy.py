@@ -5,7 +5,7 @@ sample are cut into as many parts, and pages, as the index would have, and those
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from metaindex.advisor.ranking import Offer, Restriction
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import And, ColumnRef, Predicate, conjuncts
 from metaindex.formats import Leaf
-from metaindex.index import RowKind, Sandbox, TrialRows
+from metaindex.index import RowKind, Sandbox
 from metaindex.query import Scan
 
 from .answer import Reads
@@ -37,27 +37,22 @@ _GUESSED = "no sampled file tells the share of its rows, which is guessed"
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`sample`: its rows as they would be stored. `trials`: the sample, and half of it."""
+    """`kind`: with its buckets; `columns` of `parts` parts; `left`: the share of so many parts, and pages, of its
+    `sampled` rows that conditions leave along a curve. `trials`: the sample, and half of it."""
 
-    sample: TrialRows
+    kind: RowKind
+    columns: tuple[Leaf, ...]
+    parts: int
+    sampled: int
+    left: Callable[[Sequence[Predicate], int, int], tuple[float, float]]
     trials: tuple[Weighed, ...]
     size: Estimate
     rows: float  # of the table
     stored: Mapping[tuple[str, ...], Estimate]  # of the size, by column; a query reads no lineage
 
     @property
-    def kind(self) -> RowKind:
-        """The kind with its buckets."""
-        return self.sample.kind
-
-    @property
     def names(self) -> list[tuple[str, ...]]:
-        return [leaf.parts for leaf in self.sample.plan.columns]
-
-    @property
-    def parts(self) -> int:
-        """Return the number of parts that the index would have."""
-        return self.sample.plan.parts_at(self.size.expected)
+        return [leaf.parts for leaf in self.columns]
 
 
 def copied(bench: Sandbox, sight: SampleContext, kind: RowKind, portions: Sequence[Rows]) -> Copy:
@@ -70,13 +65,15 @@ def copied(bench: Sandbox, sight: SampleContext, kind: RowKind, portions: Sequen
     stored = [bench.tried_rows(kind, rows, scan) for rows in reversed(portions)][::-1]
     weights = [Weight.of(bench.snapshot, rows) for rows in portions]
     trials = [Weighed(w, some.column_bytes, 0, some.cpu_seconds) for w, some in zip(weights, stored, strict=True)]
-    every = Weight.of(bench.snapshot)
-    count = stored[0].rows.num_rows * every.rows / weights[0].rows  # it counts bytes where some file tells no rows
+    every, sample = Weight.of(bench.snapshot), stored[0]
+    plan, rows, size = sample.plan, sample.rows.num_rows, size_of(trials, every)
+    count = rows * every.rows / weights[0].rows  # it counts bytes where some file tells no rows
     by_column = {
         leaf.parts: size_of([replace(t, part_bytes={leaf.stable: t.part_bytes[leaf.stable]}) for t in trials], every)
-        for leaf in stored[0].plan.columns
+        for leaf in plan.columns
     }
-    return Copy(stored[0], tuple(trials), size_of(trials, every), count, by_column)
+    parts = plan.parts_at(size.expected)
+    return Copy(sample.kind, plan.columns, parts, rows, sample.left, tuple(trials), size, count, by_column)
 
 
 def _count(plan: Scan) -> int:
@@ -148,9 +145,9 @@ def _asks_of(tree: Predicate, some: Sequence[ColumnRef]) -> bool:
 
 def _of_curve(copy: Copy, now: Now) -> Left:
     """Estimate what is left along a curve, of as many parts and pages as the index would have."""
-    most = max(1, copy.sample.rows.num_rows // _LEAST_ROWS)
+    most = max(1, copy.sampled // _LEAST_ROWS)
     pages = min(most, max(copy.parts, int(copy.rows // Offer.PAGE_ROWS)))
-    parts, share = copy.sample.left(conjuncts(now.tree), min(most, copy.parts), pages)
+    parts, share = copy.left(conjuncts(now.tree), min(most, copy.parts), pages)
     shares = share * (1 - _OFF), share, min(1.0, share * (1 + _OFF))
     low, high = np.floor(parts * (1 - _OFF) * copy.parts), np.ceil(parts * (1 + _OFF) * copy.parts)
     return Left(shares, Estimate(float(low), parts * copy.parts, float(min(high, copy.parts))))
@@ -158,7 +155,7 @@ def _of_curve(copy: Copy, now: Now) -> Left:
 
 def _of_order(sight: SampleContext, now: Now, copy: Copy, restriction: Restriction) -> Left:
     """Estimate the rows left in buckets, or in the order of the first column."""
-    first, indexed = ColumnRef(copy.names[0]), [".".join(parts) for parts in copy.names[: copy.sample.plan.indexed]]
+    first, indexed = ColumnRef(copy.names[0]), [".".join(parts) for parts in copy.names[: len(copy.kind.indexed)]]
     counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
     buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
     shares = [restriction.share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
@@ -222,7 +219,7 @@ def _of_rows(hits: Floats, trials: Floats, scope: float, *, whole: bool) -> Esti
 
 def _source(sight: SampleContext, now: Now, copy: Copy, needs: Set[tuple[str, ...]]) -> float:
     """Estimate what these columns take in the files that the query reads now; for CSV and JSON the whole files."""
-    sources = [leaf.source for leaf in copy.sample.plan.columns if leaf.parts in needs]
+    sources = [leaf.source for leaf in copy.columns if leaf.parts in needs]
     return float(sight.sizes[now.kept].sum()) * sight.share_of(sources)
 
 

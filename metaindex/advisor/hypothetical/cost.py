@@ -14,7 +14,6 @@ import numpy as np
 
 from metaindex.core import MetaIndexError, Vector, dataclass
 from metaindex.formats import At, Diff, Format, Snapshot, TableRef
-from metaindex.index import Trial
 
 from .answer import Rate, Upkeep
 from .baseline import Rows
@@ -54,10 +53,6 @@ class Weighed:
     part_bytes: Mapping[str, int]
     footer_bytes: int
     cpu_seconds: float
-
-    @classmethod
-    def of(cls, trial: Trial, weight: Weight) -> Weighed:
-        return cls(weight, trial.part_bytes, trial.footer_bytes, trial.cpu_seconds)
 
 
 def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:

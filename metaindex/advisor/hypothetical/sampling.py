@@ -18,11 +18,11 @@ from metaindex.advisor.clustering.sample import chosen
 from metaindex.core import Mask, MetaIndexError, Vector, arrow_array, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import FileTable, Leaf, Schema, Snapshot
-from metaindex.index import FactKind, KeyKind, Kind, OpenIndex, RowKind
+from metaindex.index import Kind, OpenIndex, RowKind
 from metaindex.query import FooterGroups, PruneResult, Scan
 
 from .baseline import Baseline, Rows
-from .candidates import Candidate, in_partition
+from .candidates import Candidate
 from .estimates import Floats
 from .redraws import PredicateShape, Redraws
 
@@ -94,7 +94,7 @@ def needs_of(
     for candidate in candidates:
         for kind in candidate.kinds:
             try:
-                leaves = read_by(kind, schema)
+                leaves = kind.reads(schema)
             except MetaIndexError:
                 continue  # it cannot be built, which is told
             if leaves is None:
@@ -112,25 +112,12 @@ def needs_of(
     return SampleNeeds(frozenset(narrow), frozenset(narrow | wide), any(candidate.copies for candidate in candidates))
 
 
-def read_by(kind: Kind, schema: Schema) -> list[Leaf] | None:
-    """The columns whose data a build reads of Parquet files; None for all, where a kind does not say."""
-    match kind:
-        case KeyKind():
-            return [leaf for leaves in kind.planned(schema) for leaf in leaves]
-        case RowKind():
-            return list(kind.planned(schema, 0).columns)
-        case FactKind():
-            return [leaf for leaf in kind.leaves(schema) if not FactKind.footers_tell(leaf) and not in_partition(leaf)]
-        case _:
-            return None
-
-
 def _is_wide(kind: Kind, schema: Schema) -> bool:
     """Return whether the kind is built over some files of the sample alone."""
     if isinstance(kind, RowKind):
         return True
     try:
-        return isinstance(kind, FactKind) and bool(read_by(kind, schema))
+        return kind.keeps_facts and bool(kind.reads(schema))
     except MetaIndexError:
         return False
 

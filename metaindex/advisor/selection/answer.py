@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -15,7 +15,6 @@ from metaindex.advisor.hypothetical.estimates import Estimate, in_bytes, in_numb
 from metaindex.core import (
     Column,
     Cure,
-    MetaIndexError,
     Plain,
     Shown,
     Tabular,
@@ -28,7 +27,7 @@ from metaindex.core import (
     plain,
 )
 from metaindex.expressions import column_sql, parse_path
-from metaindex.index import KINDS, FactKind, KeyKind, Kind, RowKind, Using
+from metaindex.index import KINDS, Kind, RowKind, Using
 
 from .choosing import Budget
 
@@ -49,16 +48,7 @@ def name_of(kinds: Sequence[Kind], taken: Collection[str]) -> str:
 
 
 def _columns(kinds: Sequence[Kind]) -> list[str]:
-    names: dict[str, None] = {}
-    for kind in kinds:
-        match kind:
-            case KeyKind():
-                names |= {name: None for key in kind.keys for name in key}
-            case RowKind():
-                names |= dict.fromkeys(kind.indexed)
-            case _:
-                names |= dict.fromkeys(_names(_properties(kind).get("columns")))
-    return list(names)
+    return list(dict.fromkeys(name for kind in kinds for key in Using.of(kind).keys for name in key))
 
 
 def title_of(kinds: Sequence[Kind]) -> str:
@@ -72,41 +62,14 @@ def create_python(name: str, kinds: Sequence[Kind]) -> str:
 
 def kind_python(kind: Kind) -> str:
     """Write a kind in Python: `mi.Values("tailnum")`; a kind of another package by its class."""
-    positional, named = _arguments(kind)
+    using = Using.of(kind)
+    positional: list[object] = [key[0] if len(key) == 1 else key for key in using.keys]
+    named = dict(using.options)
+    if isinstance(kind, RowKind):
+        positional, named = [], {"indexed": [*kind.indexed], "included": [*kind.included], **named}
     called = f"mi.{type(kind).__name__}" if type(kind) in KINDS else type(kind).__name__
-    words = [*map(_python, positional), *(f"{name}={_python(value)}" for name, value in named.items())]
+    words = [*map(_python, positional), *(f"{name}={_python(value)}" for name, value in named.items() if value != [])]
     return f"{called}({', '.join(words)})"
-
-
-def _arguments(kind: Kind) -> tuple[list[object], dict[str, object]]:
-    """Return a kind's arguments: keys, and columns of statistics, are positional; defaults are left out."""
-    named = _properties(kind)
-    positional: list[object] = []
-    if isinstance(kind, KeyKind):
-        del named["keys"]
-        positional = [key[0] if len(key) == 1 else key for key in kind.keys]
-    elif isinstance(kind, FactKind):
-        positional = [*_names(named.pop("columns", []))]
-    for name in list(named):
-        fewer = {other: value for other, value in named.items() if other != name}
-        if _made(kind, positional, fewer) == kind:
-            named = fewer
-    return positional, named
-
-
-def _made(kind: Kind, positional: Sequence[object], named: Mapping[str, object]) -> Kind | None:
-    try:
-        return type(kind)(*positional, **named)
-    except (TypeError, ValueError, MetaIndexError):
-        return None
-
-
-def _properties(kind: Kind) -> dict[str, object]:
-    return dict(kind.spec().properties)
-
-
-def _names(value: object) -> Sequence[str]:
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list | tuple) else ()
 
 
 def _python(value: object) -> str:

@@ -12,12 +12,11 @@ from metaindex.advisor.hypothetical.candidates import Candidate, QueryAsked, Sug
 from metaindex.advisor.hypothetical.copy import CopyRead, pays, read_of
 from metaindex.advisor.hypothetical.effect import Now
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, Spread, less, most_read, share_of, sum_of
-from metaindex.advisor.hypothetical.sampling import read_by
 from metaindex.advisor.hypothetical.what_if import Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass
 from metaindex.expressions import ColumnRef, Or, conjuncts
 from metaindex.formats import Leaf
-from metaindex.index import FactKind, Kind
+from metaindex.index import Kind
 
 from .choosing import NONE, Some
 
@@ -74,7 +73,7 @@ class TableEvaluation:
         """Narrow candidates that keep statistics of several columns to those columns that skip anything."""
         for number, (candidate, built) in enumerate(zip(self.candidates, self.built, strict=True)):
             kind = candidate.kinds[0]
-            if len(candidate.kinds) > 1 or not isinstance(kind, FactKind) or not self._may_be_chosen(number):
+            if len(candidate.kinds) > 1 or not kind.keeps_facts or not self._may_be_chosen(number):
                 continue
             every = kind.leaves(self.weighing.snapshot.schema)
             helping = [leaf for leaf in every if self._helps(narrowed(built, "", {leaf.stable}, 0.0), leaf)]
@@ -159,7 +158,7 @@ class TableEvaluation:
     def needed_bytes(self, kinds: Iterable[Kind]) -> float:
         """Estimate what a build reads of the table: the columns, by footers of sampled files; for text files all."""
         schema = self.weighing.snapshot.schema
-        known = [read_by(kind, schema) for kind in kinds]
+        known = [kind.reads(schema) for kind in kinds]
         read = [leaf for leaves in known for leaf in (schema.leaves() if leaves is None else leaves)]
         return self.weighing.snapshot.files.size_bytes * self.weighing.sight.share_of(leaf.source for leaf in read)
 

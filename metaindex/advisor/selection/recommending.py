@@ -19,7 +19,7 @@ from metaindex.advisor.hypothetical.candidates import Candidate, asked_columns
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, less, share_of, sum_of
 from metaindex.advisor.hypothetical.what_if import Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass, human_bytes, percent
-from metaindex.index import KINDS, Kind, OpenIndex, Using, Value
+from metaindex.index import KINDS, Kind, OpenIndex, Using
 from metaindex.query import Handle, TableQueryLog
 
 from .answer import BreakEven, PassedOver, RecommendedIndex, TableAdvice, UnusedIndex, name_of, table_sql, title_of
@@ -303,7 +303,7 @@ def _why_not(case: TableEvaluation, number: int, some: Some, left: Budget) -> st
     return f"it leaves out {human_bytes(round(adds))} {beside} ({share})"
 
 
-def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
+def _options(handle: Handle) -> tuple[tuple[str, object], ...]:
     """Return the reader options with which the table is open, without a schema that has no text."""
     if not handle.table_format.reader_options:
         return ()

@@ -50,10 +50,6 @@ class Trial:
     notes: tuple[str, ...] = ()
     unread_files: int = 0
 
-    @property
-    def size_bytes(self) -> int:
-        return sum(self.part_bytes.values()) + self.footer_bytes
-
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from metaindex.core import CLIENTS, ArgumentError, BuilderName, Config
+from metaindex.index.kinds.kind import KeyKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,8 +48,10 @@ class Builders:
         return name
 
     def is_spark(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> bool:
-        """Return whether Spark is certain to build these kinds."""
+        """Return whether Spark is certain to read all data for these kinds: keys are made of what is read here."""
         name = self.named(chosen)
+        if any(isinstance(kind, KeyKind) for kind in kinds):
+            return False
         return "spark" in (name, getattr(name, "name", "")) or any(kind.needs_spark for kind in kinds)
 
     def starts_spark(self, chosen: BuilderName | Builder | None) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Mask, dataclass
-from metaindex.expressions import ColumnBounds, PruningStatistics, Question, physical_type
+from metaindex.expressions import ColumnBounds, PruningStatistics, Question
 from metaindex.formats import Leaf, Schema
 from metaindex.index.store.rows import Columns
 
@@ -97,29 +97,19 @@ class FactKind(Kind):
     table's log states of a file is taken where it is enough."""
 
     __slots__ = ()
+    keeps_facts = True
     scan_floats: bool
     trust_log: bool
-
-    @staticmethod
-    def footers_tell(leaf: Leaf) -> bool:
-        """Return whether Parquet footers tell all facts of the column. They do not tell NaN of floats."""
-        return (
-            physical_type(leaf.type) is not None
-            and not pa.types.is_floating(leaf.type)
-            and not any(level.partition for level in leaf.path)
-        )
 
     def check_columns(self, schema: Schema) -> None:
         self.leaves(schema)
 
-    @abstractmethod
-    def narrowed(self, columns: Sequence[str]) -> FactKind:
-        """Return the kind limited to these columns."""
+    def reads(self, schema: Schema) -> list[Leaf]:
+        inside = [leaf for leaf in self.leaves(schema) if not any(level.partition for level in leaf.path)]
+        return [leaf for leaf in inside if not self.footers_tell(leaf)]
 
     @abstractmethod
-    def leaves(self, schema: Schema) -> list[Leaf]:
-        """The columns to cover at a schema. UnknownColumnError, with the near names, for one that is not there;
-        UnsupportedFeatureError for one that has no order."""
+    def leaves(self, schema: Schema) -> list[Leaf]: ...
 
 
 def fact_kinds(kinds: Sequence[Kind]) -> list[FactKind]:

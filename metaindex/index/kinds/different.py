@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from metaindex.core import Mask, Vector, arrow_array, dataclass
 from metaindex.expressions import Family, physical_type
 
-from .canonical import plain_type
+from .canonical import hash_values, plain_type
 from .values.encoding import CUT, doubles, encode_values
 
 
@@ -50,6 +50,11 @@ class DistinctKeys:
             return None
         words = bytes_.items(np.uint8, 8).reshape(-1, 8).copy().view(">u8").ravel()
         return arrow_array(doubles(words.astype(np.uint64)), Vector(keys).valid, pa.float64()).cast(self.column)
+
+    @staticmethod
+    def hashes(values: pa.Array) -> npt.NDArray[np.int64]:
+        """Return a hash of each value of any column; any number where it is NULL."""
+        return hash_values(values)[0].view(np.int64)
 
     @staticmethod
     def may_be_cut(keys: pa.Array) -> Mask:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import ArgumentError, DamagedIndexError, Mask, dataclass
+from metaindex.expressions import physical_type
 from metaindex.formats import Leaf, Schema
 from metaindex.index.keys import key_id
 from metaindex.index.log.entry import CoveredKey, KindSpec
@@ -115,6 +116,7 @@ class Kind(ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     needs_spark: ClassVar[bool] = False
+    keeps_facts: ClassVar[bool] = False  # of columns, file by file
     words: ClassVar[tuple[str, ...]] = ()  # other names in SQL, the plainest first
 
     @abstractmethod
@@ -154,6 +156,26 @@ class Kind(ABC):
     def check_columns(self, schema: Schema) -> None:
         """UnknownColumnError, with the near names, for a column that is not there; UnsupportedFeatureError for one that
         the kind cannot take."""
+
+    def leaves(self, schema: Schema) -> list[Leaf]:
+        """Return the columns of which it keeps facts, at a schema. UnknownColumnError, with the near names, for one
+        that is not there; UnsupportedFeatureError for one that has no order."""
+        return []
+
+    def narrowed(self, columns: Sequence[str]) -> Kind:
+        """Return the kind limited to facts of these columns."""
+        return self
+
+    @staticmethod
+    def footers_tell(leaf: Leaf) -> bool:
+        """Return whether Parquet footers tell all facts of the column. They do not tell NaN of floats."""
+        ordered = physical_type(leaf.type) is not None and not pa.types.is_floating(leaf.type)
+        return ordered and not any(level.partition for level in leaf.path)
+
+    def reads(self, schema: Schema) -> list[Leaf] | None:
+        """Return the columns whose data a build reads of Parquet files; None for all, where a kind does not say. Raises
+        as `check_columns`."""
+        return None
 
     def sized(self, schema: Schema, table_bytes: int) -> Kind:
         """Return the kind with defaults that depend on the table's size."""
@@ -294,6 +316,9 @@ class KeyKind(Kind):
 
     def check_columns(self, schema: Schema) -> None:
         self.planned(schema)
+
+    def reads(self, schema: Schema) -> list[Leaf]:
+        return [leaf for leaves in self.planned(schema) for leaf in leaves]
 
     def planned(self, schema: Schema) -> list[tuple[Leaf, ...]]:
         """The columns of each key at a schema. UnknownColumnError, with the near names, for one that is not there;

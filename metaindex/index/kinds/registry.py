@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
 
     from metaindex.index.store.reader import RunReader
 
+    from .command import KindCommand
     from .keyed import KeyReader
 
 GROUP = "metaindex.kinds"
@@ -92,6 +93,10 @@ class KindRegistry:
         if places != self._places:  # threads may look at the same time: they find the same
             self._others, self._places = self._find_others(), places
         return self._others
+
+    def commands(self) -> list[KindCommand[Kind]]:
+        """Return the options of `metaindex create` that describe kinds, of installed packages too."""
+        return [command for kind in (*self, *self.others().values()) if (command := kind.command()) is not None]
 
     def _other(self, name: str) -> type[WholeKind] | None:
         return self._others.get(name) or self.others().get(name)
@@ -159,6 +164,14 @@ class KindRegistry:
     def stored(self, partition: str) -> type[StoredKind] | None:
         """The rows of a metadata partition, or None where no kind that is known has any there."""
         return self._rows.get(partition) or self._other(partition)
+
+    def said(self, key: CoveredKey) -> str:
+        """Return a key for a person: of one that its class cannot tell of, the kind's name."""
+        rows = self.stored(key.kind)
+        try:
+            return self.call(key.kind, partial(rows.said, key)) if rows is not None else key.kind
+        except DamagedIndexError:
+            return key.kind
 
     def rows_of(self, key: CoveredKey) -> type[StoredKind]:
         """The rows of a key that is `readable`."""

@@ -274,6 +274,9 @@ class RowKind(Kind):
     def check_columns(self, schema: Schema) -> None:
         self.planned(schema, 0)
 
+    def reads(self, schema: Schema) -> list[Leaf]:
+        return [*self.planned(schema, 0).columns]
+
     @abstractmethod
     def buckets_at(self, size_bytes: float) -> int:
         """Return the number of buckets for rows of so many bytes; 0: in ranges."""

@@ -98,12 +98,6 @@ def spark_type(t: pa.DataType) -> Any:
     return {"type": "struct", "fields": [_field(field.name, field.type) for field in fields]}
 
 
-def shown_as(t: pa.DataType) -> Any:
-    """The type of a column of this type that is stored, in the JSON of Spark's schemas; None where it is refused."""
-    stored = stored_type(t)
-    return None if stored is None else spark_type(stored)
-
-
 def spark_schema(fields: Sequence[pa.Field]) -> str:
     """Columns of stored types as the JSON of a StructType."""
     return json.dumps(

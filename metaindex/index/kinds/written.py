@@ -16,9 +16,8 @@ from .kind import KeyKind, Kind
 from .registry import KINDS, WITHOUT_NAME
 from .served import RowKind
 
-Value = str | int | float | bool
-Options = tuple[tuple[str, Value], ...]
-"""In the order of the text, each name once."""
+Options = tuple[tuple[str, object], ...]
+"""In the order of the text, each name once; a value is a text, a number or a truth."""
 Key = tuple[str, ...]
 """Columns that are one key, by their dotted names."""
 
@@ -131,7 +130,7 @@ class Using:
         return " ".join(said)
 
     @staticmethod
-    def value_text(value: Value) -> str:
+    def value_text(value: object) -> str:
         """Write a value."""
         if isinstance(value, bool):
             return str(value).lower()
@@ -157,7 +156,7 @@ class Using:
 _EITHER: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def _as_usual(value: Value, usual: object) -> object:
+def _as_usual(value: object, usual: object) -> object:
     """Convert a value to the type of the option's default: '0.01' becomes a number for a number."""
     if isinstance(usual, str) or not isinstance(value, str):
         return str(value) if isinstance(usual, str) and not isinstance(value, bool) else value

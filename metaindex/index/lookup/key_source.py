@@ -9,15 +9,13 @@ Every answer is kept with the units it was made from, so that the row groups of 
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from metaindex.core import Mask, TooLate, dataclass
-from metaindex.expressions import ColumnRef, Literal, ManyFiles, PruningStatistics, Question
+from metaindex.expressions import ColumnRef, Literal, ManyFiles, Question
 from metaindex.index.kinds.keyed import Hits, KeyReader, ReadsRanges, SupportsBatchReads
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import CoveredKey
@@ -70,27 +68,7 @@ class KeyAnswer:
         return np.full(groups, self.files[ordinal], np.bool_) if matching is None else matching
 
 
-class KnowsRowGroups(ManyFiles):
-    """A source that can say more of a file than one truth, and whose answers are of several kinds. `KEPT_BYTES`: of
-    answers to many questions that one source keeps, about."""
-
-    KEPT_BYTES: Final = 4 << 20
-
-    @abstractmethod
-    def in_file(self, question: Question, position: int, groups: int) -> Mask:
-        """A truth for every row group of the file at a position of the source."""
-
-    @abstractmethod
-    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
-        """A source for each kind of answers that are put together here."""
-
-    @property
-    def tally(self) -> tuple[int, int]:
-        """Return how often the keys of one kind were asked so far, and how often they answered."""
-        return 0, 0
-
-
-class KeySource(KnowsRowGroups):
+class KeySource(ManyFiles):
     """PruningStatistics[Mask] over the files of one run, from its keys. A column without a key is True throughout.
     `only`: one kind of them."""
 
@@ -128,15 +106,7 @@ class KeySource(KnowsRowGroups):
 
     def answers(self, question: Question) -> list[KeyAnswer]:
         """Return the answers of the column's keys, exact ones first; those behind an exact one are not asked."""
-        asked = self._combinations.get(question.column)
-        answers = []
-        for key in self._keys.get((question.column,) if asked is None else asked.columns, ()):
-            answer = self._answer(key, question, asked)
-            if answer is not None:
-                answers.append(answer)
-                if key.exact:
-                    break
-        return answers
+        return self.answers_to([question])[0]
 
     def answers_to(self, questions: Sequence[Question]) -> list[list[KeyAnswer]]:
         """`answers` of each question."""
@@ -176,21 +146,9 @@ class KeySource(KnowsRowGroups):
             out &= answer.in_file(position, groups)
         return out
 
-    def _answer(self, asked_key: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
-        key = (asked_key.key.key_id, question)
-        if key not in self._answers:
-            reader = self._reader(asked_key)
-            hits = None
-            if reader is not None:
-                (hits,) = self._held(asked_key, lambda: [_look_up(reader, question, combination)])
-            self._answers[key] = None if hits is None else KeyAnswer(asked_key, hits, self.count)
-        return self._answers[key]
-
     def _answers_of(self, asked_key: AskedKey, questions: Sequence[Question]) -> list[KeyAnswer | None]:
-        """`_answer` of each question; what is not kept yet is looked up together, and kept as long as that is
-        little."""
-        if not questions:
-            return []
+        """Return the key's answer to each question, if it has one. What is not kept yet is looked up together; the
+        answer to one question alone is kept, those to many as long as that is little."""
         kept = [(asked_key.key.key_id, question) in self._answers for question in questions]
         out = [
             self._answers[asked_key.key.key_id, q] if there else None for q, there in zip(questions, kept, strict=True)
@@ -203,8 +161,8 @@ class KeySource(KnowsRowGroups):
         told = self._held(asked_key, lambda: _look_up_many(reader, some, self._combinations))
         for place, question, hits in zip(new, some, told, strict=True):
             out[place] = answer = None if hits is None else KeyAnswer(asked_key, hits, self.count)
-            self._kept_bytes += 0 if hits is None else hits.size_bytes
-            if self._kept_bytes <= self.KEPT_BYTES:
+            self._kept_bytes += 0 if hits is None or len(questions) == 1 else hits.size_bytes
+            if len(questions) == 1 or self._kept_bytes <= self.KEPT_BYTES:
                 self._answers[asked_key.key.key_id, question] = answer
         return out
 
@@ -237,11 +195,11 @@ class KindSource(KeySource):
     def tally(self) -> tuple[int, int]:
         return self.asked, self.answered
 
-    def _answer(self, asked_key: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
-        answer = super()._answer(asked_key, question, combination)
-        self.asked += 1
-        self.answered += answer is not None
-        return answer
+    def _answers_of(self, asked_key: AskedKey, questions: Sequence[Question]) -> list[KeyAnswer | None]:
+        answers = super()._answers_of(asked_key, questions)
+        self.asked += len(answers)
+        self.answered += sum(answer is not None for answer in answers)
+        return answers
 
 
 def _look_up_many(

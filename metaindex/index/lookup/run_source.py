@@ -17,6 +17,7 @@ from metaindex.expressions import (
     In,
     IsNan,
     IsNull,
+    ManyFiles,
     Not,
     Op,
     Or,
@@ -36,7 +37,7 @@ from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.open_index import OpenIndex
 
 from .combined import Columns, Combination, with_combinations
-from .key_source import AskedKey, KeySource, KnowsRowGroups
+from .key_source import AskedKey, KeySource
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class BoundPredicate:
                 yield from names
 
 
-class RunSource(KnowsRowGroups):
+class RunSource(ManyFiles):
     """The files of one run: a partition column is answered by partition, any other column by its keys, and by the
     file's statistics where no exact key has answered."""
 

@@ -12,9 +12,12 @@ A file that no source bounds stays unknown. What goes wrong in an index leaves t
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +25,8 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask, Vector
 from metaindex.expressions import ColumnBounds, convert_bounds
-from metaindex.formats import Footer, Format, Leaf, Trust
+from metaindex.formats import Footer, Format, Leaf, Snapshot, Trust
+from metaindex.index.keys import FileIdentities
 from metaindex.index.kinds.different import bound_values
 from metaindex.index.kinds.facts import facts_of, replace_rows, take_bounds, unknown_facts
 from metaindex.index.kinds.states import StatState
@@ -30,7 +34,8 @@ from metaindex.index.log.entry import CoveredColumn, RunRef
 from metaindex.index.open_index import OpenIndex, Ordinals
 from metaindex.storage import Storage
 
-from .located import LocatedIndexes, logger
+logger = logging.getLogger("metaindex")
+_T = TypeVar("_T")
 
 PARTITION, LOG, FOOTERS = "partition", "log", "footers"
 _LEAVES = 16
@@ -57,10 +62,29 @@ class ColumnFacts:
         """Return the bounds as values of the column. None if they say less than the values did (nanoseconds)."""
         return bound_values(Vector(self.facts.column(side)).array, self.leaf.type)
 
+    @property
+    def all_null(self) -> Mask:
+        """Return a mask of the files whose rows are all NULL there, or that have none."""
+        return self._in(StatState.ALL_NULL)
+
+    @property
+    def bounded(self) -> Mask:
+        """Return a mask of the files that have values, all of them bounded; there are no bounds where all are NaN."""
+        return self._in(StatState.VALUES)
+
+    @property
+    def unknown_files(self) -> Mask:
+        """Return a mask of the files whose values are not bounded."""
+        return self._in(StatState.UNKNOWN)
+
+    def _in(self, state: StatState) -> Mask:
+        there: Mask = Vector(self.facts.column("state")).numbers == state
+        return there
+
     def take(self, source: str, rows: Ordinals, bounds: ColumnBounds, index: str | None = None) -> None:
         """Take a source's facts for those of the files `rows` of which nothing is known yet."""
         said = facts_of(bounds, len(rows), Trust.LOG)
-        unknown = Vector(self.facts.column("state")).numbers[rows] == StatState.UNKNOWN
+        unknown = self.unknown_files[rows]
         better = np.flatnonzero(unknown & (Vector(said.column("state")).numbers != StatState.UNKNOWN))
         if len(better):
             self.facts = replace_rows(self.facts, rows[better].astype(np.int64), said.take(pa.array(better)))
@@ -69,19 +93,70 @@ class ColumnFacts:
                 self.indexes += (index,)
 
 
-@dataclass(slots=True, kw_only=True)
-class FileStatistics(LocatedIndexes):
-    """Statistics of a snapshot's files, column by column."""
+class _LeftOut(Exception):
+    """Raised when what an index keeps is damaged: it was left out, and what is known has to be collected again."""
 
-    storage: Storage
-    opens: bool = True  # footers of files, where nothing else tells of them
+
+@dataclass(slots=True)
+class FileStatistics:
+    """Statistics of a snapshot's files, column by column. Indexes know a file by its full identity; what goes wrong in
+    one leaves it out, and is told."""
+
+    snapshot: Snapshot
+    indexes: Sequence[OpenIndex]
+    notes: list[str] = field(default_factory=list)
+    storage: Storage | None = None  # whose footers are read, where nothing else tells of files
     logged: bool = True  # what the log says of columns that are no partitions, be it copied into an index
+    _located: dict[tuple[str, str], Ordinals] = field(default_factory=dict)
+    _left_out: set[str] = field(default_factory=set)
+    _files: FileIdentities | None = None
+
+    def places(self, index: OpenIndex, run: RunRef) -> Ordinals:
+        """Return the ordinal of each file in the run, or -1."""
+        key = (index.name, run.run)
+        if key not in self._located:
+            self._files = self._files or FileIdentities.of(self.snapshot)
+            self._located[key] = index.locate(run, self._files)
+        return self._located[key]
+
+    def asked_of(self, index: OpenIndex, ask: Callable[[], list[_T]]) -> list[_T]:
+        """Ask an index; a failure is reported, returns nothing, and leaves the index out from then on."""
+        if index.name in self._left_out:
+            return []
+        try:
+            return ask()
+        except Exception as error:  # noqa: BLE001 - whatever is stored: the index is left out, and told
+            self._leave_out(index, error)
+            return []
+
+    @contextmanager
+    def damage_leaves_out(self, index: OpenIndex) -> Iterator[None]:
+        """Leave out the index if what is read of it inside is damaged: `settled` asks again then."""
+        try:
+            yield
+        except Exception as error:
+            self._leave_out(index, error)
+            raise _LeftOut from error
+
+    def settled(self, ask: Callable[[], _T]) -> _T:
+        """Return the answer to a question about what indexes keep of files (`Kept`): asked again while one of them
+        turns out to be damaged, each of which is left out once."""
+        while True:
+            try:
+                return ask()
+            except _LeftOut:
+                continue
+
+    def _leave_out(self, index: OpenIndex, error: Exception) -> None:
+        self._left_out.add(index.name)
+        self.notes.append(f"index {index.name} is left out: {OpenIndex.why_not(error)}")
+        logger.warning("index %r is not asked what it knows of files: %s", index.name, error)
 
     def columns(self, leaves: Sequence[Leaf]) -> Iterator[ColumnFacts]:
         """Yield the facts of each column, in order. A column's are released before the next ones are collected."""
         plain = not Format.named(self.snapshot.format).has_log and self._file_format == "parquet"
         inside = [leaf for leaf in leaves if not leaf.field.partition]
-        footers = self._footers(inside) if plain and inside and self.opens else {}
+        footers = {} if self.storage is None or not (plain and inside) else self._footers(self.storage, inside)
         for start in range(0, len(leaves), _LEAVES):
             some = leaves[start : start + _LEAVES]
             for leaf, logged in zip(some, self._log_bounds(some), strict=True):
@@ -142,7 +217,9 @@ class FileStatistics(LocatedIndexes):
 
         return self.asked_of(index, said)
 
-    def _footers(self, leaves: Sequence[Leaf]) -> dict[tuple[str, ...], tuple[Ordinals, ColumnBounds]]:
+    def _footers(
+        self, storage: Storage, leaves: Sequence[Leaf]
+    ) -> dict[tuple[str, ...], tuple[Ordinals, ColumnBounds]]:
         """Return the footer statistics of the files that the indexes do not cover in all of these columns."""
         uncovered = np.zeros(len(self.snapshot.files), np.bool_)
         for leaf in leaves:
@@ -152,8 +229,8 @@ class FileStatistics(LocatedIndexes):
             return {}
         some = self.snapshot.files.take(pa.array(rows)).table
         paths, sizes = some.column("path").to_pylist(), some.column("size_bytes").to_pylist()
-        threads = _THREADS if "://" in self.storage.root else min(4, os.cpu_count() or 1)
-        read = Footer.of_files(self.storage, paths, leaves, sizes=sizes, threads=threads)
+        threads = _THREADS if "://" in storage.root else min(4, os.cpu_count() or 1)
+        read = Footer.of_files(storage, paths, leaves, sizes=sizes, threads=threads)
         failed = [text for text in read.failures.to_pylist() if text is not None]
         if failed:
             self.notes.append(f"of {len(failed):,} files the footer cannot be read; the first: {failed[0]}")

@@ -24,42 +24,10 @@ from metaindex.index.kinds.theta.sketch import Theta
 from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.open_index import OpenIndex, Ordinals
 
-from .counts import KnownCounts
-from .located import LocatedIndexes
+from .bounds import FileStatistics
 
 _T = TypeVar("_T")
 _SKETCHES_AT_ONCE = 256
-
-
-@dataclass(frozen=True, slots=True)
-class KeptSums:
-    """The sum of a column by file, deleted rows included: `totals` (decimal256 of the column's scale; NULL where there
-    is no value) where it is `known`. `rows`: how many rows it is of; `indexes`: names of those that keep them."""
-
-    totals: pa.Array
-    known: Mask
-    rows: KnownCounts
-    indexes: frozenset[str]
-
-    @classmethod
-    def of(cls, located: LocatedIndexes, leaf: Leaf) -> KeptSums | None:
-        """Return the sums that indexes keep of a column; None if there are none."""
-        if not FileAggregate.SUM.takes(leaf.type):
-            return None
-        count, held = len(located.snapshot.files), 0
-        at, pieces, indexes = np.full(count, -1, np.int64), [], set()
-        asked = _kept(located, leaf, FileAggregate.SUM, _of_one_scale, ("sum", "row_count"), _with_totals)
-        for place, table in asked:
-            fresh = at[place.rows] < 0
-            at[place.rows[fresh]] = held + np.flatnonzero(fresh)
-            indexes |= {place.index.name} if fresh.any() else set()
-            held += table.num_rows
-            pieces.append(table)
-        if not pieces:
-            return None
-        table = pa.concat_tables(pieces).take(arrow_array(np.maximum(at, 0), at >= 0, pa.int64()))
-        counts = KnownCounts.of(table.column("row_count"))
-        return cls(Vector(table.column("total")).array, at >= 0, counts, frozenset(indexes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +40,11 @@ class _Place:
     rows: Ordinals
     ordinals: Ordinals
 
-    def by_ordinal(self, fresh: Mask) -> Ordinals:
-        """Return the row of the snapshot by ordinal, of the `fresh` ones; -1 elsewhere."""
-        out = np.full(self.run.files, -1, np.int64)
-        out[self.ordinals[fresh]] = self.rows[fresh]
-        return out
+    def of_run(self, fresh: Mask) -> _OfRun:
+        """Return the rows of the key, of the `fresh` files alone."""
+        rows = np.full(self.run.files, -1, np.int64)
+        rows[self.ordinals[fresh]] = self.rows[fresh]
+        return _OfRun(self.index, self.run, self.key, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,56 +102,71 @@ class _OfRun:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSketches:
-    """A mask of the files for which an index keeps a sketch of a column's different values, deleted rows included.
-    `rows`: how many rows it is of."""
+class Kept:
+    """Sums, sketches of different values, or each of these (lists of values, and values that are looked up in their
+    order), as indexes keep them of a column in whole files, deleted rows included: each file's from one index. `known`:
+    a mask of the files; `rows`: how many rows a sum or a sketch is of (int64; NULL where none is known); `totals`: the
+    sums (decimal256 of the column's scale; NULL where there is no value)."""
 
     known: Mask
-    rows: KnownCounts
-    located: LocatedIndexes
+    bounds: FileStatistics
     of_runs: tuple[_OfRun, ...]
+    rows: pa.Array
+    totals: pa.Array | None = None
+
+    @staticmethod
+    def may_be_summed(type_: pa.DataType) -> bool:
+        """Return whether there are sums of values of this type."""
+        return FileAggregate.SUM.takes(type_)
+
+    @staticmethod
+    def may_be_told_apart(type_: pa.DataType) -> bool:
+        """Return whether different values of this type may be counted."""
+        return FileAggregate.DISTINCT_VALUES.takes(type_)
 
     @classmethod
-    def of(cls, located: LocatedIndexes, leaf: Leaf) -> KeptSketches | None:
+    def sums(cls, bounds: FileStatistics, leaf: Leaf) -> Kept | None:
+        """Return the sums that indexes keep of a column; None if there are none."""
+        if not FileAggregate.SUM.takes(leaf.type):
+            return None
+        count, held = len(bounds.snapshot.files), 0
+        at, pieces, runs = np.full(count, -1, np.int64), [], []
+        for place, table in _kept(bounds, leaf, FileAggregate.SUM, _of_one_scale, ("sum", "row_count"), _with_totals):
+            fresh = at[place.rows] < 0
+            at[place.rows[fresh]] = held + np.flatnonzero(fresh)
+            runs += [place.of_run(fresh)] if fresh.any() else []
+            held += table.num_rows
+            pieces.append(table)
+        if not pieces:
+            return None
+        table = pa.concat_tables(pieces).take(arrow_array(np.maximum(at, 0), at >= 0, pa.int64()))
+        counts, totals_ = (Vector(table.column(name)).array for name in ("row_count", "total"))
+        return cls(at >= 0, bounds, tuple(runs), counts, totals_)
+
+    @classmethod
+    def sketches(cls, bounds: FileStatistics, leaf: Leaf) -> Kept | None:
         """Return the sketches that indexes keep of a column; None if there are none."""
         if not FileAggregate.DISTINCT_VALUES.takes(leaf.type):
             return None
-        counted = np.full(len(located.snapshot.files), -1, np.int64)
+        counted = np.full(len(bounds.snapshot.files), -1, np.int64)
         runs = []
-        for place, counts in _kept(located, leaf, FileAggregate.DISTINCT_VALUES, _same, ("row_count",), _counts):
+        for place, counts in _kept(bounds, leaf, FileAggregate.DISTINCT_VALUES, _same, ("row_count",), _counts):
             fresh = counted[place.rows] < 0
             counted[place.rows[fresh]] = counts[fresh]
-            runs.append(_OfRun(place.index, place.run, place.key, place.by_ordinal(fresh)))
+            runs.append(place.of_run(fresh))
         known = counted >= 0
-        return cls(known, KnownCounts(np.maximum(counted, 0), known), located, tuple(runs)) if runs else None
-
-    def each(self, wanted: Mask) -> Iterator[tuple[int, Theta, bool]]:
-        """The sketches of the wanted files, each once: rows of the snapshot, and whether an empty text is among the
-        values. LeftOut where one is damaged."""
-        for run in self.of_runs:
-            with self.located.damage_leaves_out(run.index):
-                yield from run.sketches(wanted)
-
-
-@dataclass(frozen=True, slots=True)
-class KeptValues:
-    """A mask of the files for which an index keeps each different value of a column, those of deleted rows included:
-    lists of values, and values that are looked up in their order."""
-
-    known: Mask
-    located: LocatedIndexes
-    of_runs: tuple[_OfRun, ...]
+        return cls(known, bounds, tuple(runs), arrow_array(counted, known, pa.int64())) if runs else None
 
     @classmethod
-    def of(cls, located: LocatedIndexes, leaf: Leaf) -> KeptValues | None:
-        """Return the values that indexes keep of a column, each file's from one index; None if there are none."""
-        known, runs = np.zeros(len(located.snapshot.files), np.bool_), []
-        for index in located.indexes:
-            for place in located.asked_of(index, partial(_keeping_values, located, index, leaf)):
+    def values(cls, bounds: FileStatistics, leaf: Leaf) -> Kept | None:
+        """Return the values that indexes keep of a column; None if there are none."""
+        known, runs = np.zeros(len(bounds.snapshot.files), np.bool_), []
+        for index in bounds.indexes:
+            for place in bounds.asked_of(index, partial(_keeping_values, bounds, index, leaf)):
                 fresh = ~known[place.rows]
                 known[place.rows] = True
-                runs.append(_OfRun(index, place.run, place.key, place.by_ordinal(fresh)))
-        return cls(known, located, tuple(runs)) if runs else None
+                runs.append(place.of_run(fresh))
+        return cls(known, bounds, tuple(runs), pa.nulls(len(known), pa.int64())) if runs else None
 
     @property
     def indexes(self) -> frozenset[str]:
@@ -192,28 +175,35 @@ class KeptValues:
 
     def worth(self, wanted: Mask, counts: Ordinals) -> Mask:
         """Return the wanted files whose values pay to read. `counts`: their rows. A run is read as a whole: not if it
-        has more than twice as many entries as these files have rows. Raises LeftOut for a damaged index."""
+        has more than twice as many entries as these files have rows. Asked inside of `FileStatistics.settled`."""
         out = np.zeros(len(wanted), np.bool_)
         for run in self.of_runs:
             mine = run.mine(wanted)
-            with self.located.damage_leaves_out(run.index):
+            with self.bounds.damage_leaves_out(run.index):
                 out[mine] = run.entries <= 2 * int(counts[mine].sum())
         return out
 
     def entries(self, wanted: Mask) -> int:
-        """Return the number of entries that `each` reads. Raises LeftOut for a damaged index."""
+        """Return the number of entries that `each_value` reads. Asked inside of `FileStatistics.settled`."""
         count = 0
         for run in self.of_runs:
             if len(run.mine(wanted)):
-                with self.located.damage_leaves_out(run.index):
+                with self.bounds.damage_leaves_out(run.index):
                     count += run.entries
         return count
 
-    def each(self, wanted: Mask) -> Iterator[tuple[Ordinals, pa.Array]]:
-        """Yield the values of the wanted files as `KeepsValues` does, by rows of the snapshot. Raises LeftOut for a
-        damaged index."""
+    def each_sketch(self, wanted: Mask) -> Iterator[tuple[int, Theta, bool]]:
+        """Yield the sketches of the wanted files, each once: rows of the snapshot, and whether an empty text is among
+        the values. Asked inside of `FileStatistics.settled`."""
         for run in self.of_runs:
-            with self.located.damage_leaves_out(run.index):
+            with self.bounds.damage_leaves_out(run.index):
+                yield from run.sketches(wanted)
+
+    def each_value(self, wanted: Mask) -> Iterator[tuple[Ordinals, pa.Array]]:
+        """Yield the values of the wanted files as `KeepsValues` does, by rows of the snapshot. Asked inside of
+        `FileStatistics.settled`."""
+        for run in self.of_runs:
+            with self.bounds.damage_leaves_out(run.index):
                 yield from run.values(wanted)
 
 
@@ -228,7 +218,7 @@ def _keys_of(index: OpenIndex, leaf: Leaf) -> Iterator[tuple[RunRef, CoveredKey,
 
 
 def _kept(
-    located: LocatedIndexes,
+    bounds: FileStatistics,
     leaf: Leaf,
     tells: FileAggregate,
     fits: Callable[[pa.DataType, pa.DataType], bool],
@@ -248,23 +238,23 @@ def _kept(
                 continue
             table = of_key(index.reader(run), key, ["ordinal", *names])
             at = _by_ordinal(table, run, key.kind)
-            places = located.places(index, run)
+            places = bounds.places(index, run)
             rows = np.flatnonzero((places >= 0) & (at[np.maximum(places, 0)] >= 0))
             if len(rows):
                 some = table.take(arrow_array(at[places[rows]], None, pa.int64()))
                 pairs.append((_Place(index, run, key, rows, places[rows]), decoded(some, stored)))
         return pairs
 
-    for index in located.indexes:
-        yield from located.asked_of(index, partial(of_index, index))
+    for index in bounds.indexes:
+        yield from bounds.asked_of(index, partial(of_index, index))
 
 
-def _keeping_values(located: LocatedIndexes, index: OpenIndex, leaf: Leaf) -> list[_Place]:
+def _keeping_values(bounds: FileStatistics, index: OpenIndex, leaf: Leaf) -> list[_Place]:
     """Return the index's keys that keep values of the column, with the files that each keys."""
     places_kept = []
     for run, key, stored in _keys_of(index, leaf):
         if issubclass(KINDS.rows_of(key), KeepsValues) and stored == plain_type(leaf.type):
-            places = located.places(index, run)
+            places = bounds.places(index, run)
             keyed_files = ~index.unkeyed_files(run, key)
             rows = np.flatnonzero((places >= 0) & keyed_files[np.maximum(places, 0)])
             if len(rows):

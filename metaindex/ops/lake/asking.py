@@ -7,19 +7,16 @@ import datetime as dt
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import pyarrow.compute as pc
 
 from metaindex.advisor import Savings, computed_savings, known_clustering
 from metaindex.core import (
     EmptyFilesError,
-    Mask,
     MetaIndexError,
     NotATableError,
-    Vector,
     counted,
     dataclass,
     duration,
@@ -28,7 +25,7 @@ from metaindex.core import (
     percent,
 )
 from metaindex.formats import At, Format, Snapshot
-from metaindex.index import FileIdentities, OpenIndex, RunRef, Staleness, State, StatState, Target
+from metaindex.index import FileStatistics, OpenIndex, Staleness, State, Target
 from metaindex.query import TableQueryLog
 from metaindex.table import History, IndexInfo, Table, UnreadFiles, handle_of
 
@@ -182,10 +179,10 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
     # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
     options = handle.read if handle.table_format.reader_options else None
     many: dict[str, int] = {}
-    identities = cache(lambda: FileIdentities.of(snapshot))
+    files = FileStatistics(snapshot, ())
 
     def behind(index: OpenIndex) -> Staleness:
-        many[index.name], unread[index.name] = unread_files(index, snapshot, identities)
+        many[index.name], unread[index.name] = unread_files(index, files)
         return Staleness.of(index, target)
 
     names, at = handle.indexes().names(), snapshot.version
@@ -342,19 +339,16 @@ def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[
     return cures
 
 
-def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], FileIdentities]) -> tuple[int, str]:
-    """Return how many files of the snapshot the index could not read, at least, and the first of them; "" if it is
-    unknown which they are. `identities`: the snapshot's, for all its indexes. Raises MetaIndexError if the index cannot
-    be read."""
-    runs = [run for run in index.entry.content.runs if run.uncovered_files]
-    if not runs:
-        return 0, ""
-    files = identities()
+def unread_files(index: OpenIndex, files: FileStatistics) -> tuple[int, str]:
+    """Return how many files of a snapshot the index could not read, at least, and the first of them; "" if it is
+    unknown which they are. Raises MetaIndexError if the index cannot be read."""
     unread, first = 0, ""
-    for run in runs:
-        here = index.locate(run, files)
+    for run in index.entry.content.runs:
+        if not run.uncovered_files:
+            continue
+        here = files.places(index, run)
         live = np.flatnonzero(here >= 0)
-        every = _unknown(index, run)
+        every = index.unknown_files(run)
         unknown = live[every[here[live]]]
         # A file may be read, and be known by nothing all the same: then it is not told which of them were not, and as
         # many of those as there are may have left the table.
@@ -362,20 +356,5 @@ def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], 
         gone = int(every.sum()) - len(unknown)
         unread += len(unknown) if is_told else max(run.uncovered_files - gone, 0)
         if is_told and len(unknown) and not first:
-            first = str(snapshot.files.table.column("path")[int(unknown[0])].as_py())
+            first = str(files.snapshot.files.table.column("path")[int(unknown[0])].as_py())
     return unread, first
-
-
-def _unknown(index: OpenIndex, run: RunRef) -> Mask:
-    """Return by ordinal whether the keys of the run, and the first of its columns, know nothing of the file."""
-    unknown = np.ones(run.files, np.bool_)
-    column = next((column for column in run.columns if not column.partition), None)
-    if column is not None:
-        rows = index.column_rows(run, column)
-        rows = rows.filter(
-            pc.or_(pc.not_equal(rows.column("state"), int(StatState.UNKNOWN)), rows["value_count"].is_valid())
-        )
-        unknown[Vector(rows.column("ordinal")).numbers] = False
-    for key in run.keys:
-        unknown &= index.unkeyed_files(run, key)
-    return unknown

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from metaindex.core import Mask, arrow_array, dataclass
 from metaindex.formats import Field
-from metaindex.index import KeptSketches, KeptSums
+from metaindex.index import Kept
 from metaindex.query.readers.arrow import read_batches
 from metaindex.query.readers.plan import ScanPlan
 
+from .counts import KnownCounts
 from .distinct import DifferentValues
 from .each_value import EachValue
 from .known import Attained, KnownColumn, KnownFiles
@@ -143,9 +144,10 @@ def _partial(measure: Measure, files: KnownFiles) -> Attained:
             raise AssertionError("different values are asked apart")
 
 
-def _sums(kept: KeptSums, column: KnownColumn, measure: Measure, files: KnownFiles) -> Attained:
+def _sums(kept: Kept, column: KnownColumn, measure: Measure, files: KnownFiles) -> Attained:
     """Return the sums of files without deleted rows: elsewhere a sum says nothing about the rows that are left."""
     known = _whole(kept, files) & ~column.all_null
+    assert kept.totals is not None, "sums are asked"
     sums = kept.totals.take(arrow_array(np.arange(len(known)), known, pa.int64()))
     try:
         return Attained(sums.cast(measure.partial_type), known | column.all_null)
@@ -153,9 +155,10 @@ def _sums(kept: KeptSums, column: KnownColumn, measure: Measure, files: KnownFil
         return Attained(pa.nulls(len(known), measure.partial_type), column.all_null)
 
 
-def _whole(kept: KeptSums | KeptSketches, files: KnownFiles) -> Mask:
-    """Return a mask of the files whose statistics cover all rows, all of them live."""
-    same: Mask = kept.known & kept.rows.known & files.live.known & (kept.rows.values == files.live.values)
+def _whole(kept: Kept, files: KnownFiles) -> Mask:
+    """Return a mask of the files of whose rows, all of them live, a sum or a sketch is."""
+    rows = KnownCounts.of(kept.rows)
+    same: Mask = kept.known & rows.known & files.live.known & (rows.values == files.live.values)
     return same & ~files.deletes
 
 

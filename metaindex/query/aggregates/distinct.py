@@ -62,7 +62,7 @@ class DifferentValues:
         if kept is not None:
             wanted = np.zeros(len(kept.known), np.bool_)
             wanted[rows] = True
-            for row, sketch, empty in kept.each(wanted):
+            for row, sketch, empty in kept.each_sketch(wanted):
                 self._group(of_rows[row]).add(sketch, empty)
         return np.zeros(len(files.deletes), np.bool_)
 

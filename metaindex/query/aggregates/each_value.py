@@ -58,7 +58,7 @@ class EachValue:
             wanted &= worth
             if self._entries is not None and kept.entries(wanted) > self._entries:
                 raise TooManyValues
-        for of_rows, values in kept.each(wanted) if kept is not None and wanted.any() else ():
+        for of_rows, values in kept.each_value(wanted) if kept is not None and wanted.any() else ():
             TooLate.check()
             some = DistinctKeys.may_be_cut(values)
             unsaid[of_rows[some]] = True

@@ -8,7 +8,6 @@ and is no answer. Sources that differ about a number of rows are believed in no 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +15,11 @@ import pyarrow as pa
 from metaindex.core import Mask, Vector, arrow_array, dataclass
 from metaindex.expressions import Family
 from metaindex.formats import Field, FileTable, Leaf
-from metaindex.index import ColumnFacts, FileStatistics, KeptSketches, KeptSums, KeptValues, KnownCounts, StatState
+from metaindex.index import ColumnFacts, FileStatistics, Kept
 from metaindex.query.order import as_compared, compared_type
 
+from .counts import KnownCounts
 from .measures import AggregateQuestion, How
-
-_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,10 @@ class KnownColumn:
     @classmethod
     def of(cls, told: ColumnFacts) -> KnownColumn:
         facts, type_ = told.facts, told.leaf.type
-        state = Vector(facts.column("state")).numbers
-        all_null = state == StatState.ALL_NULL
+        all_null = told.all_null
         nans = KnownCounts.of(facts.column("nan_count"))
         if not Family.may_be_nan(type_):
-            nans = KnownCounts(np.zeros(len(state), np.int64), np.ones(len(state), np.bool_))
+            nans = KnownCounts(np.zeros(len(all_null), np.int64), np.ones(len(all_null), np.bool_))
         least = _attained(told, "lower", all_null)
         greatest = _attained(told, "upper", all_null)
         no_nan = nans.known & (nans.values == 0)
@@ -82,9 +79,9 @@ class KnownFiles:
     live: KnownCounts
     deletes: Mask
     columns: Mapping[Field, KnownColumn]
-    sums: Mapping[Field, KeptSums]
-    sketches: Mapping[Field, KeptSketches]
-    values: Mapping[Field, KeptValues]
+    sums: Mapping[Field, Kept]
+    sketches: Mapping[Field, Kept]
+    values: Mapping[Field, Kept]
 
     @classmethod
     def of(cls, bounds: FileStatistics, question: AggregateQuestion) -> KnownFiles:
@@ -94,13 +91,13 @@ class KnownFiles:
         asked = [leaves[field] for field in question.fields if field in leaves]
         columns = {told.leaf.field: KnownColumn.of(told) for told in bounds.columns(asked)}
 
-        def kept(how: How, of: Callable[[FileStatistics, Leaf], _Kept | None]) -> dict[Field, _Kept]:
+        def kept(how: How, of: Callable[[FileStatistics, Leaf], Kept | None]) -> dict[Field, Kept]:
             told = {field: of(bounds, leaves[field]) for field in question.asked(how) if field in leaves}
             return {field: answer for field, answer in told.items() if answer is not None}
 
-        sums, sketches = kept(How.SUM, KeptSums.of), kept(How.APPROX_DISTINCT, KeptSketches.of)
-        values = kept(How.COUNT_DISTINCT, KeptValues.of)
-        counted = [*(told.rows for told in sums.values()), *(told.rows for told in sketches.values())]
+        sums, sketches = kept(How.SUM, Kept.sums), kept(How.APPROX_DISTINCT, Kept.sketches)
+        values = kept(How.COUNT_DISTINCT, Kept.values)
+        counted = [KnownCounts.of(told.rows) for told in (*sums.values(), *sketches.values())]
         return cls(_live(files, bounds, columns, counted), files.with_deletes, columns, sums, sketches, values)
 
 

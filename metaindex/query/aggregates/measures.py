@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import ArgumentError, ScanError, Vector, dataclass
 from metaindex.formats import Field, Schema
-from metaindex.index import FileAggregate
+from metaindex.index import Kept
 from metaindex.query.order import as_compared, as_shown, compared_type, has_order
 from metaindex.query.readers.plan import shown_field
 
@@ -169,12 +169,12 @@ def asked_of(
     def field(name: str, use: str) -> Field:
         shown = shown_field(schema, name, version)
         column = next(f for f in schema.fields if f.name == shown.name)
-        if use == "added" and (pa.types.is_dictionary(column.type) or not FileAggregate.SUM.takes(column.type)):
+        if use == "added" and (pa.types.is_dictionary(column.type) or not Kept.may_be_summed(column.type)):
             raise ScanError(
                 f"sums are of integers and decimals, which come to the same in any order; column {column.name!r} is"
                 f" {column.type}; add it up by an engine that reads the scan"
             )
-        if use == "told apart" and not FileAggregate.DISTINCT_VALUES.takes(column.type):
+        if use == "told apart" and not Kept.may_be_told_apart(column.type):
             raise ScanError(
                 f"values are told apart that have an order{_fine(column.type)}; column {column.name!r} is"
                 f" {column.type}; count its different values by an engine that reads the scan"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from metaindex.core import ArrowRows, Column, Shown, Tabular, TextTable, counted, dataclass, plain
 from metaindex.formats import Version
-from metaindex.index import FileStatistics, LeftOut
+from metaindex.index import FileStatistics
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
 from metaindex.query.lookups.answer import Answer
 from metaindex.query.readers.plan import narrowest
@@ -113,19 +113,15 @@ def aggregated(
         group_by=names["group_by"],
     )
     opened, _ = queries.handle.open_indexes(names_of(indexes, "indexes"))
-    bounds = FileStatistics(snapshot, opened, storage=queries.handle.ref.storage, opens=False)
+    bounds = FileStatistics(snapshot, opened)
 
     def reading(rows: Rows, named: Sequence[str]) -> Scan:
         return replace(scan, rows=rows, columns=tuple(named) or (_for_counting(scan),))
 
     scan.note("aggregate", [field.name for field in question.fields])
-    while True:
-        try:
-            files = KnownFiles.of(bounds, question)
-            answers = aggregate(question, files, scan.file_rows, certain_files(scan), reading)
-            break
-        except LeftOut:  # of an index that is asked no more: each is left out once
-            continue
+    answers = bounds.settled(
+        lambda: aggregate(question, KnownFiles.of(bounds, question), scan.file_rows, certain_files(scan), reading)
+    )
     left_out = len(snapshot.files) - len(scan.file_rows)
     root = queries.handle.root(snapshot)
     return Aggregated(root, snapshot.version, answers.table, left_out, len(answers.answered), len(answers.opened))

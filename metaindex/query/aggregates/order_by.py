@@ -21,12 +21,14 @@ import pyarrow.compute as pc
 from metaindex.core import ArgumentError, Mask, ScanError, UnknownColumnError, Vector, arrow_array, dataclass
 from metaindex.expressions import Family
 from metaindex.formats import Schema
-from metaindex.index import ColumnFacts, FileStatistics, KnownCounts, OpenIndex, StatState
+from metaindex.index import ColumnFacts, FileStatistics, OpenIndex
 from metaindex.query.order import Direction, has_order
 from metaindex.query.order_places import NULL_FIRST, VALUE, OrderPlace, OrderPlaces, nan_rank, null_rank
 from metaindex.query.readers.first_rows import FirstRows, SortKey
 from metaindex.query.readers.plan import shown_field
 from metaindex.query.readers.scan import Scan
+
+from .counts import KnownCounts
 
 _SIDES = {"asc": False, "desc": True}
 _NULLS = {"nulls first": True, "nulls last": False}
@@ -83,17 +85,12 @@ class Threshold:
 class Sorted:
     """The statistics of a column as they bear on an order by it, file by file."""
 
-    facts: pa.Table
-    type: pa.DataType
+    told: ColumnFacts
     direction: Direction
-
-    @classmethod
-    def of(cls, told: ColumnFacts, direction: Direction) -> Sorted:
-        return cls(told.facts, told.leaf.type, direction)
 
     def best(self) -> OrderPlaces:
         """Return the place in the order of each file's best row; an unknown one may stand before all others."""
-        state, bound, bounded = self._state, self._bound(better=True), self._bounded(better=True)
+        bound, bounded = self._bound(better=True), self._bounded(better=True)
         no_nan, no_null = (counts.known & (counts.values == 0) for counts in (self._nans, self._nulls))
         of_nan = nan_rank(self.direction)
         ranks = np.where(bounded, VALUE, of_nan)
@@ -101,8 +98,8 @@ class Sorted:
             ranks = np.where(bounded & no_nan, VALUE, of_nan)
         if self.direction.nulls_first:
             ranks = np.where(no_null, ranks, NULL_FIRST)
-        ranks = np.where(state == StatState.ALL_NULL, null_rank(self.direction), ranks)
-        ranks = np.where(state == StatState.UNKNOWN, NULL_FIRST, ranks).astype(np.int8)
+        ranks = np.where(self.told.all_null, null_rank(self.direction), ranks)
+        ranks = np.where(self.told.unknown_files, NULL_FIRST, ranks).astype(np.int8)
         return OrderPlaces(ranks, _only(bound, ranks == VALUE), self.direction)
 
     def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> Threshold | None:
@@ -146,32 +143,27 @@ class Sorted:
         return places, np.concatenate(counts), np.concatenate(files)
 
     @property
-    def _state(self) -> npt.NDArray[np.int8]:
-        state: npt.NDArray[np.int8] = Vector(self.facts.column("state")).numbers
-        return state
-
-    @property
     def _nulls(self) -> KnownCounts:
-        return KnownCounts.of(self.facts.column("null_count"))
+        return KnownCounts.of(self.told.facts.column("null_count"))
 
     @property
     def _nans(self) -> KnownCounts:
-        if not Family.may_be_nan(self.type):
-            return KnownCounts(np.zeros(self.facts.num_rows, np.int64), np.ones(self.facts.num_rows, np.bool_))
-        return KnownCounts.of(self.facts.column("nan_count"))
+        if not Family.may_be_nan(self.told.leaf.type):
+            count = self.told.facts.num_rows
+            return KnownCounts(np.zeros(count, np.int64), np.ones(count, np.bool_))
+        return KnownCounts.of(self.told.facts.column("nan_count"))
 
     def _bound(self, *, better: bool) -> pa.Array:
-        return Vector(self.facts.column("upper" if self.direction.descending is better else "lower")).array
+        return Vector(self.told.facts.column("upper" if self.direction.descending is better else "lower")).array
 
     def _bounded(self, *, better: bool) -> Mask:
         valid = Vector(self._bound(better=better)).valid
-        stated: Mask = self._state == StatState.VALUES
-        return stated if valid is None else stated & valid
+        return self.told.bounded if valid is None else self.told.bounded & valid
 
     @property
     def _attained(self) -> Mask:
         side = "upper" if self.direction.descending else "lower"
-        return Vector(self.facts.column(f"{side}_exact")).truths(null=False)
+        return Vector(self.told.facts.column(f"{side}_exact")).truths(null=False)
 
 
 def _only(values: pa.Array, where: Mask) -> pa.Array:
@@ -209,11 +201,11 @@ def first_in_order(scan: Scan, limit: object, order_by: object, indexes: Sequenc
         )
     rows = _limit(limit)
     leaf = next(leaf for leaf in snapshot.schema.leaves() if leaf.parts == (keys[0].column,))
-    (told,) = FileStatistics(snapshot, indexes, storage=scan.storage, opens=False).columns([leaf])
+    (told,) = FileStatistics(snapshot, indexes).columns([leaf])
     deleted = KnownCounts.deleted(snapshot.files)
     counted = KnownCounts.of(told.facts.column("value_count"))
     live = KnownCounts.agreed([KnownCounts.physical(snapshot.files), counted]).less(deleted)
-    column = Sorted.of(told, keys[0].direction)
+    column = Sorted(told, keys[0].direction)
     best, files = column.best(), scan.file_rows
     threshold = column.threshold(rows, live, deleted, certain_files(scan))
     if threshold is not None:

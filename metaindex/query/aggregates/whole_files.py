@@ -24,14 +24,9 @@ from metaindex.expressions import ArrowStatistics, ColumnBounds, ColumnRef, Pred
 from metaindex.formats import Field, FileTable, Leaf
 from metaindex.index import (
     ColumnFacts,
-    FileAggregate,
     FileStatistics,
-    KeptSums,
-    KeptValues,
-    KnownCounts,
-    LeftOut,
+    Kept,
     OpenIndex,
-    StatState,
 )
 from metaindex.query.order import Direction, as_shown
 from metaindex.query.pruning.result import PruneResult
@@ -39,6 +34,7 @@ from metaindex.query.pruning.walk import surely
 from metaindex.query.readers.scan import Scan
 
 from .aggregating import Rows, from_metadata
+from .counts import KnownCounts
 from .each_value import EachValue, TooManyValues
 from .known import KnownColumn, KnownFiles
 from .measures import AggregateQuestion, How, Measure
@@ -107,7 +103,7 @@ class WholeFiles:
         assert result is not None, "a predicate was asked"
         kept = np.zeros(len(snapshot.files), np.bool_)
         kept[scan.file_rows] = True
-        bounds = FileStatistics(snapshot, indexes, storage=scan.storage, opens=False, logged=False)
+        bounds = FileStatistics(snapshot, indexes, logged=False)
         certain = certain_files(scan) & kept
         by = frozenset[str]()
         if certain.any():
@@ -137,7 +133,7 @@ class WholeFiles:
         if rows < 1:
             return Unproved.NO_THRESHOLD
         (told,) = self.bounds.columns([leaf])
-        column = Sorted.of(told, direction)
+        column = Sorted(told, direction)
         best, live, certain = column.best(), self.live, self.certain
         for _ in range(_TRIES):
             threshold = column.threshold(rows, live, self.deleted, certain)
@@ -162,9 +158,7 @@ class WholeFiles:
         that keep each value."""
         question = AggregateQuestion(tuple(keys), tuple(Measure(how, field) for how, field in measures))
         try:
-            found = self._aggregate(question, values=values)
-        except LeftOut:
-            found = Unproved.NOTHING_ANSWERED
+            found = self.bounds.settled(lambda: self._aggregate(question, values=values))
         except TooManyValues:
             found = Unproved.TOO_MANY_GROUPS
         apart = not measures or any(how is How.COUNT_DISTINCT for how, _ in measures)
@@ -177,13 +171,13 @@ class WholeFiles:
         return constants if isinstance(constants, MetadataAnswer) else found
 
     def _aggregate(self, asked: AggregateQuestion, *, values: bool) -> MetadataAnswer | Unproved:
-        """Answer. Raises LeftOut (damage), TooManyValues."""
+        """Answer. Raises TooManyValues."""
         if len(asked.told_apart) > 1:
             return Unproved.NOTHING_ANSWERED
         told = list(self.bounds.columns([Leaf((field,)) for field in asked.fields]))
         columns_ = {facts.leaf.field: KnownColumn.of(facts) for facts in told}
         live = self.live
-        added = {field: KeptSums.of(self.bounds, Leaf((field,))) for field in asked.asked(How.SUM)}
+        added = {field: Kept.sums(self.bounds, Leaf((field,))) for field in asked.asked(How.SUM)}
         sums = {field: kept for field, kept in added.items() if kept is not None}
         of_values = _kept_values(asked, self.bounds) if values else {}
         files_known = KnownFiles(live, self.files.with_deletes, columns_, sums, {}, of_values)
@@ -201,9 +195,7 @@ class WholeFiles:
                 sure &= ~_zero(compared)
         for facts in told:
             if facts.leaf.field in sums:
-                sure &= _cannot_overflow(facts, self) | (
-                    Vector(facts.facts.column("state")).numbers == StatState.ALL_NULL
-                )
+                sure &= _cannot_overflow(facts, self) | facts.all_null
         files = np.flatnonzero(sure & self.certain)
         files = files[~self.changed(files)]
         if not len(files):
@@ -249,9 +241,8 @@ def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
     digits = type_.precision + _MORE_DIGITS if pa.types.is_decimal(type_) else 0
     if digits > _MOST_DIGITS:
         return False
-    state = Vector(facts.facts.column("state")).numbers
-    bounded: Mask = state == StatState.VALUES
-    farthest = np.zeros(len(state))
+    bounded = facts.bounded
+    farthest = np.zeros(len(bounded))
     for side in ("lower", "upper"):
         bound = Vector(facts.facts.column(side)).array
         stands = Vector(bound).valid
@@ -261,7 +252,7 @@ def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
     logged = KnownCounts.physical(known.files)
     rows = np.where(known.live.known, known.live.values, np.where(logged.known, logged.values, np.inf))
     most = np.where(bounded, farthest, widest) * rows
-    asked = known.kept & (state != StatState.ALL_NULL)
+    asked = known.kept & ~facts.all_null
     limit = float(10**digits) if digits else 2.0**63
     return bool(most[asked].sum() < limit / 2)  # half: what floats round away is far less
 
@@ -272,16 +263,12 @@ def _zero(values: pa.Array) -> Mask:
     return zeros
 
 
-def _kept_values(question: AggregateQuestion, bounds: FileStatistics) -> dict[Field, KeptValues]:
+def _kept_values(question: AggregateQuestion, bounds: FileStatistics) -> dict[Field, Kept]:
     """Return the values that indexes keep of columns whose distinct values are asked."""
     fields = question.asked(How.COUNT_DISTINCT)
     if not question.measures:
         fields = [key for key in question.keys if not pa.types.is_floating(key.type)]
-    told = {
-        field: KeptValues.of(bounds, Leaf((field,)))
-        for field in fields
-        if FileAggregate.DISTINCT_VALUES.takes(field.type)
-    }
+    told = {field: Kept.values(bounds, Leaf((field,))) for field in fields if Kept.may_be_told_apart(field.type)}
     return {field: kept for field, kept in told.items() if kept is not None}
 
 

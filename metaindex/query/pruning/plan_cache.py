@@ -14,8 +14,9 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from metaindex.core import dataclass
+from metaindex.expressions import ManyFiles
 from metaindex.formats import Snapshot, Version
-from metaindex.index import IndexLogEntry, RunSource
+from metaindex.index import IndexLogEntry
 
 from .report import IndexReport
 from .result import PruneResult
@@ -84,7 +85,7 @@ class PlanCache:
 
 def _size(outcome: Outcome) -> int:
     """Estimate the bytes of an outcome: the files, the predicate, and the sources with the answers that they keep
-    (`RunSource.KEPT_BYTES`; a truth a file where few leaves were asked one by one)."""
+    (`ManyFiles.KEPT_BYTES`; a truth a file where few leaves were asked one by one)."""
     if not isinstance(outcome, PruneResult):
         return 1_000
     named = len(outcome.walked.leaves())
@@ -93,5 +94,5 @@ def _size(outcome: Outcome) -> int:
         10_000
         + 1_000 * named
         + int(outcome.files.table.get_total_buffer_size())
-        + (min(masks, 2 * RunSource.KEPT_BYTES) if named > 8 else masks)
+        + (min(masks, 2 * ManyFiles.KEPT_BYTES) if named > 8 else masks)
     )

@@ -25,9 +25,9 @@ import pyarrow as pa
 from metaindex.core import TELEMETRY, Mask, MetaIndexError, Words, arrow_array, counted, first_line
 from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics
 from metaindex.formats import Snapshot, Version
-from metaindex.index import BoundPredicate, FileIdentities, OpenIndex, RunCoverage
+from metaindex.index import BoundPredicate, OpenIndex, RunCoverage
 
-from .recorded import over_recorded, recorded_at
+from .recorded import over_recorded
 from .report import IndexReport
 from .result import PruneResult
 from .sources import FileSource, JoinedSources, Portion, log_source
@@ -69,7 +69,7 @@ class Pruner:
 
     def recorded(self, version: Version) -> bool:
         """Return whether some index knows the version's files, so that no snapshot is needed."""
-        return any(recorded_at(index, version) is not None for index in self._indexes)
+        return any(index.versions.find(version) is not None for index in self._indexes)
 
     def prune(
         self, question: TableQuestion, snapshot: Snapshot | None, *, alone: bool = False
@@ -139,7 +139,7 @@ class Pruner:
     def _of_this_table(self, version: Version, snapshot: Snapshot | None) -> Version:
         """The version with the table's id. What was built on a table that was here before is left out: it knows nothing
         of this one's files."""
-        recorded = {index.name: there for index in self._indexes if (there := recorded_at(index, version))}
+        recorded = {index.name: there for index in self._indexes if (there := index.versions.find(version))}
         tables = {at_version.record.version.table_uuid for at_version in recorded.values()}
         if snapshot is not None:
             tables = {snapshot.table_uuid}
@@ -264,7 +264,7 @@ def _sources(
 ) -> tuple[dict[str, PruningStatistics[Mask]], dict[str, tuple[str, ...]], bool]:
     """Return the sources by index name, the columns that each knows, and whether keys are among them."""
     keyed = False
-    files: FileIdentities | None = None
+    files = None
     sources: dict[str, PruningStatistics[Mask]] = {}
     used: dict[str, tuple[str, ...]] = {}
     for index in indexes:
@@ -272,9 +272,9 @@ def _sources(
             runs = RunCoverage.of_index(index, asked)
         if not runs:
             continue
-        files = files or FileIdentities.of(snapshot)
+        files = files or index.identities(snapshot)
         with guard(index):
-            portions = [portion for known in runs for portion in Portion.located(known, files)]
+            portions = [portion for known in runs for portion in Portion.located(known, index.locate(known.run, files))]
             sources[index.name] = JoinedSources(len(snapshot.files), portions)
             keyed = keyed or any(known.key_columns for known in runs)
             used[index.name] = column_names(set().union(*(known.columns for known in runs)))

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Mask, Vector, dataclass
-from metaindex.expressions import CompositeStatistics, PruningStatistics
-from metaindex.formats import FileTable, Format, Version
-from metaindex.index import BoundPredicate, OpenIndex, Recorded, RunCoverage, RunSource
+from metaindex.expressions import CompositeStatistics, ManyFiles, PruningStatistics
+from metaindex.formats import FileTable, Format, Schema
+from metaindex.index import BoundPredicate, OpenIndex, RunCoverage
 
 from .sources import FileSource, JoinedSources, Portion
 from .walk import NeedsSnapshot, Sources, TableQuestion, Tally, Walked, column_names, guard, leaf_reports, surely, walk
@@ -33,12 +33,14 @@ def few(kept: int, total: int) -> bool:
 def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | NeedsSnapshot:
     """Wants.HELPS where the table itself may prove more and the indexes keep many files, unless they are to answer
     `alone`. Some index must have recorded the version."""
-    primary, recorded = _primary(question, indexes)
-    record = recorded.record
+    primary = _primary(question, indexes)
+    recorded = primary.versions.find(question.version)
+    assert recorded is not None, "the primary index recorded the version"
+    record, live = recorded.record, recorded.live
     asked = BoundPredicate.of(question.bound(recorded.schema), recorded.schema, indexes)
     with guard(primary):
-        runs = [run for run in primary.entry.content.runs if run.run in recorded.live.dead]
-        segments = [RunSegment(RunCoverage.of(primary, run, asked), recorded) for run in runs]
+        runs = [RunCoverage.of(primary, run, asked) for run in primary.entry.content.runs if run.run in live.dead]
+        segments = [RunSegment(known, live.mask(known.run), live.with_deletes(known.run)) for known in runs]
     others = []
     for index in indexes:
         if index is not primary:
@@ -97,26 +99,19 @@ def _lacks(
     }
 
 
-def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
+def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> OpenIndex:
     """The index whose list of files is taken: of those that recorded the version, the one that covers most of the
     columns asked."""
-    candidates = [
-        (index, recorded) for index in indexes if (recorded := recorded_at(index, question.version)) is not None
-    ]
-
+    found = ((index, index.versions.find(question.version)) for index in indexes)
+    candidates = [(index, recorded.schema) for index, recorded in found if recorded is not None]
     if len(candidates) == 1:
-        return candidates[0]
+        return candidates[0][0]
 
-    def covered(pair: tuple[OpenIndex, Recorded]) -> int:
-        stable = {leaf.stable for leaf in pair[1].schema.leaves() if leaf.parts in question.named}
+    def covered(pair: tuple[OpenIndex, Schema]) -> int:
+        stable = {leaf.stable for leaf in pair[1].leaves() if leaf.parts in question.named}
         return len(stable & pair[0].covered_columns())
 
-    return max(candidates, key=covered)
-
-
-def recorded_at(index: OpenIndex, version: Version) -> Recorded | None:
-    """The version as the index has recorded it."""
-    return index.versions.find(version)
+    return max(candidates, key=covered)[0]
 
 
 def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
@@ -128,12 +123,11 @@ def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Se
 class RunSegment:
     """The files of one run of the primary index, as the list to walk over."""
 
-    def __init__(self, known: RunCoverage, recorded: Recorded) -> None:
+    def __init__(self, known: RunCoverage, live: Mask, with_deletes: Mask) -> None:
         self.known, self.index, self.run, self.asked = known, known.index, known.run, known.asked
-        self.live = recorded.live.mask(known.run)
-        self._deletes = recorded.live.with_deletes(known.run)
+        self.live, self._deletes = live, with_deletes
 
-    def with_later_runs(self, own: RunSource) -> RunSource | JoinedSources:
+    def with_later_runs(self, own: ManyFiles) -> ManyFiles:
         """Join the run with other runs of the index of the same files: a quick refresh named those, and a later one has
         read them."""
         if not self._later:
@@ -166,7 +160,7 @@ class _Searched:
 
     segment: RunSegment
     others: Sources
-    own: RunSource | JoinedSources
+    own: ManyFiles
     mask: Mask
     masks: dict[str, Mask]
 
@@ -185,9 +179,10 @@ class _Searched:
     def knows(self, name: str) -> int:
         """Return for how many live files an index knows some asked column."""
         source = self.own if name == self.segment.index.name else self.others.get(name)
-        if isinstance(source, RunSource):
-            return int(np.count_nonzero(self.segment.live)) if source.columns else 0
-        return int(np.count_nonzero(source.known & self.segment.live)) if isinstance(source, JoinedSources) else 0
+        if isinstance(source, JoinedSources):
+            return int(np.count_nonzero(source.known & self.segment.live))
+        knows = isinstance(source, ManyFiles) and source.columns
+        return int(np.count_nonzero(self.segment.live)) if knows else 0
 
     def sources(self) -> Sources:
         """Return all sources, each for all files."""
@@ -237,7 +232,7 @@ def _portions(runs: Sequence[RunCoverage], segment: RunSegment) -> list[Portion]
         if (run.table_uuid, run.files_digest) == (segment.run.table_uuid, segment.run.files_digest):
             portions.append(Portion(known.whole(), everything, everything))
         else:
-            portions += Portion.located(known, segment.index.identities(segment.run))
+            portions += Portion.located(known, known.index.locate(run, segment.index.identities(segment.run)))
     return portions
 
 

@@ -24,7 +24,7 @@ from metaindex.expressions import (
     may_match,
 )
 from metaindex.formats import Snapshot
-from metaindex.index import FileIdentities, KnowsRowGroups, RunCoverage, RunSource
+from metaindex.index import RunCoverage
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -43,9 +43,8 @@ class Portion:
     ordinals: Ordinals
 
     @classmethod
-    def located(cls, known: RunCoverage, files: FileIdentities) -> list[Portion]:
-        """Return the portion of some files that a run has, by their full identity; none if it has none."""
-        at = known.index.locate(known.run, files)
+    def located(cls, known: RunCoverage, at: Ordinals) -> list[Portion]:
+        """Return the portion of some files that a run has (`OpenIndex.locate`); none if it has none."""
         positions = np.flatnonzero(at >= 0)
         return [cls(known.whole(), positions, at[positions])] if len(positions) else []
 
@@ -54,7 +53,7 @@ class Portion:
         return int(self.ordinals[at]) if at < len(self.positions) and self.positions[at] == position else None
 
 
-class JoinedSources(KnowsRowGroups):
+class JoinedSources(ManyFiles):
     """A set of files, portions of which other sources know under their own numbers. What no source knows is True."""
 
     def __init__(self, count: int, portions: Sequence[Portion]) -> None:
@@ -87,12 +86,12 @@ class JoinedSources(KnowsRowGroups):
     @property
     def known(self) -> Mask:
         """The files of which some run knows some column."""
-        known = (p for p in self._portions if isinstance(p.source, RunSource) and p.source.columns)
-        return self._in_any(known)
+        return self._in_any(p for p in self._portions if isinstance(p.source, ManyFiles) and p.source.columns)
 
     def knowing(self, column: ColumnRef) -> Mask:
         """The files of which the run in a portion knows the column."""
-        return self._in_any(p for p in self._portions if isinstance(p.source, RunSource) and column in p.source.columns)
+        own = ((p, p.source) for p in self._portions if isinstance(p.source, ManyFiles))
+        return self._in_any(portion for portion, source in own if column in source.columns)
 
     def _in_any(self, portions: Iterable[Portion]) -> Mask:
         out = np.zeros(self.count, np.bool_)
@@ -120,19 +119,19 @@ class JoinedSources(KnowsRowGroups):
 
 def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:
     """Return what a source knows of a file's row groups; if it does not tell them apart, what it knows of the file."""
-    if isinstance(source, KnowsRowGroups):
+    if isinstance(source, ManyFiles):
         return source.in_file(question, position, groups)
     return np.full(groups, question.ask(source)[position], np.bool_)
 
 
 def by_kind(source: PruningStatistics[Mask]) -> Mapping[str, PruningStatistics[Mask]]:
     """A source for each kind of answers."""
-    return source.by_kind() if isinstance(source, KnowsRowGroups) else {"log": source}
+    return source.by_kind() if isinstance(source, ManyFiles) else {"log": source}
 
 
 def tally_of(source: PruningStatistics[Mask]) -> tuple[int, int]:
     """Return how often the keys of a source of `by_kind` were asked so far, and how often they answered."""
-    return source.tally if isinstance(source, KnowsRowGroups) else (0, 0)
+    return source.tally if isinstance(source, ManyFiles) else (0, 0)
 
 
 class FileSource(ManyFiles):

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Vector, arrow_array, dataclass
-from metaindex.index import hash_values
+from metaindex.index import DistinctKeys
 
 _Words = npt.NDArray[np.int64]
 _NAN = 0x7FF8000000000000
@@ -101,7 +101,7 @@ class _Values:
         if words is not None:
             return cls(each_word(words), None, 1)
         keys = pc.unique(keys)
-        hashes = hash_values(keys)[0].view(np.int64)
+        hashes = DistinctKeys.hashes(keys)
         order = np.argsort(hashes, kind="stable")
         hashes = hashes[order]
         starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])) if len(hashes) else hashes
@@ -127,7 +127,7 @@ class _Values:
             out = _found(self.words, words)
         else:
             assert self.exact is not None, "a column's type says how its values are told apart"
-            out = self._by_hash(column, hash_values(column)[0].view(np.int64), self.exact)
+            out = self._by_hash(column, DistinctKeys.hashes(column), self.exact)
         if valid is not None:
             out[~valid] = -1
         return out

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from metaindex.advisor import Offer, Restriction
 from metaindex.expressions import ColumnRef
 from metaindex.formats import At, Resolved, Schema, Snapshot, Version
-from metaindex.index import KINDS, CoveredKey, OpenIndex, RowLayout, RowSizes, StoredPart
+from metaindex.index import KINDS, OpenIndex, ServedKey, StoredPart
 from metaindex.table import Table, handle_of
 
 from . import scans, seen_parts
@@ -44,7 +44,7 @@ class CoverCandidate:
 
     offer: Offer
     serving: Serving
-    layout: RowLayout
+    key: ServedKey
     columns: Mapping[str, str]
     bucketed: tuple[str, ...]  # the scan's names of the bucket columns, where it needs them all
     parts: tuple[tuple[int, StoredPart], ...]  # that are to be read, with the numbers of their runs
@@ -82,10 +82,10 @@ def offered(
     out = Offered()
     opened = [index for index in handle_of(table).open_indexes(None)[0] if rule.allows(index.name)]
     for index in opened:
-        keys = {key.key_id: key for run in index.entry.content.runs for key in KINDS.served_keys(run)}
+        keys = {each.key.key_id: each for each in index.served_keys()}
         for key in keys.values():
             try:
-                offer = _candidate(table, index, key, scan, rule, kept_bytes, broken, cores)
+                offer = _candidate(table, key, scan, rule, kept_bytes, broken, cores)
             except Exception as error:  # noqa: BLE001 - the other indexes are still offered
                 out.damaged[index.name] = error
                 offer = Reason.NOT_USABLE
@@ -104,7 +104,7 @@ def as_they_are(candidate: CoverCandidate, root: str, rule: RuleConfig) -> Cover
     served = candidate.serving.without(gone)
     if not served.runs:
         return Reason.NOTHING_SERVED
-    left = {each.number for each in served.runs}
+    left = {each.key.number for each in served.runs}
     stale = _stale(served, rule)
     return stale or replace(candidate, serving=served, parts=tuple(part for part in candidate.parts if part[0] in left))
 
@@ -130,18 +130,17 @@ def _masked(served: Serving) -> bool:
 
 def _candidate(
     table: Table,
-    index: OpenIndex,
-    key: CoveredKey,
+    key: ServedKey,
     scan: SparkScan,
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str],
     cores: int | None,
 ) -> CoverCandidate | Reason:
-    use = _use(table, index, key, scan)
+    use = _use(table, key, scan)
     if isinstance(use, Reason):
         return use
-    served = _served(index, key, scan, use)
+    served = _served(key, scan, use)
     if isinstance(served, Reason):
         return served
     if not served.runs:
@@ -149,11 +148,11 @@ def _candidate(
     stale = _stale(served, rule)
     if stale is not None:
         return stale
-    if any(run.run.run in broken for run in served.runs):
+    if any(run.key.run.run in broken for run in served.runs):
         return Reason.NOT_USABLE
-    every, parts = _parts(use, index, key, scan, served)
+    every, parts = _parts(use, scan, served)
     offer = _offer(use, scan, served, every, parts, kept_bytes, cores or Offer.CORES)
-    return CoverCandidate(offer, served, use.layout, use.columns, offer.order, tuple(parts))
+    return CoverCandidate(offer, served, key, use.columns, offer.order, tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ class _Use:
     """The use of an index that has a scan's columns. `columns`: the scan's names, and the index's; `inner`: see
     `usable_runs`; `indexed`: the index's names; `asked`: restrictions by the filters; `of_use`: see `ranking.Offer`."""
 
-    layout: RowLayout
+    key: ServedKey
     at: _AtVersion
     columns: Mapping[str, str]
     inner: Mapping[str, str]
@@ -177,19 +176,19 @@ class _Use:
         return tuple(names[stable] for stable in self.indexed) if set(self.indexed) <= set(names) else ()
 
 
-def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _Use | Reason:
-    layout = KINDS.served_rows(key).row_layout(key)
-    if len(scan.needs) > len(key.columns):
+def _use(table: Table, key: ServedKey, scan: SparkScan) -> _Use | Reason:
+    layout, stored = key.layout, key.key.columns
+    if len(scan.needs) > len(stored):
         return Reason.NOT_COVERED
-    at = _version(table, index, scan)
+    at = _version(table, key.index, scan)
     if at is None:
         return Reason.NO_VERSION
     if not scans.of_this_table(scan, at.named):
         return Reason.OTHER_TABLE
-    columns = scans.columns(at.schema, key, scan)
+    columns = scans.columns(at.schema, {column.stable for column in stored}, scan)
     if columns is None:
         return Reason.NOT_COVERED
-    indexed = [column.stable for column in key.columns[: layout.indexed]]
+    indexed = [column.stable for column in stored[: layout.indexed]]
     asked = scans.asked(at.schema, scan)
     wants = scans.wants(scan, columns, indexed) if layout.buckets else scans.Wants()
     first = indexed[0] in asked or (layout.bounded > 1 and scans.asks_of(at.schema, scan, indexed[: layout.bounded]))
@@ -203,36 +202,30 @@ def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _U
     inner = scans.inner(at.schema, scan, columns)
     if inner is None:
         return Reason.OTHER_FIELDS
-    return _Use(layout, at, columns, inner, indexed, asked, wants, of_use)
+    return _Use(key, at, columns, inner, indexed, asked, wants, of_use)
 
 
-def _parts(
-    use: _Use, index: OpenIndex, key: CoveredKey, scan: SparkScan, served: Serving
-) -> tuple[_RunParts, _RunParts]:
+def _parts(use: _Use, scan: SparkScan, served: Serving) -> tuple[_RunParts, _RunParts]:
     """Return all served parts, and those to be read, which exist."""
-    layout, rows_of = use.layout, KINDS.served_rows(key)
-    every = [(run.number, part) for run in served.runs for part in rows_of.parts(index.reader(run.run), run.key)]
-    parts = every if layout.buckets else _in_range(every, use.at.schema, key, scan)
+    every = [(run.key.number, part) for run in served.runs for part in run.key.parts()]
+    parts = every if use.key.layout.buckets else _in_range(every, use, scan)
     there, wanted = _by_run(every), _by_run(parts)
     for run in served.runs:
-        seen_parts.check(index, run.run, key.kind, there.get(run.number, []), wanted.get(run.number, []))
+        seen_parts.check(run.key, there.get(run.key.number, []), wanted.get(run.key.number, []))
     return every, parts
 
 
 def _offer(
     use: _Use, scan: SparkScan, served: Serving, every: _RunParts, parts: _RunParts, kept_bytes: int | None, cores: int
 ) -> Offer:
-    wants, buckets = use.wants, use.layout.buckets
+    wants, layout = use.wants, use.key.layout
+    buckets = layout.buckets
     rows = sum(part.info.rows for _, part in every)
-    share = Restriction.share_read(use.asked, use.indexed, buckets, use.layout.bounded, rows)
+    share = Restriction.share_read(use.asked, use.indexed, buckets, layout.bounded, rows)
     if len(parts) < len(every):
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
-    leading = use.layout.stored.field(0)
-    in_table = (
-        {leading.name: int(Offer.KEY_SHARE * rows * RowSizes.of_value(leading.type))}
-        if RowSizes.packs_sorted(leading.type)
-        else {}
-    )
+    first = use.indexed[0]
+    in_table = {first: int(Offer.KEY_SHARE * rows * use.key.value_bytes(first))} if use.key.packs_sorted else {}
     source, read, lacking = _prices(served, list(use.columns.values()), in_table, scan, kept_bytes, share)
     every_row = sum(part.info.rows for _, part in parts)
     few = wants.same and served.keys and every_row
@@ -286,20 +279,20 @@ def _version(table: Table, index: OpenIndex, scan: SparkScan) -> _AtVersion | No
     return _AtVersion(resolved, loaded.version, loaded, loaded.schema)
 
 
-def _served(index: OpenIndex, key: CoveredKey, scan: SparkScan, use: _Use) -> Serving | Reason:
+def _served(key: ServedKey, scan: SparkScan, use: _Use) -> Serving | Reason:
     """Return what the index serves of the version, by runs that have the columns as Spark reads them."""
     types, at = {use.columns[need.name]: need.type for need in scan.needs}, use.at
-    entry = index.entry
+    entry = key.index.entry
     said = str((sorted(types.items()), sorted(use.inner.items())))
-    name = (entry.index_uuid, entry.id, entry.nonce, key.key_id, at.resolved.version, said)
+    name = (entry.index_uuid, entry.id, entry.nonce, key.key.key_id, at.resolved.version, said)
     with _held_lock:
         if name in _held:
             _held.move_to_end(name)
             return _held[name]
-    runs = usable_runs(index, key.key_id, types, use.inner)
+    runs = usable_runs(key, types, use.inner)
     if not runs:
-        return Reason.OTHER_FIELDS if usable_runs(index, key.key_id, types, {}) else Reason.OTHER_TYPES
-    served = serving(index, runs, at.resolved, at.loaded)
+        return Reason.OTHER_FIELDS if usable_runs(key, types, {}) else Reason.OTHER_TYPES
+    served = serving(key.index, runs, at.resolved, at.loaded)
     with _held_lock:
         _held[name] = served
         while len(_held) > _HELD:
@@ -307,13 +300,12 @@ def _served(index: OpenIndex, key: CoveredKey, scan: SparkScan, use: _Use) -> Se
     return served
 
 
-def _in_range(
-    parts: Sequence[tuple[int, StoredPart]], schema: Schema, key: CoveredKey, scan: SparkScan
-) -> list[tuple[int, StoredPart]]:
+def _in_range(parts: Sequence[tuple[int, StoredPart]], use: _Use, scan: SparkScan) -> list[tuple[int, StoredPart]]:
     """Return the parts of an index without buckets that the filters leave."""
     if not scan.conditions:
         return list(parts)
-    names = {ColumnRef(path): stable for path, stable in scans.named(schema, scan).items()}
+    names = {ColumnRef(path): stable for path, stable in scans.named(use.at.schema, scan).items()}
+    key = use.key.key
     left = KINDS.served_rows(key).parts_left(key, [part for _, part in parts], scan.conditions, names)
     kept = {part.path for part in left}
     return [(number, part) for number, part in parts if part.path in kept] or list(parts[:1])

@@ -13,7 +13,6 @@ import numpy as np
 
 from metaindex.advisor import Offer
 from metaindex.core import counted, human_bytes
-from metaindex.index import RowSizes
 
 from . import scans
 from .candidates import CoverCandidate, Offered, as_they_are
@@ -68,7 +67,7 @@ class Cover:
             f" the needed columns in place of {human_bytes(self.source_bytes)}"
         ]
         if self.partitioned:
-            parts.append(f"in {self.candidate.layout.buckets} buckets of {', '.join(self.candidate.bucketed)}")
+            parts.append(f"in {self.candidate.key.layout.buckets} buckets of {', '.join(self.candidate.bucketed)}")
         if self.all_the_same:
             parts.append(self.all_the_same)
         if lacks:
@@ -86,7 +85,7 @@ class Cover:
             "read_bytes": self.read_bytes,
             "source_bytes": self.source_bytes,
             "partitioned": self.partitioned,
-            "buckets": self.candidate.layout.buckets,
+            "buckets": self.candidate.key.layout.buckets,
             "files_served": len(served.files),
             "files_lacking": served.total_files - len(served.files),
             "deleted_rows": served.deleted_rows,
@@ -166,7 +165,7 @@ def cover_reply(cover: Cover, scan: SparkScan, root: str) -> dict[str, object]:
     reply: dict[str, object] = {
         "label": f"{cover.index}: covering",
         "columns": dict(candidate.columns),
-        "buckets": candidate.layout.buckets if cover.bucket_spec else 0,
+        "buckets": candidate.key.layout.buckets if cover.bucket_spec else 0,
         "bucketed": list(candidate.bucketed),
         "bucketed_as": [candidate.columns[name] for name in candidate.bucketed],
         "partitioned": cover.partitioned,
@@ -188,9 +187,8 @@ def _size(candidate: CoverCandidate, scan: SparkScan) -> int:
     """Return the size of the index for Spark, by which it decides whether to send it to every task: what its rows take
     in memory, and no more than it takes the table for."""
     needed = sum(candidate.serving.column_bytes.get(name, 0) for name in candidate.columns.values())
-    stored = candidate.layout.stored
     rows = sum(part.info.rows for _, part in candidate.parts)
-    held = rows * (8 + sum(RowSizes.of_value(stored.field(name).type) for name in candidate.columns.values()))
+    held = rows * (8 + candidate.key.value_bytes(*candidate.columns.values()))
     return max(1, needed, held if scan.bytes is None else min(held, scan.bytes))
 
 
@@ -209,7 +207,7 @@ def _parts(candidate: CoverCandidate, root: str) -> list[str]:
 @lru_cache(_HELD)
 def _dead(served: Serving) -> str:
     """Number of the run and ordinal of each file whose rows the index has and that is not served."""
-    rows = [(str(run.number), str(ordinal)) for run in served.runs for ordinal in run.dead.tolist()]
+    rows = [(str(run.key.number), str(ordinal)) for run in served.runs for ordinal in run.dead.tolist()]
     return packed([text for row in rows for text in row])
 
 
@@ -217,7 +215,7 @@ def _dead(served: Serving) -> str:
 def _files(served: Serving, root: str) -> str:
     """Path, sign, number of the run and ordinal of each served file."""
     paths = normal(served.files, root)
-    runs = [str(run.number) for run in served.runs for _ in run.served]
+    runs = [str(run.key.number) for run in served.runs for _ in run.served]
     ordinals = np.concatenate([run.served for run in served.runs]).tolist()
     rows = zip(paths.to_pylist(), signs(served.files).to_pylist(), runs, ordinals, strict=True)
     return packed([text for path, sign, run, ordinal in rows for text in (path, sign, run, str(ordinal))])
@@ -228,8 +226,8 @@ def _deleted(served: Serving) -> dict[str, object]:
     """Deleted rows as numbers: run, ordinal and position side by side in 63 bits."""
     row_bits = max(int(max(positions)) for _, _, positions in served.deleted).bit_length()
     file_bits = max(ordinal for _, ordinal, _ in served.deleted).bit_length()
-    file_bits = max(file_bits, max(run.run.files for run in served.runs).bit_length())
-    run_bits = max(run.number for run in served.runs).bit_length()
+    file_bits = max(file_bits, max(run.key.run.files for run in served.runs).bit_length())
+    run_bits = max(run.key.number for run in served.runs).bit_length()
     row_bits = max(row_bits, 40)  # rows behind the last deleted one must not run into the ordinal
     if row_bits + file_bits + run_bits > 62:
         raise OverflowError("places of deleted rows do not fit into 62 bits")

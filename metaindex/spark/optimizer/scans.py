@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,6 @@ from metaindex.advisor import Restriction
 from metaindex.core import UnknownColumnError
 from metaindex.expressions import ColumnRef, Constant, Leaf, Opaque, Predicate
 from metaindex.formats import OfSchema, Schema, Version
-from metaindex.index import CoveredKey
 
 from .request import Delta, Files, Group, Iceberg, SparkScan
 
@@ -76,11 +76,10 @@ def _folded(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.lower() for part in parts)
 
 
-def columns(schema: Schema, key: CoveredKey, scan: SparkScan) -> dict[str, str] | None:
+def columns(schema: Schema, stored: AbstractSet[str], scan: SparkScan) -> dict[str, str] | None:
     """Return the index's name of each column (or field of a struct, by its path) that the query needs, by its name;
-    None if the index lacks one."""
+    None if the index lacks one. `stored`: those that it has."""
     names = named(schema, scan)
-    stored = {column.stable for column in key.columns}
     stable_of = {need.name: names.get(need.path, "") if need.id is None else f"id:{need.id}" for need in scan.needs}
     every = set(stable_of.values())
     return stable_of if every <= stored and len(every) == len(scan.needs) else None

@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from metaindex.index import OpenIndex, RunRef, StoredPart
+from metaindex.index import ServedKey, StoredPart
 from metaindex.storage import ObjectInfo
 
 SEEN_SECONDS = 10.0
@@ -34,17 +34,16 @@ class _Seen:
     right: dict[str, ObjectInfo] = field(default_factory=dict)
 
 
-def check(
-    index: OpenIndex, run: RunRef, partition: str, every: Sequence[StoredPart], wanted: Sequence[StoredPart]
-) -> None:
+def check(served: ServedKey, every: Sequence[StoredPart], wanted: Sequence[StoredPart]) -> None:
     """Check the parts of a key in a run (`every`), and the footers of those to be read (`wanted`). Raises
     DamagedIndexError if one is not as the manifest says; StorageError."""
-    key = (index.storage.root, run.run, partition)
+    partition = served.key.kind
+    key = (served.index.storage.root, served.run.run, partition)
     with _lock:
         seen = _seen.get(key)
     if seen is not None and time.monotonic() < seen.until and all(part.path in seen.right for part in wanted):
         return
-    reader = index.reader(run)
+    reader = served.index.reader(served.run)
     listed = reader.listed(partition)
     for part in every:
         object_ = listed.get(part.path)

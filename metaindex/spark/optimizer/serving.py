@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from metaindex.core import Mask, Vector
 from metaindex.formats import FileTable, Resolved, Schema, Snapshot, Version
-from metaindex.index import KINDS, CoveredKey, FileIdentities, OpenIndex, RunRef
+from metaindex.index import OpenIndex, ServedKey
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -29,12 +29,9 @@ _MOST_FILES_WITH_DELETES = 2_000
 
 @dataclass(frozen=True)
 class ServedRun:
-    """The served files of one run, and the files whose rows it has that are not live (or not served), by ordinal.
-    `number`: its name in a query."""
+    """The served files of one run, and the files whose rows it has that are not live (or not served), by ordinal."""
 
-    number: int
-    run: RunRef
-    key: CoveredKey
+    key: ServedKey
     served: Ordinals
     dead: Ordinals
 
@@ -68,7 +65,7 @@ class Serving:
             if not out.all():
                 dead = np.union1d(served_run.dead, served_run.served[out])
                 runs.append(replace(served_run, served=served_run.served[~out], dead=dead))
-        left = {run.number for run in runs}
+        left = {run.key.number for run in runs}
         lost = self.files.filter(pa.array(gone))
         return replace(
             self,
@@ -98,34 +95,31 @@ class Serving:
         """Return the compressed size of each stored column in the parts that are read."""
         sizes: dict[str, int] = {}
         for run in self.runs:
-            for name, size in KINDS.served_rows(run.key).row_layout(run.key).sizes.column_bytes.items():
+            for name, size in run.key.layout.sizes.column_bytes.items():
                 sizes[name] = sizes.get(name, 0) + size
         return sizes
 
     @property
     def keys(self) -> int:
         """Return how many values the indexed columns have, summed over the runs; 0 if a run does not tell."""
-        sizes = [KINDS.served_rows(run.key).row_layout(run.key).sizes for run in self.runs]
+        sizes = [run.key.layout.sizes for run in self.runs]
         counts = [layout.keys for layout in sizes if layout.column_bytes]  # others have no row
         return sum(counts) if all(counts) else 0
 
 
-def usable_runs(
-    index: OpenIndex, key_id: int, types: Mapping[str, object], inner: Mapping[str, str]
-) -> list[tuple[int, RunRef, CoveredKey]]:
-    """Return the runs, numbered, that have rows of the key, with the columns stored as these types (JSON of Spark's, by
-    stable name) and, if the table tells fields of structs apart by ids, with these (`inner_fields`): a run written when
-    a column had another type, or another field of that name, is not used."""
+def usable_runs(key: ServedKey, types: Mapping[str, object], inner: Mapping[str, str]) -> list[ServedKey]:
+    """Return the key in the runs of its index that have rows of it, with the columns stored as these types (JSON of
+    Spark's, by stable name) and, if the table tells fields of structs apart by ids, with these (`inner_fields`): a run
+    written when a column had another type, or another field of that name, is not used."""
     usable = []
-    for number, run in enumerate(index.entry.content.runs):
-        key = next((key_ for key_ in KINDS.served_keys(run) if key_.key_id == key_id), None)
-        if key is not None:
-            layout = KINDS.served_rows(key).row_layout(key)
+    for each in key.index.served_keys():
+        if each.key.key_id == key.key.key_id:
+            layout = each.layout
             stored = layout.spark_types
             alike = all(name in stored and same_type(stored[name], type_) for name, type_ in types.items())
             fields = layout.inner if alike and inner else {}
             if alike and all(fields.get(name) == said for name, said in inner.items()):
-                usable.append((number, run, key))
+                usable.append(each)
     return usable
 
 
@@ -143,9 +137,7 @@ def same_type(type_: object, other: object) -> bool:
     return inner is not None and all(same_type(type_[name], other[name]) for name in inner)
 
 
-def serving(
-    index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]], resolved: Resolved, loaded: Snapshot | None
-) -> Serving:
+def serving(index: OpenIndex, runs: Sequence[ServedKey], resolved: Resolved, loaded: Snapshot | None) -> Serving:
     """Return what these runs of one key serve of a version. The table's log is replayed only if the index has not
     recorded the version, or files that it has rows of have deletes. `loaded`: the snapshot, if it is at hand. Raises
     MetaIndexError."""
@@ -154,32 +146,31 @@ def serving(
         return _of_snapshot(index, runs, loaded or resolved.load())
     masks = {}
     with_deletes = {}
-    for number, run, key in runs:
-        live = recorded.live.mask(run)
-        keyed = ~index.unkeyed_files(run, key)
-        masks[number] = live & keyed, keyed
-        with_deletes[number] = recorded.live.with_deletes(run) & live & keyed
+    for each in runs:
+        live, keyed = recorded.live.mask(each.run), each.keyed()
+        masks[each.number] = live & keyed, keyed
+        with_deletes[each.number] = recorded.live.with_deletes(each.run) & live & keyed
     snapshot = None
     deleted: dict[int, dict[int, Sequence[int]]] = {}
     if any(mask.any() for mask in with_deletes.values()):
         snapshot = loaded or resolved.load()
-        for number, run, _ in runs:
-            positions, not_served = _deletes(index, run, with_deletes[number], snapshot)
-            deleted[number] = positions
-            masks[number][0][not_served] = False
+        for each in runs:
+            positions, not_served = _deletes(each, with_deletes[each.number], snapshot)
+            deleted[each.number] = positions
+            masks[each.number][0][not_served] = False
     total = recorded.record.files, recorded.record.size_bytes
     return _assembled(index, resolved.version, recorded.schema, runs, masks, deleted, total)
 
 
-def _of_snapshot(index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]], snapshot: Snapshot) -> Serving:
+def _of_snapshot(index: OpenIndex, runs: Sequence[ServedKey], snapshot: Snapshot) -> Serving:
     """Files found by full identity; each in one run."""
-    files = FileIdentities.of(snapshot)
+    files = index.identities(snapshot)
     left = np.ones(len(files), np.bool_)
     masks: dict[int, tuple[Mask, Mask]] = {}
     rows: dict[int, Ordinals] = {}
-    for number, run, key in runs:
+    for each in runs:
+        number, run, keyed = each.number, each.run, each.keyed()
         at = index.locate(run, files)
-        keyed = ~index.unkeyed_files(run, key)
         here = np.flatnonzero((at >= 0) & left)
         here = here[keyed[at[here]]]
         left[here] = False
@@ -191,7 +182,7 @@ def _of_snapshot(index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]
         rows[number] = row_of
     attached = np.asarray(snapshot.files.table.column("deletes").is_valid())
     deleted: dict[int, dict[int, Sequence[int]]] = {}
-    for number, _, _ in runs:
+    for number in masks:
         live = masks[number][0]
         marked = np.flatnonzero(live)
         marked = marked[attached[rows[number][marked]]]
@@ -202,16 +193,14 @@ def _of_snapshot(index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]
     return _assembled(index, snapshot.version, snapshot.schema, runs, masks, deleted, total)
 
 
-def _deletes(
-    index: OpenIndex, run: RunRef, marked: Mask, snapshot: Snapshot
-) -> tuple[dict[int, Sequence[int]], Ordinals]:
+def _deletes(key: ServedKey, marked: Mask, snapshot: Snapshot) -> tuple[dict[int, Sequence[int]], Ordinals]:
     """The deleted positions of the marked files, by ordinal; and the ordinals of those that cannot be served."""
     import pyarrow.compute as pc
 
     ordinals = np.flatnonzero(marked)
     if not len(ordinals):
         return {}, ordinals
-    paths = index.rows(run, "files", ordinals, ["path"]).column("path")
+    paths = key.index.rows(key.run, "files", ordinals, ["path"]).column("path")
     rows = pc.index_in(paths, value_set=snapshot.files.paths.combine_chunks()).fill_null(-1)
     return _read_deletes(snapshot, ordinals, Vector(rows).numbers.astype(np.int64))
 
@@ -242,20 +231,21 @@ def _assembled(
     index: OpenIndex,
     version: Version,
     schema: Schema,
-    runs: Sequence[tuple[int, RunRef, CoveredKey]],
+    runs: Sequence[ServedKey],
     masks: Mapping[int, tuple[Mask, Mask]],
     deleted: Mapping[int, Mapping[int, Sequence[int]]],
     total: tuple[int, int],
 ) -> Serving:
     shares, tables, dead_bytes = [], [], 0
     positions: list[tuple[int, int, Sequence[int]]] = []
-    for number, run, key in runs:
+    for each in runs:
+        number, run = each.number, each.run
         live, keyed = masks[number]
         served = np.flatnonzero(live)
         dead = np.flatnonzero(keyed & ~live)
         if not len(served):
             continue
-        shares.append(ServedRun(number, run, key, served, dead))
+        shares.append(ServedRun(each, served, dead))
         tables.append(index.files_of(run, served, np.zeros(run.files, np.bool_)))
         if len(dead):
             sizes = index.rows(run, "files", dead, ["size_bytes"]).column("size_bytes")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, Vector, arrow_array, counted
 from metaindex.expressions import And, Constant, Opaque
 from metaindex.formats import Leaf
-from metaindex.index import shown_as
+from metaindex.index import ServedKey
 from metaindex.query import PruneResult, Queries, Unproved, WholeFiles
 from metaindex.table import Table, handle_of
 
@@ -214,7 +214,7 @@ def _same_type(leaf: Leaf, spark: object) -> bool:
         type_ = pa.timestamp("us", type_.tz)
     if pa.types.is_fixed_size_binary(type_) or pa.types.is_binary_view(type_):
         return False  # nobody has tried what Spark makes of their values
-    shown = shown_as(type_)
+    shown = ServedKey.spark_type(type_)
     return shown is not None and shown == spark
 
 

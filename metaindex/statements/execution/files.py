@@ -12,7 +12,6 @@ from metaindex.advisor import TableNames, TableQuery, Workload, of_table, worklo
 from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, Words, watched
 from metaindex.expressions import ColumnRef, IsNull, bind, column_sql, names_given
 from metaindex.formats import NAMED, ConfiguredCatalog
-from metaindex.index import Value
 from metaindex.query import Credit, IndexReport
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.query_tables import check_query, with_names
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from metaindex.core import Config
     from metaindex.index import Progress
 
-Opens = Callable[[str, str | None, Mapping[str, Value]], Table]
+Opens = Callable[[str, str | None, Mapping[str, object]], Table]
 """A path, its format where that is said, and how its files are read."""
 
 
@@ -52,7 +51,7 @@ def sql(
     """
     stores = dict(storage_options or {})
 
-    def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
+    def opened(path: str, format_: str | None, options: Mapping[str, object]) -> Table:
         return open_table(path, format=format_, storage_options=stores, config=config, **options)
 
     return run(parsed(statement), FileTables(opened, TableNames.paths_of(tables), builder, progress))

@@ -143,4 +143,4 @@ def _options(options: Sequence[tuple[str, object]]) -> str:
 
 
 def _value(value: object) -> str:
-    return "..." if value is ... else Using.value_text(value)  # type: ignore[arg-type]  # what a cure names is a value
+    return "..." if value is ... else Using.value_text(value)

@@ -9,11 +9,11 @@ from typing import Final
 from metaindex.core import MetaIndexError, first_line
 from metaindex.expressions import ColumnRef
 from metaindex.formats import ReadOptions
-from metaindex.index import KINDS, FactKind, Kind, Options, Using, Value
+from metaindex.index import KINDS, Kind, Using
 
 from .cursor import Cursor
 from .tokens import Token, TokenKind, near
-from .tree import CandidateIndex
+from .tree import CandidateIndex, Options
 
 _USING: Final = "USING kind (columns) [INCLUDE (columns)] [OPTIONS (key = value, ...)]"
 
@@ -22,7 +22,7 @@ def kinds_of(cursor: Cursor, *, named: bool = False) -> tuple[tuple[Kind, ...], 
     """Parse each `[USING kind] [(columns)] [INCLUDE (columns)] [OPTIONS (...)]`; return the kinds, and the options that
     are the statement's own. `named`: a kind is required."""
     kinds: list[Kind] = []
-    more: dict[str, Value] = {}
+    more: dict[str, object] = {}
     first = cursor.token
     if named and first.word != "USING" and not first.is_sign("("):
         raise cursor.expected("USING, or columns")
@@ -41,7 +41,7 @@ def verb_options(cursor: Cursor) -> Options:
     return cursor.options(lambda key, token: _check(cursor, key, token, ())) if cursor.takes("OPTIONS") else ()
 
 
-def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
+def _kind(cursor: Cursor, more: dict[str, object]) -> Kind:
     token = cursor.token
     kind = None
     if cursor.takes("USING"):
@@ -50,7 +50,7 @@ def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
     keys = tuple(cursor.listed(lambda: _key(cursor))) if cursor.token.is_sign("(") else ()
     kind = kind or Using.kind_of("", columns=bool(keys))
     assert kind is not None
-    if not keys and not issubclass(kind, FactKind):
+    if not keys and not kind.keeps_facts:
         raise cursor.expected("( and columns")
     included = tuple(cursor.listed(lambda: _column(cursor))) if cursor.takes("INCLUDE") else ()
     own = Using.options_of(kind)
@@ -122,7 +122,7 @@ def candidates_from(cursor: Cursor) -> tuple[str, tuple[CandidateIndex, ...], Op
         raise cursor.expected("a query")
     cursor.go(place)
     candidates: list[CandidateIndex] = []
-    more: dict[str, Value] = {}
+    more: dict[str, object] = {}
     if cursor.takes("WITH"):
         while not candidates or cursor.takes_sign(","):
             cursor.word("INDEX")

@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeVar
 
 from metaindex.core import StatementError, one_line
-from metaindex.index import Options, Value
 
 from .forms import Form
 from .tokens import Token, TokenKind, near, wrong
-from .tree import NOW, AskedVersion, TableName
+from .tree import NOW, AskedVersion, Options, TableName
 
 T = TypeVar("T")
 _WORDS: Final = {"TRUE": True, "FALSE": False}
@@ -126,7 +125,7 @@ class Cursor:
             raise self.wrong(f"{what} is a number; it is {value!r}", self._tokens[self._at - 1])
         return value
 
-    def value(self, what: str) -> Value:
+    def value(self, what: str) -> str | int | float | bool:
         """A text, a number, true or false; a bare word is a text."""
         negative = self.takes_sign("-")
         token = self.token
@@ -192,7 +191,7 @@ class Cursor:
 
     def options(self, check: Callable[[str, Token], None] | None = None) -> Options:
         """`(key = value, ...)`; `check`: is there such an option?"""
-        given: dict[str, Value] = {}
+        given: dict[str, object] = {}
         before, self.clause, self.values = self.clause, _OPTIONS, {}
 
         def option() -> None:

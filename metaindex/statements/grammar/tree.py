@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from metaindex.core import dataclass
 from metaindex.expressions import column_sql, text_sql
-from metaindex.index import Kind, Options, Using
+from metaindex.index import Kind, Using
+
+Options = tuple[tuple[str, object], ...]  # in the order of the text, each name once
 
 
 @dataclass(frozen=True, slots=True)

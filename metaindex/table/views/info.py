@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from metaindex.core import (
-    DamagedIndexError,
     IndexNotFoundError,
     MetaIndexError,
     Plain,
@@ -24,7 +22,6 @@ from metaindex.core import (
 from metaindex.formats import ReadOptions, Version
 from metaindex.index import (
     KINDS,
-    CoveredKey,
     IndexFolder,
     IndexLogEntry,
     OpenIndex,
@@ -393,7 +390,7 @@ def _told(
         enabled=entry.enabled,
         kinds=tuple(kind.name for kind in entry.kinds),
         columns=tuple(columns),
-        keys=tuple(dict.fromkeys(_said(key) for run in content.runs for key in run.keys)),
+        keys=tuple(dict.fromkeys(KINDS.said(key) for run in content.runs for key in run.keys)),
         versions=versions,
         newest_version=newest.version.id if newest is not None else None,
         newest_ms=newest.timestamp_ms if newest is not None else None,
@@ -416,11 +413,3 @@ def _told(
         problem=problem,
         other_options=other_options,
     )
-
-
-def _said(key: CoveredKey) -> str:
-    rows = KINDS.stored(key.kind)
-    try:
-        return KINDS.call(key.kind, partial(rows.said, key)) if rows is not None else key.kind
-    except DamagedIndexError:  # its class cannot say it; the index can be told of all the same
-        return key.kind

@@ -9,8 +9,8 @@ import numpy as np
 
 from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Interval, Literal
-from metaindex.index import CoveredKey
 from metaindex.index.kinds.keyed import Hits
+from metaindex.index.log.entry import CoveredKey
 from metaindex.index.lookup.key_source import AskedKey
 from tests.evaluate import compare_values
 

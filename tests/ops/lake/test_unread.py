@@ -5,6 +5,7 @@ import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,8 +14,7 @@ import pytest
 import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import CorruptTableError
-from metaindex.formats import Snapshot
-from metaindex.index import FileIdentities, Progress, State
+from metaindex.index import FileStatistics, OpenIndex, Progress, State
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.store.writer import RunSink
@@ -268,13 +268,15 @@ def test_the_files_of_a_table_are_named_once_for_all_its_indexes(
     corrupt(files_of(lake.path)[-1])
     named = []
 
-    class Named(FileIdentities):
-        @classmethod
-        def of(cls, snapshot: Snapshot) -> FileIdentities:
-            named.append(snapshot.version.id)
-            return FileIdentities.of(snapshot)
+    class Named(FileStatistics):
+        def places(self, index: OpenIndex, run: Any) -> Any:
+            before = self._files
+            found = super().places(index, run)
+            if self._files is not before:
+                named.append(self.snapshot.version.id)
+            return found
 
-    monkeypatch.setattr("metaindex.ops.lake.asking.FileIdentities", Named)
+    monkeypatch.setattr("metaindex.ops.lake.asking.FileStatistics", Named)
     assert mi.open_lake(tmp_path)["lake"].unread_files == 0
     assert named == [], "no run counts a file that could not be read"
     for name in ("a", "b", "c"):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.expressions import Predicate
-from metaindex.index import FileAggregate, Kind
+from metaindex.index import Kept, Kind
 from metaindex.query.aggregates.measures import summed_type
 from metaindex.query.aggregates.of_table import Aggregated
 from tests.duck import connected
@@ -148,8 +148,8 @@ def true_stats(content: pa.Table) -> dict[str, Any]:
 
 def kinds(schema: pa.Schema) -> list[Kind]:
     """What answers for whole files: statistics, sums, sketches and values."""
-    summed = [f.name for f in schema if FileAggregate.SUM.takes(f.type)]
-    sketched = [f.name for f in schema if FileAggregate.DISTINCT_VALUES.takes(f.type)]
+    summed = [f.name for f in schema if Kept.may_be_summed(f.type)]
+    sketched = [f.name for f in schema if Kept.may_be_told_apart(f.type)]
     whole = [mi.ValueList(*sketched[::2], limit=4), *(mi.Values(name, by="value") for name in sketched[1::2])]
     return [mi.ColumnStats(), *([mi.Sums(*summed)] if summed else []), mi.Sketches(*sketched), *whole]
 
@@ -157,7 +157,7 @@ def kinds(schema: pa.Schema) -> list[Kind]:
 @st.composite
 def questions(draw: st.DrawFn, schema: pa.Schema) -> tuple[dict[str, list[str]], list[str], Predicate | None]:
     names = st.lists(st.sampled_from(schema.names), unique=True, max_size=3)
-    summed = [f.name for f in schema if FileAggregate.SUM.takes(f.type)]
+    summed = [f.name for f in schema if Kept.may_be_summed(f.type)]
     asked = {
         "count": [*(["*"] if draw(st.booleans()) else []), *draw(names)],
         "min": draw(names),
@@ -213,9 +213,7 @@ def test_deletes_of_iceberg_are_counted(drawn: Drawn, index: bool, where: str | 
             names = [f.name for f in table.snapshot(version).schema if not pa.types.is_nested(f.type)]
             keys = names[3 - grouped : 4 - grouped] if grouped else []
             summed = [
-                name
-                for name in names
-                if FileAggregate.SUM.takes(table.snapshot(version).schema.arrow().field(name).type)
+                name for name in names if Kept.may_be_summed(table.snapshot(version).schema.arrow().field(name).type)
             ]
             asked = {"count": ["*", *names], "min": names, "max": names, "group_by": keys}
             asked |= {"sum": summed, "count_distinct": names, "approx_distinct": names}

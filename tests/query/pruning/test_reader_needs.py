@@ -5,13 +5,13 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import metaindex as mi
 from metaindex.core import ForeignIndexError
-from metaindex.index import RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.table import handle_of
 from tests.tables import FORMATS, Lake
@@ -39,7 +39,7 @@ def rows(number: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{i:04d}" for i in ids]})
 
 
-def rewrite(lake: Lake, at: int, change: Callable[[RunRef, Path], RunRef]) -> RunRef:
+def rewrite(lake: Lake, at: int, change: Callable[[Any, Path], Any]) -> Any:
     """Another entry, in which one run is as a newer writer would have it."""
     table = lake.open()
     log = handle_of(table).log("all")
@@ -57,7 +57,7 @@ def rewrite(lake: Lake, at: int, change: Callable[[RunRef, Path], RunRef]) -> Ru
     return runs[at]
 
 
-def of_the_future(run: RunRef, index: Path) -> RunRef:
+def of_the_future(run: Any, index: Path) -> Any:
     """The run's manifest is in no form that is known here, and its parts are in other folders."""
     path = index / "_manifests" / f"{run.run}.json"
     data = json.dumps({"format_version": 1, "layout": {"version": 7, "by": "frames"}, "reader_needs": [NEED]}).encode()
@@ -195,7 +195,7 @@ def test_a_manifest_of_a_newer_layout_is_not_damage(lake: Lake) -> None:
 
 
 def test_an_unknown_layout_takes_out_the_key_and_no_more(lake: Lake) -> None:
-    def change(run: RunRef, index: Path) -> RunRef:
+    def change(run: Any, index: Path) -> Any:
         (key,) = run.keys
         return replace(run, keys=(replace(key, layout={**key.layout, "signed": 1}),))
 

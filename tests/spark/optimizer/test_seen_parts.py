@@ -13,7 +13,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import DamagedIndexError
 from metaindex.index import StoredPart
-from metaindex.index.kinds.covering.parts import MARK, stored_parts
+from metaindex.index.kinds.covering.parts import MARK
 from metaindex.spark.optimizer import seen_parts
 from metaindex.storage import Storage
 from tests.hostile.changes import turned
@@ -91,9 +91,9 @@ def held(request: pytest.FixtureRequest, tmp_path: Path) -> Held:
 
 
 def _check(held: Held) -> list[StoredPart]:
-    (run,) = held.runs
-    parts = stored_parts(held.index.reader(run), held.key())
-    seen_parts.check(held.index, run, "covering", parts, parts)
+    (served,) = held.index.served_keys()
+    parts = served.parts()
+    seen_parts.check(served, parts, parts)
     return parts
 
 
