@@ -166,8 +166,7 @@ def main(arguments: list[str]) -> int:
         case ["tests"]:
             sys.stdout.write(" ".join(tests()) + "\n")
         case ["write"]:
-            text = DOCS.read_text("utf-8")
-            before, _, rest = text.partition(BEGIN)
+            before, _, rest = DOCS.read_text("utf-8").partition(BEGIN)
             after = rest.partition(END)[2]
             drawn = table(json.loads(SEEN.read_text()))
             DOCS.write_text(f"{before}{BEGIN}\n\n{drawn}\n\n{END}{after}", "utf-8")

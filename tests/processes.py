@@ -18,8 +18,7 @@ import pytest
 def peak_bytes() -> int:
     """The most memory that this process itself has held. `ru_maxrss` would begin with what the process held that
     started it: a worker that ran some thousand tests."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(found.group(1)) << 10
+    return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()).group(1)) << 10
 
 
 def terminal() -> tuple[int, int]:
@@ -52,8 +51,7 @@ def serving(handler: type[BaseHTTPRequestHandler], **attributes: object) -> Iter
 
 def python(*words: object, **how: Any) -> str:
     """What another Python says, run with these words; it ends well."""
-    command = [sys.executable, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    done = subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, check=False, **how)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

@@ -36,8 +36,7 @@ table = mi.open_table(sys.argv[1], config=mi.Config(local_bytes=0))  # every tab
 outcome = table.create_index("i", mi.ColumnStats(), mi.Values("a"))
 print([run.builder for run in outcome.entry.content.runs], "pyspark" in sys.modules)
 """
-    said = python("-c", text, folder)
-    assert said.strip() == "['local'] False"
+    assert python("-c", text, folder).strip() == "['local'] False"
 
 
 def test_the_command_line_builds_here(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,7 @@ def rows(first: int) -> pa.Table:
 
 
 def ids(table: mi.Table, predicate: str, version: str | None) -> list[int]:
-    found = table.scan(predicate, version=version, indexes=["old"]).to_arrow()
-    return sorted(found.column("id").to_pylist())
+    return sorted(table.scan(predicate, version=version, indexes=["old"]).to_arrow().column("id").to_pylist())
 
 
 def kept(table: mi.Table, predicate: str, version: str | None = None) -> int:
@@ -43,8 +42,7 @@ def grown(tmp_path: Path, name: str) -> tuple[Lake, mi.Table, list[str]]:
 @pytest.mark.slow
 def test_an_index_of_an_older_version_answers_there_and_is_right_everywhere(tmp_path: Path, name: str, at: int) -> None:
     _, table, versions = grown(tmp_path, name)
-    outcome = table.create_index("old", mi.ColumnStats(), builder="local", version=versions[at])
-    content = outcome.entry.content
+    content = table.create_index("old", mi.ColumnStats(), builder="local", version=versions[at]).entry.content
     assert [record.version.id for record in content.versions] == [versions[at]]
     assert [run.files for run in content.runs] == [at + 1]
     assert kept(table, "id = 3", versions[at]) == 1

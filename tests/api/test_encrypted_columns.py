@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
-import metaindex.spark as rule
 from metaindex.index import Kind
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.encrypted import write_encrypted
+from tests.spark.optimizer.lakes import ruled
 from tests.tables import settle
 
 ROWS = 200_000  # more than a megabyte, from where on a scan looks at row groups
@@ -54,8 +54,7 @@ def test_the_other_columns_are_indexed(table: mi.Table) -> None:
     "kind", [mi.ColumnStats(), mi.Bloom("open"), mi.Covering("open", ["secret"]), mi.Values("open")]
 )
 def test_what_if_asks_nothing_of_it(table: mi.Table, kind: Kind) -> None:
-    weighed = table.what_if(["open = 5", "secret = 5"], kind)
-    assert len(weighed.candidates) == 1
+    assert len(table.what_if(["open = 5", "secret = 5"], kind).candidates) == 1
 
 
 def test_reading_the_column_is_refused_by_name(table: mi.Table) -> None:
@@ -116,11 +115,8 @@ def test_spark_builds_and_answers_as_without_an_index(table: mi.Table, spark: Sp
     assert table.verify_index("i").sound
     assert [Path(path).name for path in table.prune("secret = 1000000").paths] == ["a.parquet"]
     assert table.prune("open = -1").kept_files == 0
-    rule.enable(spark)
-    try:
+    with ruled(spark):
         found = answers()
-    finally:
-        rule.disable(spark)
     proved_out = asked.index("open = -1") * 2
     assert ("error", []) not in before
     assert before[0][0] == before[asked.index("secret = 5") * 2][0] == "error"

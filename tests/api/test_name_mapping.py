@@ -202,12 +202,10 @@ def test_what_was_indexed_before_the_first_file_was_taken_in_stays_known(tmp_pat
     lake.take_in()
     opened = mi.open_table(lake.path)
     assert kept(opened, "a = 11") == 2  # the new file, which nobody has read
-    outcome = opened.refresh_index("found", builder="local")
-    assert "1 file" in str(outcome)
+    assert "1 file" in str(opened.refresh_index("found", builder="local"))
     assert kept(opened, "a = 11") == 1
     assert opened.verify_index("found", files=None).sound
-    older = opened.versions()[1]
-    assert opened.prune("a = 11", version=older.id).kept_files == 1
+    assert opened.prune("a = 11", version=opened.versions()[1].id).kept_files == 1
     agrees(lake, opened)
 
 

@@ -233,13 +233,11 @@ def test_a_recommendation_that_was_sent_creates_what_it_names(tmp_path: Path) ->
 
 def test_indexes_that_are_damaged_meanwhile_lose_no_row(own: mi.Table) -> None:
     """The kept files are known; where they are read by what an index recorded, the table answers in its place."""
-    scan = own.scan(QUERY)
-    expected = rows(scan)
+    expected = rows(own.scan(QUERY))
     data = pickle.dumps(own.scan(QUERY))
     own.drop_index("k")
     own.vacuum_index("k")
-    there = pickle.loads(data)
-    assert rows(there) == expected
+    assert rows(pickle.loads(data)) == expected
 
 
 def test_what_was_opened_for_one_thread_is_each_others_own(own: mi.Table) -> None:

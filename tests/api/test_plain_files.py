@@ -66,8 +66,7 @@ def test_a_table_of_several_roots_is_indexed_pruned_and_refreshed(lake: Path, na
             return mi.open_table(f"{lake}/data/2024-*", basePath=f"{lake}/data", config=LOCAL)
         return mi.open_table(named.format(lake), config=LOCAL)
 
-    table = opened()
-    table.create_index("stats", mi.ColumnStats())
+    opened().create_index("stats", mi.ColumnStats())
     result = opened().prune("n = 15")
     assert result.paths == [f"{lake}/data/2024-02/part-0.parquet"]
     assert result.total_files == 2

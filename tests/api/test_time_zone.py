@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+from metaindex.core import SparkDriver
 from metaindex.expressions import col
 from tests.tables import FORMATS
 
@@ -38,8 +39,7 @@ def test_spark_columns_mean_what_their_session_says(spark: "SparkSession", tmp_p
     lake.append(pa.table({"ts": pa.array([moment], pa.timestamp("us", "UTC")), "s": ["a"]}))
     table = lake.open()
     table.create_index("stats", mi.ColumnStats(), builder="local")
-    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    try:
+    with SparkDriver(spark).setting("spark.sql.session.timeZone", "America/New_York"):
         condition = F.col("ts") < F.lit("2024-01-01")
         expected = spark.read.parquet(lake.path).where(condition).count()
 
@@ -51,5 +51,3 @@ def test_spark_columns_mean_what_their_session_says(spark: "SparkSession", tmp_p
         there = lake.open(config=mi.Config(time_zone="America/New_York"))
         assert there.scan("ts < '2024-01-01' AND length(s) = 1").to_spark(spark).count() == expected
         assert table.scan("length(s) = 1").to_spark(spark).count() == 1
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")

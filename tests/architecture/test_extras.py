@@ -75,8 +75,7 @@ print(json.dumps([table.prune("a = 2").kept_files, said]))
 def test_the_core_works_alone_and_says_which_extra_is_missing(tmp_path: Path) -> None:
     for number in range(3):
         write_deltalake(str(tmp_path), pa.table({"a": [number]}), mode="append")
-    done = python("-c", WITHOUT, str(tmp_path), cwd=Path(__file__).parents[2])
-    kept, said = json.loads(done.splitlines()[-1])
+    kept, said = json.loads(python("-c", WITHOUT, str(tmp_path), cwd=Path(__file__).parents[2]).splitlines()[-1])
     assert kept == 1
     assert said.pop("arrow").startswith("pyarrow.Table")
     assert "Dataset" in said.pop("deltalake")  # Arrow reads it; where a store is asked for, deltalake's own

@@ -86,8 +86,7 @@ def test_engines_are_imported_at_the_top_of_their_named_places_only() -> None:
 def loaded_after(code: str) -> set[str]:
     """The engines in a fresh process after the code ran."""
     report = "import sys; print(*{name.split('.')[0] for name in sys.modules})"
-    done = python("-c", f"{code}\n{report}", cwd=ROOT)
-    return set(done.splitlines()[-1].split()) & ENGINES
+    return set(python("-c", f"{code}\n{report}", cwd=ROOT).splitlines()[-1].split()) & ENGINES
 
 
 @pytest.mark.parametrize(
@@ -102,8 +101,7 @@ def test_importing_metaindex_loads_none_of_what_makes_a_start_slow() -> None:
     files (docs/decisions/0008)."""
     slow = ["pyarrow.compute", "pyarrow.parquet", "pyarrow.fs", "ssl", "zoneinfo", "secrets"]
     code = f"import sys, metaindex; print([name for name in {slow} if name in sys.modules])"
-    done = python("-c", code, cwd=ROOT)
-    assert done.strip() == "[]"
+    assert python("-c", code, cwd=ROOT).strip() == "[]"
 
 
 def test_proving_files_out_loads_no_pandas() -> None:

@@ -143,8 +143,7 @@ def test_a_room_is_entered_by_its_root() -> None:
     found = []
     for name, file in known.items():
         for said in imports(file):
-            target = room_of(said.module)
-            if target in (room_of(name), "__init__"):
+            if room_of(said.module) in (room_of(name), "__init__"):
                 continue
             inside = said.module.count(".") > 1 or any(f"{said.module}.{alias}" in known for alias in said.names)
             if inside and name not in ("metaindex", "metaindex.__main__"):

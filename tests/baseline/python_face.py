@@ -166,8 +166,7 @@ class _Walk:
             parameters = list(inspect.signature(called).parameters.values())
         except (TypeError, ValueError):
             return
-        placed = [one for one in parameters if one.name not in ("self", "cls")]
-        for number, one in enumerate(placed, 1):
+        for number, one in enumerate([one for one in parameters if one.name not in ("self", "cls")], 1):
             default = "" if one.default is one.empty else f" = {_value(one.default)}"
             match one.kind:
                 case one.VAR_POSITIONAL:
@@ -213,8 +212,7 @@ def _value(value: object) -> str:
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, type) or inspect.isfunction(value):
         return value.__name__
-    text = re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-    return re.sub(rf"\b(?:{PACKAGE}\.)(?:\w+\.)*(\w+)", r"\1", text)
+    return re.sub(rf"\b(?:{PACKAGE}\.)(?:\w+\.)*(\w+)", r"\1", re.sub(r" at 0x[0-9a-f]+", "", repr(value)))
 
 
 def _type(text: str) -> str:

@@ -112,8 +112,7 @@ def test_scan_writes_a_file_with_all_rows(call: Call, indexed: Path, tmp_path: P
 def test_an_output_file_is_not_replaced_unless_asked(call: Call, indexed: Path, tmp_path: Path) -> None:
     target = tmp_path / "rows.csv"
     target.write_text("mine")
-    answer = call("scan", indexed, "--output", target)
-    assert (answer.code, target.read_text()) == (1, "mine")
+    assert (call("scan", indexed, "--output", target).code, target.read_text()) == (1, "mine")
     failing = call("scan", indexed, "nope = 1", "--output", target, "--overwrite")
     assert (failing.code, target.read_text(), os.listdir(tmp_path)) == (1, "mine", ["rows.csv"])
     assert call("scan", indexed, "--output", target, "--overwrite").code == 0
@@ -146,8 +145,7 @@ def test_the_life_of_an_index(call: Call, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [300], "name": ["new"], "v": [0.0]}), table / "month=2" / "part-9.parquet")
     assert "no" in call("indexes", table).out.splitlines()[2].split()
     assert call("prune", table, "id = 300", "--json").json["kept_files"] == 1
-    refreshed = call("refresh", table, "stats", "--builder", "local").out
-    assert "done, ACTIVE" in refreshed
+    assert "done, ACTIVE" in call("refresh", table, "stats", "--builder", "local").out
     assert "nothing to do" in call("refresh", table, "stats", "--builder", "local").out
     assert call("refresh", table, "stats", "--builder", "local", "--mode", "full", "--json").json["files"] == 7
 
@@ -198,8 +196,7 @@ def test_an_index_may_lie_elsewhere(call: Call, tmp_path: Path) -> None:
 def test_optimize_clean_enable_and_disable(call: Call, tmp_path: Path) -> None:
     root = write_table(tmp_path / "events")
     assert call("create", root, "stats", "--builder", "local").code == 0
-    answer = call("optimize", root, "stats", "--mode", "full")
-    assert "nothing to do" in answer.out
+    assert "nothing to do" in call("optimize", root, "stats", "--mode", "full").out
     assert call("clean", root, "stats", "--retention", "0s").code == 0
     assert call("disable", root, "stats").code == 0
     assert "ACTIVE, disabled" in call("indexes", root).out

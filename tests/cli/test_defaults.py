@@ -34,8 +34,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
     """Files of which only who knows that they have no header reads all rows."""
-    lake = settled(tmp_path / "lake", {"a.csv": "1,x\n2,y\n"})
-    return lake
+    return settled(tmp_path / "lake", {"a.csv": "1,x\n2,y\n"})
 
 
 @pytest.mark.slow

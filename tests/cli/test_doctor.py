@@ -44,8 +44,7 @@ def test_every_package_that_is_declared_and_there_is_told() -> None:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    lake = settled(tmp_path / "lake", {"f.parquet": pa.table({"a": [1, 2, 3]})})
-    return lake
+    return settled(tmp_path / "lake", {"f.parquet": pa.table({"a": [1, 2, 3]})})
 
 
 def _tree(folder: Path) -> list[str]:

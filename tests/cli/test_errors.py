@@ -271,8 +271,7 @@ def test_no_error_that_can_be_read_in_the_source_names_an_argument_of_python() -
 
 def test_errors_name_options(call: Call, tmp_path: Path) -> None:
     settled(tmp_path / "t", {"0.csv": "id,name\n1,a\n"})
-    answer = call("prune", tmp_path / "t", "id = 1", "--format", "parquet")
-    assert "say --format csv" in answer.err
+    assert "say --format csv" in call("prune", tmp_path / "t", "id = 1", "--format", "parquet").err
     machine = call("prune", tmp_path / "t", "id = 1", "--format", "parquet", "--json")
     assert "say --format csv" in machine.json["error"]["message"]
 
@@ -306,12 +305,10 @@ def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> N
 def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, tmp_path: Path) -> None:
     settled(tmp_path / "t", {"0.csv": 'id,name\n1,"say ""hi"", you"\n'})
     call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local", "--option", 'escape="')
-    told = call("indexes", tmp_path / "t")
-    assert "i: used by queries that say --option 'escape=\"'\n" in told.out
+    assert "i: used by queries that say --option 'escape=\"'\n" in call("indexes", tmp_path / "t").out
     assert "options   used by queries that say --option 'escape=\"'\n" in call("indexes", tmp_path / "t", "i").out
     assert "used by" not in call("indexes", tmp_path / "t", "--option", 'escape="').out
-    other = call("indexes", tmp_path / "t", "--option", "escape=x").out
-    assert "i: built with --option 'escape=\"'\n" in other
+    assert "i: built with --option 'escape=\"'\n" in call("indexes", tmp_path / "t", "--option", "escape=x").out
     call("disable", tmp_path / "t", "i")
     assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
     call("enable", tmp_path / "t", "i")
@@ -356,8 +353,7 @@ def test_a_deleted_index_says_the_commands_that_restore_and_remove_it(call: Call
     path = settled(tmp_path / "a t", {"0.csv": "id,name\n1,a\n"})
     opening = ["--index-location", str(tmp_path / "in dex"), "--option", "header=true"]
     call("create", path, "i", "--values", "id", "--builder", "local", *opening)
-    told = call("drop", path, "i", *opening).out
-    commands = re.findall(r"`metaindex ([^`]*)`", told)
+    commands = re.findall(r"`metaindex ([^`]*)`", call("drop", path, "i", *opening).out)
     assert [command.split()[0] for command in commands] == ["restore", "vacuum"]
     assert "ACTIVE" in call(*shlex.split(commands[0])).out
     call("drop", path, "i", *opening)

@@ -121,8 +121,7 @@ with contextlib.redirect_stdout(io.StringIO()):
     assert main({words!r}) == 0
 print(sum(name.split('.')[0] == 'metaindex' for name in sys.modules), *{{name.split('.')[0] for name in sys.modules}})
 """
-    ran = python("-c", code)
-    count, *loaded = ran.split()
+    count, *loaded = python("-c", code).split()
     assert int(count) < 70
     assert not {"numpy", "pyarrow", "sqlglot", "rich", "pyspark"} & set(loaded)
 

@@ -55,8 +55,7 @@ def test_an_error_shows_the_place_and_nothing_is_run(call: Call, own: Path) -> N
 
 
 def test_an_error_for_machines(call: Call) -> None:
-    answer = call("sql", "CREATE INDEX", "--json")
-    assert answer.json["error"]["type"] == "StatementError"
+    assert call("sql", "CREATE INDEX", "--json").json["error"]["type"] == "StatementError"
     assert call("sql", "--json").json["error"]["type"] == "ArgumentError"
     assert call("sql", " ; -- nothing", "--json").json["error"]["type"] == "ArgumentError"
     assert call("sql", "-f", "/no/such.sql").code == 1

@@ -105,8 +105,7 @@ def test_what_has_bars_shows_them_in_a_notebook_and_prints_the_same_numbers(tabl
         "clustering": lambda: table.clustering(sample=0),
         "savings": noted.savings,
     }[name]()
-    shown = Read(answer._repr_html_())
-    assert {"svg", "rect"} <= shown.tags
+    assert {"svg", "rect"} <= Read(answer._repr_html_()).tags
     assert "svg" not in str(answer)
 
 

@@ -7,8 +7,7 @@ from tests.each_spark import BEGIN, DOCS, END, FEATURES, NEWEST, ROOT, SEEN, tab
 
 
 def test_the_table_of_the_docs_is_what_was_seen() -> None:
-    text = DOCS.read_text("utf-8")
-    drawn = text.partition(BEGIN)[2].partition(END)[0].strip()
+    drawn = DOCS.read_text("utf-8").partition(BEGIN)[2].partition(END)[0].strip()
     assert drawn == table(json.loads(SEEN.read_text()))
 
 

@@ -60,8 +60,7 @@ RUN = ["answers", "conditions", "erase", "fresh", "lake", "layout", "needle", "r
 @pytest.mark.parametrize("name", RUN)
 @pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
-    code = snippets(GUIDES / f"{name}.md", "")
-    _run(code, tmp_path)
+    _run(snippets(GUIDES / f"{name}.md", ""), tmp_path)
 
 
 @pytest.mark.slow

@@ -45,8 +45,7 @@ def test_the_command_lines_run(tmp_path: Path) -> None:
     assert len(commands) == 3
     for command in commands:
         words = re.findall(r'"([^"]*)"|(\S+)', command.removeprefix(metaindex))
-        ran = python("-m", "metaindex", *(quoted or plain for quoted, plain in words), cwd=tmp_path)
-        assert ran
+        assert python("-m", "metaindex", *(quoted or plain for quoted, plain in words), cwd=tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

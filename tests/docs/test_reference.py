@@ -22,8 +22,7 @@ METHODS = {
 
 def sections() -> dict[str, str]:
     """What follows each method's directive."""
-    text = (REFERENCE / "table.md").read_text()
-    found = re.split(r"^::: metaindex\.Table\.(\w+)\n", text, flags=re.MULTILINE)
+    found = re.split(r"^::: metaindex\.Table\.(\w+)\n", (REFERENCE / "table.md").read_text(), flags=re.MULTILINE)
     return dict(zip(found[1::2], found[2::2], strict=True))
 
 

@@ -75,8 +75,7 @@ def test_nothing_changed_is_an_empty_diff() -> None:
 
 def test_a_file_rewritten_under_its_path_is_deleted_and_appended() -> None:
     base = snapshot([{"path": "a", "size_bytes": 1}], "delta")
-    target = snapshot([{"path": "a", "size_bytes": 2}], "delta", "2")
-    diff = Diff.between(base, target)
+    diff = Diff.between(base, snapshot([{"path": "a", "size_bytes": 2}], "delta", "2"))
     assert (rows(diff.deleted)["a"]["size_bytes"], rows(diff.appended)["a"]["size_bytes"]) == (1, 2)
 
 

@@ -54,8 +54,7 @@ def test_the_type_at_write_time_converts(
     tmp_path: Path, written: pa.Array, asked: pa.DataType, expected: tuple[object, object]
 ) -> None:
     pq.write_table(pa.table({"c": written}), tmp_path / "a.parquet")
-    column = one(footers([tmp_path / "a.parquet"], pa.schema([("c", asked)])), "c")
-    assert said(column)[:2] == expected
+    assert said(one(footers([tmp_path / "a.parquet"], pa.schema([("c", asked)])), "c"))[:2] == expected
 
 
 @pytest.mark.parametrize(
@@ -137,8 +136,7 @@ def test_field_ids_outweigh_names(tmp_path: Path) -> None:
             ),
         ]
     )
-    table = pa.Table.from_pydict({"old": [1], "b": [2], "s": [{"x": 3}]}, written)
-    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(pa.Table.from_pydict({"old": [1], "b": [2], "s": [{"x": 3}]}, written), tmp_path / "a.parquet")
     inner = Field("renamed", pa.int64(), field_id=4)
     leaves = Schema(
         (
@@ -276,8 +274,7 @@ def test_every_truncation_is_a_failure_or_the_truth(tmp_path: Path) -> None:
 def test_a_footer_larger_than_the_first_read_is_read_whole(tmp_path: Path) -> None:
     table = pa.table({f"column_{n}": [n] for n in range(2000)})
     pq.write_table(table, tmp_path / "wide.parquet")
-    statistics = footers([tmp_path / "wide.parquet"], table.schema)
-    assert said(statistics.columns[1999])[:2] == (1999, 1999)
+    assert said(footers([tmp_path / "wide.parquet"], table.schema).columns[1999])[:2] == (1999, 1999)
 
 
 def test_no_files_and_no_leaves_are_fine(tmp_path: Path) -> None:
@@ -489,8 +486,7 @@ def test_no_footer_ends_the_process() -> None:
     """In a process of its own, which is what would end: 3,000 footers changed at random, their statistics asked."""
     count = 300 if os.environ.get("METAINDEX_FAST") else 3000
     code = f"import tests.formats.{Path(__file__).stem} as it; it.survive({count})"
-    root = Path(__file__).parents[2]
-    python("-c", code, cwd=root)
+    python("-c", code, cwd=Path(__file__).parents[2])
 
 
 def survive(count: int) -> None:

@@ -143,8 +143,7 @@ def test_bounds_agree_with_duckdb_over_row_groups(tmp_path: Path) -> None:
             "DATE '1990-01-01' + i::INT AS day, CASE WHEN i % 3 = 0 THEN NULL ELSE i / 7.0 END f FROM range(10000) r(i)"
         )
         connection.execute(f"COPY t TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
-        schema = pq.read_schema(path)
-        statistics = footers([path], schema)
+        statistics = footers([path], pq.read_schema(path))
         for name in "idsf":
             query = f"SELECT min({name}), max({name}), count(*) - count({name}) FROM t"
             assert said(one(statistics, name)) == connection.execute(query).fetchone()

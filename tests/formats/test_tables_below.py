@@ -99,8 +99,7 @@ def test_the_root_itself_may_be_a_table(tmp_path: Path) -> None:
 
 
 def test_folders_named_by_numbers_that_hold_tables_are_no_dates(tmp_path: Path) -> None:
-    files = [f"tenants/{tenant}/{file}" for tenant in (2001, 2002) for file in DELTA]
-    for storage in stored(files, tmp_path):
+    for storage in stored([f"tenants/{tenant}/{file}" for tenant in (2001, 2002) for file in DELTA], tmp_path):
         assert walked(storage) == [("tenants/2001", "delta"), ("tenants/2002", "delta")]
 
 

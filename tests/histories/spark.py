@@ -224,8 +224,7 @@ class SparkHistory(History):
             return
         name = self.random.choice(list(self.columns))
         if self.sql(f"ALTER TABLE {self.name} DROP COLUMN {q(name)}"):
-            old = self.columns.pop(name)
-            again = self.random.choice([None, old, "STRING", "INT"])
+            again = self.random.choice([None, self.columns.pop(name), "STRING", "INT"])
             if again and self.sql(f"ALTER TABLE {self.name} ADD COLUMN {q(name)} {again}"):
                 self.columns[name] = again
 

@@ -100,8 +100,7 @@ def parquet(folder: Path, name: str = "parquet") -> RealTable:
     for first in (0, 10, 20, 30):
         (root / f"p={first}").mkdir(parents=True)
         pq.write_table(rows(first), root / f"p={first}" / "a.parquet")
-    files = tuple(sorted(root.rglob("*.parquet")))
-    return RealTable(root, files, lambda: pq.read_table(root))
+    return RealTable(root, tuple(sorted(root.rglob("*.parquet"))), lambda: pq.read_table(root))
 
 
 def text(folder: Path, name: str, kind: str, line: Callable[[int], str], head: str = "") -> RealTable:

@@ -233,8 +233,7 @@ def _all_buried(one: Folders) -> None:
 
 def _under_way(one: Folders) -> None:
     began = {"operation": "refresh", "began": 4, "nonce": "n", "who": "somebody", "since_ms": 1, "runs": ["r0"]}
-    entry = one.said()
-    one.seal(entry | {"state": "REFRESHING", "under_way": [began]})
+    one.seal(one.said() | {"state": "REFRESHING", "under_way": [began]})
 
 
 def _older_is_damaged(one: Folders) -> None:

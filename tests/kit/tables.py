@@ -41,8 +41,7 @@ class Folder:
     files: dict[str, Kept] = field(default_factory=dict)
 
     def add(self, name: str, rows: Rows, schema: pa.Schema, parts: Sequence[tuple[str, Any]] = (), **how: Any) -> None:
-        below = "/".join(f"{column}={_hive(value)}" for column, value in parts)
-        path = self.root / below / f"{name}.parquet"
+        path = self.root / "/".join(f"{column}={_hive(value)}" for column, value in parts) / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table(rows, schema=schema), path, row_group_size=GROUP_ROWS, **how)
         os.utime(path, ns=(WRITTEN_NS, WRITTEN_NS))

@@ -148,8 +148,7 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
 
         def _any(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            request = Request(self.command, self.path, {k.lower(): v for k, v in self.headers.items()})
-            fault = proxy.take(request)
+            fault = proxy.take(Request(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}))
             if fault is None:
                 self._relay(*self._ask(body), None)
                 return

@@ -191,8 +191,7 @@ def test_a_life_under_random_faults_loses_nothing(
     dice = random.Random(seed)
     faults = [*TRANSIENT.values(), CUT_SHORT]
     proxy.fault = lambda request: dice.choice(faults) if dice.random() < 0.15 else None
-    table = lake.open()
-    table.create_index("main", mi.ColumnStats())
+    lake.open().create_index("main", mi.ColumnStats())
     quiet, proxy.fault = proxy.fault, lambda request: None
     lake.append(rows(20))
     proxy.fault = quiet
@@ -280,8 +279,7 @@ def test_a_file_that_could_not_be_asked_for_is_not_left_uncovered_for_good(
     table.snapshot()
     lake.options["storage_options"] = {"max_retries": "1"}
     failing = lake.open()
-    begun = partial(_after_begin, [False])
-    proxy.fail_always(SLOW_DOWN, where=begun)
+    proxy.fail_always(SLOW_DOWN, where=partial(_after_begin, [False]))
     with pytest.raises(MetaIndexError, match="try again later"):
         failing.create_index("main", mi.ColumnStats())
     proxy.reset()

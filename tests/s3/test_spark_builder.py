@@ -22,8 +22,7 @@ def test_spark_builds_what_the_local_builder_builds(
     for first in (0, 10, 20):
         lake.append(rows(first))
     lake.options["storage_options"] = s3.options  # Spark's workers were started with the environment before
-    config = mi.Config(builder="spark")
-    lake.open(config, spark=spark).create_index("by_spark", mi.ColumnStats())
+    lake.open(mi.Config(builder="spark"), spark=spark).create_index("by_spark", mi.ColumnStats())
     lake.open().create_index("here", mi.ColumnStats())
     table = lake.open()
     for predicate in ("id = 15", "name >= 'n0020'", "price < 2", "id IS NULL"):

@@ -61,8 +61,7 @@ class Application:
         spark = self.sessions["first"]
         classic = getattr(SparkSession, "_get_j_spark_session_class", None)  # from Spark 4 on
         sessions = classic(spark._jvm) if classic else spark._jvm.SparkSession
-        found = sessions.getDefaultSession()
-        return bool(found.get().equals(spark._jsparkSession))
+        return bool(sessions.getDefaultSession().get().equals(spark._jsparkSession))
 
     def enable(self, session: str) -> bool:
         """As an application does that knows metaindex."""

@@ -40,8 +40,7 @@ def test_what_is_written_is_read_and_is_the_users_alone(cache: Path) -> None:
 @pytest.mark.parametrize("byte", [0, 31, 32, -1])
 def test_damage_is_not_read_and_written_anew(cache: Path, byte: int) -> None:
     put("a", b"classes")
-    file = cache / "classes" / "a"
-    turn(file, byte)
+    turn(cache / "classes" / "a", byte)
     assert found("a") is None
     put("a", b"classes")
     assert found("a") == b"classes"

@@ -60,8 +60,7 @@ def test_the_second_time_nothing_is_compiled(spark: SparkSession, cache: Path) -
 
 def test_other_sources_have_other_class_files(spark: SparkSession, cache: Path) -> None:
     SparkDriver(spark).compiled(sources())
-    changed = SparkDriver(spark).compiled(sources("changed"))
-    assert said(changed) == "changed"
+    assert said(SparkDriver(spark).compiled(sources("changed"))) == "changed"
     assert len(kept(cache)) == 2
 
 

@@ -41,8 +41,7 @@ def events(tmp_path: Path) -> Path:
     folder = tmp_path / "lake" / "events"
     folder.mkdir(parents=True)
     for number in range(4):
-        rows = pa.table({"id": range(number * 100, number * 100 + 100)})
-        pq.write_table(rows, folder / f"{number}.parquet")
+        pq.write_table(pa.table({"id": range(number * 100, number * 100 + 100)}), folder / f"{number}.parquet")
     return folder
 
 

@@ -115,8 +115,7 @@ def test_the_first_statement_of_a_session_may_be_about_indexes(job: Application,
     assert [1, FILES] in [row[4:6] for row in explained]
     job.do("new", "asking")
     for text in ("SET spark.metaindex.state", "SET", "SET spark.metaindex.state"):
-        asked = dict(row[:2] for row in job.do("rows", "asking", text)["rows"])
-        assert asked["spark.metaindex.state"] == "on"
+        assert dict(row[:2] for row in job.do("rows", "asking", text)["rows"])["spark.metaindex.state"] == "on"
     assert job.do("rules", "asking") == ["metaindex.MetaIndexRule"]
     job.do("rows", "stating", f"CREATE INDEX ids ON parquet.`{users}` USING column_stats (id)")
     job.do("rows", "stating", f"DROP INDEX ids ON parquet.`{users}`")

@@ -35,6 +35,5 @@ def test_what_is_said_inside_goes_to_the_file(tmp_path: Path) -> None:
         "with _streams_to(Path(sys.argv[1])): os.system('echo inside')\n"
         "print('outside')"
     )
-    done = python("-c", code, str(tmp_path / "log"))
-    assert done == "outside\n"
+    assert python("-c", code, str(tmp_path / "log")) == "outside\n"
     assert (tmp_path / "log").read_text() == "inside\n"

@@ -130,8 +130,7 @@ def test_packaged_java_is_the_last_choice_and_is_wrapped(tmp_path: Path, package
 
 @pytest.mark.parametrize("folder", ["plain", "with space", 'quote" $HOME `id` \\'])
 def test_wrapper_drops_the_vector_module_and_nothing_else(tmp_path: Path, folder: str) -> None:
-    home = make_java(tmp_path / folder, "21.0.8", WITHOUT_VECTOR)
-    java = java_of(environ(tmp_path, JAVA_HOME=str(home)))
+    java = java_of(environ(tmp_path, JAVA_HOME=str(make_java(tmp_path / folder, "21.0.8", WITHOUT_VECTOR))))
     given = ["-cp", "a b:*", "--add-modules=jdk.incubator.vector", "--add-modules=java.sql", "", "$x", "-Dq='\""]
     ran = subprocess.run([java.home / "bin" / "java", *given], capture_output=True, text=True, check=True)
     assert ran.stdout == "".join(f"<{argument}>" for argument in given if "vector" not in argument)

@@ -32,8 +32,7 @@ def test_iceberg_is_written_changed_and_read_by_name_and_by_path(spark: "SparkSe
     assert spark.table("iceberg.session.numbers").count() == 6
     location = spark.sql("DESCRIBE EXTENDED iceberg.session.numbers").where("col_name = 'Location'").first()
     assert spark.read.format("iceberg").load(location["data_type"]).count() == 6
-    snapshots = spark.table("iceberg.session.numbers.snapshots").count()
-    assert snapshots == 2
+    assert spark.table("iceberg.session.numbers.snapshots").count() == 2
 
 
 def test_python_workers_run_this_python(spark: "SparkSession") -> None:

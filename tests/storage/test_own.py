@@ -252,8 +252,7 @@ def test_one_file_that_is_closed_closes_the_index(tmp_path: Path) -> None:
     for path in [table, *table.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     (table / "p=17").chmod(0o700)
-    storage = OwnFolder(str(table / "_metaindex"), "", str(table))
-    storage.put("x", b"")
+    OwnFolder(str(table / "_metaindex"), "", str(table)).put("x", b"")
     assert modes(table / "_metaindex") == {".": 0o700, "x": 0o600}
 
 
@@ -277,8 +276,7 @@ def test_the_group_is_the_tables(tmp_path: Path) -> None:
     for path in (table, table / "f.parquet"):
         os.chown(path, -1, 4242)
         path.chmod(0o750 if path.is_dir() else 0o640)
-    storage = OwnFolder(str(table / "_metaindex/ix"), str(table / "_metaindex"), str(table))
-    storage.put("kind/part", b"")
+    OwnFolder(str(table / "_metaindex/ix"), str(table / "_metaindex"), str(table)).put("kind/part", b"")
     for path in (table / "_metaindex").rglob("*"):
         assert path.stat().st_gid == 4242
         assert path.stat().st_mode & 0o777 == (0o750 if path.is_dir() else 0o640)

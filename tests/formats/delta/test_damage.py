@@ -115,8 +115,7 @@ def test_any_value_in_any_place_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     actions = copy.deepcopy(FULL)
-    way = data.draw(st.sampled_from([w for w in places(actions) if w]))
-    *above, last = way
+    *above, last = data.draw(st.sampled_from([w for w in places(actions) if w]))
     holder: Any = actions
     for key in above:
         holder = holder[key]

@@ -92,8 +92,7 @@ def check_partitions(path: Path, found: Snapshot) -> None:
         assert bounds is not None
         for row, file in enumerate(found.files.paths.to_pylist()):
             value = said[file.rpartition("/")[2]][f"partition.{leaf.field.name}"]
-            bound = bounds.lower[row].as_py()
-            assert bound == (value.encode() if isinstance(value, str) else value)
+            assert bounds.lower[row].as_py() == (value.encode() if isinstance(value, str) else value)
             assert (bounds.null_count[row].as_py() > 0) == (value is None)
 
 

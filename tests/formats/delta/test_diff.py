@@ -110,8 +110,7 @@ def test_what_the_log_cannot_serve_is_left_to_the_comparison(tmp_path: Path) -> 
     commit(tmp_path, 2, add("c"))
     base, newest = snapshot(tmp_path, 0), snapshot(tmp_path)
     assert DELTA.diff(ref(tmp_path), newest, At(version=0)) is None
-    same = DELTA.diff(ref(tmp_path), newest, At())
-    assert names(same) == ([], [], [])
+    assert names(DELTA.diff(ref(tmp_path), newest, At())) == ([], [], [])
     checkpoint(tmp_path, 2, protocol(), metadata(), add("a"), add("b"), add("c"))
     (tmp_path / "_delta_log" / f"{1:020d}.json").unlink()
     assert DELTA.diff(ref(tmp_path), base, At(version=2)) is None

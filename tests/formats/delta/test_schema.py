@@ -69,8 +69,7 @@ def test_an_unknown_type_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def mapped(name: str, number: int, physical: str, type_: object = "long") -> dict[str, object]:
-    ids = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical}
-    return column(name, type_, **ids)
+    return column(name, type_, **{"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical})
 
 
 @pytest.mark.parametrize("mode", ["id", "name"])

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from metaindex.core import SparkDriver
 from metaindex.expressions import to_physical
 from metaindex.formats.diff import Diff
 from metaindex.formats.format import At
@@ -199,8 +200,7 @@ def test_type_widening(spark: SparkSession, path: Path) -> None:
     found = check_all(spark, path)
     assert leaf(found[-1], "f").type == pa.float64()
     for name in ("id", "f", "d", "n", "b"):
-        bounds = found[-1].details.log_bounds(leaf(found[-1], name))
-        assert bounds.lower.null_count == 0
+        assert found[-1].details.log_bounds(leaf(found[-1], name)).lower.null_count == 0
 
 
 @pytest.mark.parametrize("stats", ["json", "struct"])
@@ -224,8 +224,7 @@ def test_checkpoints(spark: SparkSession, path: Path, stats: str, policy: str) -
             f" {n * 10 + 10}, 1, 2)",
         )
     sql(spark, f"DELETE FROM {t} WHERE id % 10 = 5")
-    found = check_all(spark, path)
-    newest = found[-1]
+    newest = check_all(spark, path)[-1]
     assert newest.details.statistics.parts
     for name in ("id", "ts", "s", "n"):
         bounds = newest.details.log_bounds(leaf(newest, name))
@@ -233,14 +232,11 @@ def test_checkpoints(spark: SparkSession, path: Path, stats: str, policy: str) -
 
 
 def test_multi_part_checkpoints(spark: SparkSession, path: Path) -> None:
-    spark.conf.set("spark.databricks.delta.checkpoint.partSize", "3")
-    try:
+    with SparkDriver(spark).setting("spark.databricks.delta.checkpoint.partSize", "3"):
         t = f"delta.`{path}`"
         sql(spark, f"CREATE TABLE {t} (id BIGINT) USING delta TBLPROPERTIES ('delta.checkpointInterval'='2')")
         for n in range(5):
             sql(spark, f"INSERT INTO {t} SELECT id FROM range({n * 10}, {n * 10 + 10}, 1, 2)")
-    finally:
-        spark.conf.unset("spark.databricks.delta.checkpoint.partSize")
     assert list((path / "_delta_log").glob("*.checkpoint.0000000001.*.parquet"))
     check_all(spark, path)
 
@@ -310,11 +306,8 @@ def test_replace_vacuum_and_a_table_made_anew(spark: SparkSession, path: Path) -
     frame.write.format("delta").mode("overwrite").option("overwriteSchema", True).partitionBy("p").save(str(path))
     found = check_all(spark, path)
     assert found[-1].schema != found[0].schema
-    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
-    try:
+    with SparkDriver(spark).setting("spark.databricks.delta.retentionDurationCheck.enabled", "false"):
         sql(spark, f"VACUUM {t} RETAIN 0 HOURS")
-    finally:
-        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
     assert rows_of_ours(snapshot(path)) == ["a", "b"]
 
 
@@ -328,8 +321,7 @@ def test_in_commit_timestamps(spark: SparkSession, path: Path) -> None:
         f"INSERT INTO {t} VALUES (2)",
         f"INSERT INTO {t} VALUES (3)",
     )
-    history = spark.sql(f"DESCRIBE HISTORY {t}").selectExpr("version", "unix_millis(timestamp) AS ms").collect()
-    for row in history:
+    for row in spark.sql(f"DESCRIBE HISTORY {t}").selectExpr("version", "unix_millis(timestamp) AS ms").collect():
         assert DELTA.resolve(ref(path), At(timestamp_ms=row["ms"])).id == str(row["version"])
         assert snapshot(path, row["version"]).timestamp_ms == row["ms"]
 

@@ -193,8 +193,7 @@ def test_a_cut_text_bounds_the_whole_one(text: str, mark: str, length: int) -> N
     cut = text[:length] + mark if len(text) > length else text
     if len(text) <= length and length < 32:
         return  # not cut, and indistinguishable from a whole text: nothing to repair
-    upper = _above_cut_texts(pa.array([cut.encode()], pa.binary()))[0].as_py()
-    assert upper >= text.encode()
+    assert _above_cut_texts(pa.array([cut.encode()], pa.binary()))[0].as_py() >= text.encode()
 
 
 def test_a_text_of_32_characters_may_have_been_cut(tmp_path: Path) -> None:
@@ -238,8 +237,7 @@ def test_a_float_that_became_a_double_is_never_outside(tmp_path: Path) -> None:
         field=column("c", "double", **{"delta.typeChanges": changes}),
     )
     for (low, high), printed in zip(both(found), ("0.1", "0.7"), strict=True):
-        value = pa.array([float(printed)]).cast(pa.float32()).cast(pa.float64())[0].as_py()
-        assert low <= value <= high
+        assert low <= pa.array([float(printed)]).cast(pa.float32()).cast(pa.float64())[0].as_py() <= high
         assert low <= float(printed) <= high
     assert found.upper_exact is None
 

@@ -95,5 +95,4 @@ def test_a_snapshot_and_changes_load_little(tmp_path: Path) -> None:
     checkpoint(tmp_path, 0, *head, *made[:2])
     commit(tmp_path, 1, made[2], remove("p=0/f0.parquet"))
     commit(tmp_path, 2, made[3])
-    out = python("-c", _ASKED, str(tmp_path))
-    assert out.strip() == "[]"
+    assert python("-c", _ASKED, str(tmp_path)).strip() == "[]"

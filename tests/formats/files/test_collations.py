@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+from tests.spark.optimizer.lakes import ruled
 
 ROW = b"org.apache.spark.sql.parquet.row.metadata"
 
@@ -44,8 +45,5 @@ def test_what_spark_writes_is_refused_and_its_own_queries_stay_as_they_are(spark
     spark.sql("SELECT id, IF(id % 2 = 0, 'a', 'A') COLLATE UTF8_LCASE AS c FROM range(10)").write.parquet(path)
     with pytest.raises(mi.UnsupportedFeatureError, match="collation"):
         mi.open_table(path, spark=spark).create_index("i", mi.ColumnStats(), builder="local")
-    mi.enable(spark)
-    try:
+    with ruled(spark):
         assert spark.read.parquet(path).where("c = 'A'").count() == 10
-    finally:
-        mi.disable(spark)

@@ -46,8 +46,7 @@ def test_a_file_without_a_line_says_nothing_of_columns(
 ) -> None:
     """Also where it is the first and the newest one, of three."""
     names = ["b", "c"] if later else ["c", "b"]
-    files = {f"{name}.{kind}.gz": rest if name == "b" else first for name in names}
-    root = lake(tmp_path / "t", files)
+    root = lake(tmp_path / "t", {f"{name}.{kind}.gz": rest if name == "b" else first for name in names})
     table = mi.open_table(root)
     assert table.scan().to_arrow().to_pylist() == ROWS
     table.create_index("i", mi.ColumnStats())
@@ -92,8 +91,7 @@ BEGINNINGS = [
 
 @pytest.mark.parametrize(("text", "options"), BEGINNINGS)
 def test_lines_that_are_passed_over_are_no_names(tmp_path: Path, text: bytes, options: dict[str, object]) -> None:
-    table = mi.open_table(lake(tmp_path / "t", {"a.csv": text}), **options)
-    assert table.scan().to_arrow().to_pylist() == ROWS
+    assert mi.open_table(lake(tmp_path / "t", {"a.csv": text}), **options).scan().to_arrow().to_pylist() == ROWS
 
 
 def test_a_comment_before_rows_without_a_header(tmp_path: Path) -> None:
@@ -186,8 +184,7 @@ def test_a_first_row_that_looks_like_data_asks_for_the_choice(text: str, tmp_pat
 
 @pytest.mark.parametrize("text", NAMES.values(), ids=NAMES)
 def test_names_are_names(text: str, tmp_path: Path) -> None:
-    root = folder(tmp_path / "t", text)
-    assert mi.open_table(root).scan().to_arrow().num_rows == text.count("\n") - 1
+    assert mi.open_table(folder(tmp_path / "t", text)).scan().to_arrow().num_rows == text.count("\n") - 1
 
 
 @pytest.mark.parametrize(
@@ -256,10 +253,8 @@ def test_what_duckdb_sniffs_as_data_is_never_taken_for_names(
         "text": st.sampled_from(["x", "AU", "zed"]),
     }
     rows = data.draw(st.lists(st.tuples(*(of[kind] for kind in kinds)), min_size=3, max_size=6))
-    path = tmp_path_factory.mktemp("csv") / "t"
-    root = folder(path, "".join(",".join(row) + "\n" for row in rows))
-    sniffed = duckdb.sql(f"SELECT HasHeader FROM sniff_csv('{root}/0.csv')").fetchall()[0][0]
-    if not sniffed:
+    root = folder(tmp_path_factory.mktemp("csv") / "t", "".join(",".join(row) + "\n" for row in rows))
+    if not duckdb.sql(f"SELECT HasHeader FROM sniff_csv('{root}/0.csv')").fetchall()[0][0]:
         with pytest.raises(UnsupportedFeatureError, match="looks like data"):
             mi.open_table(root).scan()
 

@@ -121,8 +121,7 @@ def test_a_column_of_folders_is_not_the_one_in_files(tmp_path: Path, kind: str, 
             case "csv":
                 pyarrow.csv.write_csv(rows, root / folder / "f.csv")
             case _:
-                lines = "".join(json.dumps(row) + "\n" for row in rows.to_pylist())
-                (root / folder / "f.json").write_text(lines)
+                (root / folder / "f.json").write_text("".join(json.dumps(row) + "\n" for row in rows.to_pylist()))
         os.utime(root / folder / f"f.{kind}", (1.7e9, 1.7e9))
     mi.open_table(root, recursiveFileLookup=built).create_index("i", mi.ColumnStats())
     mi.open_table(root, recursiveFileLookup=built).create_index("p", mi.ValueList("p"))
@@ -211,8 +210,7 @@ def test_an_index_of_a_schema_that_spark_inferred_is_had_by_what_its_first_messa
         put(root, f"{at}.csv", f"a,b\n{at},5\n")
     spark_says = {"header": "true", "inferschema": "true", "schema": "a INT, b INT"}
     mi.open_table(root, format="csv", **spark_says).create_index("i", mi.Values("a"), builder="local")
-    refused = mi.open_table(root, header=True).prune("a = 1")
-    (report,) = refused.indexes
+    (report,) = mi.open_table(root, header=True).prune("a = 1").indexes
     said = "schema='`a` int, `b` int'"
     assert report.reason == (
         f"it was built with other reader options (schema); open the table with {said}, or create another index"

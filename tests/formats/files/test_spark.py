@@ -79,8 +79,7 @@ def test_partition_types_and_values_are_sparks(facts: Facts, tmp_path: Path, raw
     snapshot = now(tmp_path)
     field = snapshot.schema.fields[1]
     assert spark_type(field.type) == ("string" if spark_says == "void" else spark_says)
-    leaf = snapshot.schema.leaves()[1]
-    ours = snapshot.details.partition_values(leaf)
+    ours = snapshot.details.partition_values(snapshot.schema.leaves()[1])
     if pa.types.is_timestamp(field.type) or pa.types.is_floating(field.type):
         return  # text forms differ; the values are compared by the bounds' users
     for path, value in zip(snapshot.files.paths.to_pylist(), ours.cast(pa.string()).to_pylist(), strict=True):
@@ -110,8 +109,7 @@ def test_what_spark_writes_with_partitions_comes_back(spark: SparkSession, tmp_p
     made = spark.createDataFrame([(i, t) for i, t in enumerate(texts)], "n INT, p STRING")
     made.repartition(1).write.partitionBy("p").parquet(str(tmp_path / "t"))
     snapshot = now(tmp_path / "t")
-    leaf = snapshot.schema.leaves()[1]
-    ours = snapshot.details.partition_values(leaf)
+    ours = snapshot.details.partition_values(snapshot.schema.leaves()[1])
     seen: dict[int, object] = {}
     for path, value in zip(snapshot.files.paths.to_pylist(), ours.to_pylist(), strict=True):
         for number in pq.read_table(tmp_path / "t" / path, partitioning=None).column("n").to_pylist():
@@ -157,8 +155,7 @@ def test_files_that_spark_reads_are_the_files(facts: Facts, tmp_path: Path, recu
         pq.write_table(pa.table({"n": [1]}), tmp_path / name)
 
     def ask(spark: SparkSession) -> list[str]:
-        frame = spark.read.parquet(str(tmp_path), recursiveFileLookup=recursive)
-        return seen(frame, tmp_path)
+        return seen(spark.read.parquet(str(tmp_path), recursiveFileLookup=recursive), tmp_path)
 
     ours = now(tmp_path, recursiveFileLookup=recursive).files.paths.to_pylist()
     assert facts.said("recursive" if recursive else "not recursive", ask) == sorted(ours)

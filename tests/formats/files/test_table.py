@@ -89,8 +89,7 @@ def test_partition_values_types_and_bounds(tmp_path: Path) -> None:
     assert bounds.lower == bounds.upper == pa.array([19723, 19724, None], pa.int64())
     assert bounds.null_count.to_pylist() == [0, 0, None]
     assert bounds.lower_exact.to_pylist() == [True, True, False]
-    cities = snapshot.details.partition_bounds(city)
-    assert set(cities.lower.to_pylist()) == {b"New York/US"}
+    assert set(snapshot.details.partition_bounds(city).lower.to_pylist()) == {b"New York/US"}
     assert snapshot.files.table.column("partition")[0].as_py() == "day=2024-01-01/city=New%20York%2FUS"
     assert snapshot.details.partition_bounds(snapshot.schema.leaves()[0]) is None
 
@@ -109,8 +108,7 @@ def test_a_partition_column_that_the_data_holds_too_is_the_partitions(tmp_path: 
     assert snapshot.schema.names == ["a", "b"]
     assert (snapshot.schema.fields[0].partition, snapshot.schema.fields[0].type) == (True, pa.int32())
     assert snapshot.partition_columns == ("a",)
-    bounds = snapshot.details.partition_bounds(snapshot.schema.leaves()[0])
-    assert bounds.lower.to_pylist() == [7]
+    assert snapshot.details.partition_bounds(snapshot.schema.leaves()[0]).lower.to_pylist() == [7]
 
 
 def test_a_single_file_is_a_table(tmp_path: Path) -> None:

@@ -106,8 +106,7 @@ def test_a_type_may_be_used_twice(again: Any, tmp_path: Path) -> None:
     one = entry(table.path("a.parquet"), partition={"d1": Decimal("123.45"), "d2": Decimal("-6.78")})
     schema, header = entry_schema(partition), entry_schema([partition[0], {**partition[1], "type": optional(again)}])
     table.commit([HandManifest([one], data=container(schema, [one], header=header))])
-    snapshot = table.snapshot()
-    assert snapshot.files.entry(0).partition == "d1=123.45/d2=-6.78"
+    assert table.snapshot().files.entry(0).partition == "d1=123.45/d2=-6.78"
 
 
 def test_fields_newer_than_us_are_passed_over(tmp_path: Path) -> None:

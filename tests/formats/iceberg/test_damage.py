@@ -40,8 +40,7 @@ def test_a_manifest_cut_between_blocks_is_noticed(tmp_path: Path) -> None:
     table.write()
     path = table.root / "metadata/m1.avro"
     data = path.read_bytes()
-    sync = data[-16:]
-    path.write_bytes(data[: data.rindex(sync, 0, -16) + 16])
+    path.write_bytes(data[: data.rindex(data[-16:], 0, -16) + 16])
     with pytest.raises(CorruptTableError, match="bytes"):
         open_now(table.root)
 
@@ -52,8 +51,7 @@ def test_a_manifest_cut_between_blocks_is_noticed(tmp_path: Path) -> None:
 )
 @given(st.data())
 def test_a_flipped_byte_never_gives_another_error(table: HandTable, data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(["m1.avro", "snap-1.avro", "v1.metadata.json"]))
-    path = table.root / "metadata" / name
+    path = table.root / "metadata" / data.draw(st.sampled_from(["m1.avro", "snap-1.avro", "v1.metadata.json"]))
     whole = path.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     damaged = bytearray(whole)

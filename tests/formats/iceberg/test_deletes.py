@@ -129,8 +129,7 @@ def test_deletes_attach_as_the_specification_says(data: list[Any], deletes: list
             )
             pairs = snapshot.details.pairs
             rows = pairs.filter(pairs["file"] == row)["delete"].to_list()
-            got = frozenset(snapshot.details.delete_entries["location"][k] for k in rows)
-            assert got == wanted
+            assert frozenset(snapshot.details.delete_entries["location"][k] for k in rows) == wanted
             identity = snapshot.files.entry(row).deletes
             assert (identity is None) == (not wanted)
             assert identities.setdefault(wanted, identity) == identity
@@ -303,8 +302,7 @@ def test_a_flipped_byte_in_a_delete_file_is_named(table: HandTable, kind: str) -
         compression="none",
     )
     more: dict[str, Any] = {"content": 1} if kind == "position" else {"content": 2, "equality_ids": [2]}
-    snapshot = with_deletes(table, entry(table.path("d.parquet"), **more)).snapshot()
-    whole = snapshot.details.deletes(0)
+    whole = with_deletes(table, entry(table.path("d.parquet"), **more)).snapshot().details.deletes(0)
     assert len(whole.positions) + sum(one.rows.num_rows for one in whole.equality) == 1
     data = bytearray(path.read_bytes())
     data[data.index(b"xxx" if kind == "equality" else b"data/f0") + 2] ^= 1

@@ -79,5 +79,4 @@ def test_live_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Pat
         found = read(history)
         for version in history.expected:
             frame = spark.read.format("iceberg").option("versionAsOf", version).load(str(history.root))
-            rows = SparkDriver.arrow_of(frame).to_pylist()
-            assert found[version] == plain(rows), (seed, version)
+            assert found[version] == plain(SparkDriver.arrow_of(frame).to_pylist()), (seed, version)

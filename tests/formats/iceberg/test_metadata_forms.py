@@ -112,8 +112,7 @@ def test_a_current_schema_that_is_not_listed_is_damage(tmp_path: Path) -> None:
 def test_a_table_without_current_snapshot_is_empty(tmp_path: Path, current: int | None) -> None:
     table = HandTable(tmp_path / "t")
     table.commit([HandManifest([entry(table.path("data/a"))])])
-    snapshot = table.snapshot(**{"current-snapshot-id": current, "refs": {}, "snapshot-log": []})
-    assert len(snapshot.files) == 0
+    assert len(table.snapshot(**{"current-snapshot-id": current, "refs": {}, "snapshot-log": []}).files) == 0
     assert paths(table.root, At(version=1)) == ["data/a"]
 
 
@@ -168,8 +167,7 @@ def test_a_table_of_relative_locations_is_read_where_it_is(tmp_path: Path, monke
 @pytest.mark.parametrize("what", ["data file", "manifest", "manifest list"])
 def test_a_relative_location_may_not_leave_the_table(tmp_path: Path, location: str, what: str) -> None:
     table = HandTable(tmp_path / "t")
-    one = entry(location if what == "data file" else table.path("data/a"))
-    table.commit([HandManifest([one])])
+    table.commit([HandManifest([entry(location if what == "data file" else table.path("data/a"))])])
     if what == "manifest list":
         shutil.copy(table.root / "metadata/snap-1.avro", tmp_path / "secret")
         table.snapshots[0]["manifest-list"] = location

@@ -169,8 +169,7 @@ def test_truncated_text_is_exact_only_when_shorter_than_the_cut(tmp_path: Path) 
     ],
 )
 def test_partitions_read_as_people_write_them(tmp_path: Path, kind: str, transform: str, value: Any, text: str) -> None:
-    snapshot = snapshot_of(tmp_path, kind, transform, [value])
-    name, _, shown = snapshot.files.entry(0).partition.partition("=")
+    name, _, shown = snapshot_of(tmp_path, kind, transform, [value]).files.entry(0).partition.partition("=")
     assert (unquote(name), unquote(shown)) == ("p q", text)
 
 

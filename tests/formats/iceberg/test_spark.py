@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from metaindex.core import SparkDriver
 from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
 from tests.formats.iceberg.handmade import FORMAT, agreed, check_bounds, open_now, table_ref
@@ -134,14 +135,10 @@ def test_a_history_reads_as_spark_reads_it(spark: SparkSession, version: int) ->
 
 
 def test_imported_millisecond_timestamps_give_no_bounds(spark: SparkSession, tmp_path: Path) -> None:
-    before = spark.conf.get("spark.sql.parquet.outputTimestampType")
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS")
-    try:
+    with SparkDriver(spark).setting("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS"):
         spark.range(10).selectExpr(
             "timestamp'2020-01-01 00:00:00.123' ts", "id", "cast(id % 2 as int) p"
         ).write.partitionBy("p").parquet(f"{tmp_path}/files")
-    finally:
-        spark.conf.set("spark.sql.parquet.outputTimestampType", before)
     spark.sql("create table iceberg.formats.imported (ts timestamp, id bigint, p int) using iceberg partitioned by (p)")
     spark.sql(
         f"call iceberg.system.add_files(table => 'formats.imported', source_table => '`parquet`.`{tmp_path}/files`')"

@@ -132,8 +132,7 @@ def test_columns_without_metrics_say_nothing(tmp_path: Path) -> None:
 
 
 def test_nan_counts_are_of_float_columns_only(tmp_path: Path) -> None:
-    floats = bounds_of(tmp_path, "float", {"nan_value_counts": {1: 2}})
-    assert floats.nan_count.to_pylist() == [2]
+    assert bounds_of(tmp_path, "float", {"nan_value_counts": {1: 2}}).nan_count.to_pylist() == [2]
     assert bounds_of(tmp_path / "b", "long", {"nan_value_counts": {1: 2}}) is None
 
 
@@ -188,8 +187,7 @@ def test_bounds_in_the_specifications_encoding_become_the_physical_values(data: 
         return
     from pydantic import TypeAdapter
 
-    kind = TypeAdapter(IcebergType).validate_python(name)
-    raw = to_bytes(kind, value)
+    raw = to_bytes(TypeAdapter(IcebergType).validate_python(name), value)
     for upper in (False, True):
         wanted = to_physical(pa.array([value], arrow), arrow, upper=upper)
         if name in ("string", "binary"):

@@ -70,8 +70,7 @@ def test_versions_are_found_by_id_branch_tag_and_time(table: HandTable) -> None:
 
 
 def test_a_time_after_a_rollback_means_what_main_was_then(table: HandTable) -> None:
-    first = appended(table, "a")
-    appended(table, "b", first)
+    appended(table, "b", appended(table, "a"))
     log = [{"timestamp-ms": ms, "snapshot-id": one} for ms, one in ((1000, 1), (2000, 2), (3000, 1))]
     ref = table_ref(table.write(**{"snapshot-log": log, "current-snapshot-id": 1, "refs": {}}))
     assert [FORMAT.resolve(ref, At(timestamp_ms=ms)).id for ms in (1500, 2500, 3500)] == ["1", "2", "1"]

@@ -108,8 +108,7 @@ def test_a_table_that_is_made_by_the_write(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pyiceberg_tells_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalog = catalog_in(tmp_path)
-    table = catalog.create_table("db.lake", rows(1.0).schema)
+    table = catalog_in(tmp_path).create_table("db.lake", rows(1.0).schema)
     table.append(rows(1.0))
     path = str(tmp_path / "warehouse" / "db" / "lake")
     mi.open_table(path).create_index("stats-0", mi.ColumnStats(), builder="local")

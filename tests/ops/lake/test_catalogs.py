@@ -39,11 +39,9 @@ def catalog(tmp_path: Path) -> SqlCatalog:
     made.create_namespace("ops")
     for number in range(6):
         name = ("sales", f"t{number}") if number % 2 else ("ops", f"t{number}")
-        table = made.create_table(name, ROWS.schema)
-        table.append(ROWS)
+        made.create_table(name, ROWS.schema).append(ROWS)
     Path(made.load_table("ops.t2").metadata_location.removeprefix("file://")).write_text("{")
-    indexed = mi.open_table("sales.t1", catalog=made)
-    indexed.create_index("ids", mi.ColumnStats(), builder="local")
+    mi.open_table("sales.t1", catalog=made).create_index("ids", mi.ColumnStats(), builder="local")
     made.load_table("sales.t1").append(ROWS)
     return made
 

@@ -111,16 +111,14 @@ def test_tables_whose_names_join_alike_are_all_followed(tmp_path: Path) -> None:
     with rest(tmp_path, ALIKE, behind=True) as uri:
         assert Watcher(LakeAsked({"type": "rest", "uri": uri}), events.append).once()
         told = mi.open_lake({"type": "rest", "uri": uri})
-    looked = next(event for event in events if event.kind == "looked")
-    assert looked.message == "6 tables, 6 new, 0 gone"
+    assert next(event for event in events if event.kind == "looked").message == "6 tables, 6 new, 0 gone"
     assert sorted(event.table for event in events if event.kind == "refreshed") == sorted(SAID)
     assert [told[name].fresh for name in SAID] == [True] * 6
 
 
 @pytest.mark.slow
 def test_namespaces_that_are_not_looked_at_are_told(tmp_path: Path) -> None:
-    deep = tuple("abcdefghij")
-    with rest(tmp_path, [("a", "t"), ("a", "b", "t"), ("a", "c", "t"), deep]) as uri:
+    with rest(tmp_path, [("a", "t"), ("a", "b", "t"), ("a", "c", "t"), tuple("abcdefghij")]) as uri:
         told = mi.open_lake({"name": "r", "type": "rest", "uri": uri})
         cut = mi.open_lake({"name": "r", "type": "rest", "uri": uri}, most_folders=2)
     assert [table.name for table in told] == ["a.b.t", "a.c.t", "a.t"]

@@ -265,8 +265,7 @@ def test_no_page_goes_into_a_table(tmp_path: Path, there: bool) -> None:
 
 
 def test_a_file_where_the_pages_of_tables_would_lie_is_told(tmp_path: Path) -> None:
-    lake = parquet_lake(tmp_path)
-    lake.append(rows(1))
+    parquet_lake(tmp_path).append(rows(1))
     (tmp_path / "lake.html").write_text("mine")
     with pytest.raises(mi.ArgumentError, match=r"reports= is a folder .*lake\.html' is a file; name another folder"):
         mi.open_lake(tmp_path).report(tmp_path / "mk.html", reports=tmp_path / "lake.html")
@@ -321,8 +320,7 @@ def test_files_of_data_that_are_all_empty_are_a_row_that_says_so(tmp_path: Path,
     assert (row.name, row.format, row.files) == ("empty", "", None)
     assert f"empty files such as {name!r} are hidden" in row.problem
     assert row.advice == ()
-    done = Watcher(LakeAsked(str(lake))).once()
-    assert done, "it has no index to be kept fresh"
+    assert Watcher(LakeAsked(str(lake))).once(), "it has no index to be kept fresh"
 
 
 def test_folders_of_empty_files_that_are_no_data_are_no_rows(tmp_path: Path) -> None:
@@ -353,8 +351,7 @@ def test_questions_without_an_answer_hold_nobody_up() -> None:
 
     stores = [f"silent {number % 4}" if number % 2 else "fine" for number in range(600)]
     started = time.monotonic()
-    asked = SideBySide[int](stores, ask, threads=4, timeout_seconds=1.0)
-    answers = dict(asked.answers())
+    answers = dict(SideBySide[int](stores, ask, threads=4, timeout_seconds=1.0).answers())
     took = time.monotonic() - started
     silent.set()
     assert sorted(answers) == list(range(600))
@@ -394,8 +391,7 @@ def test_many_commands_are_not_all_printed(tmp_path: Path) -> None:
         table = parquet_lake(tmp_path / f"t{number:02}")
         table.append(rows(0))
         table.append(rows(10))
-    told = mi.open_lake(tmp_path, layout=False)
-    assert "and 3 more, in to_json() and --json" in str(told)
+    assert "and 3 more, in to_json() and --json" in str(mi.open_lake(tmp_path, layout=False))
 
 
 def test_how_the_table_was_opened_is_said(tmp_path: Path) -> None:

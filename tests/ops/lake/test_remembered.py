@@ -70,19 +70,16 @@ def test_what_is_told_of_a_table_is_told_as_its_indexes_read_it(tmp_path: Path, 
     assert column in [each.column for each in measured.columns]
     assert call("report", str(root), "-o", str(tmp_path / "page.html")).code == 0
     assert f">{column}<" in (tmp_path / "page.html").read_text()
-    answer = mi.recommend(f"SELECT * FROM {name} WHERE {column} = 105", mi.open_table(root))
-    assert answer.queries == 1
+    assert mi.recommend(f"SELECT * FROM {name} WHERE {column} = 105", mi.open_table(root)).queries == 1
     assert mi.open_table(root).what_if(f"{column} = 105", mi.Values(column)).refused == 0
 
 
 def test_a_command_of_a_lakes_advice_that_reads_rows_says_how(tmp_path: Path) -> None:
     root = settled(tmp_path / "lake" / "t", {f"{part}.csv": "number;note\n1;a\n9;b\n" for part in range(9)})
     mi.open_table(root, sep=";").create_index("stats", mi.ColumnStats(), builder="local")
-    row = mi.open_lake(root.parent)["t"]
-    assert f"metaindex clustering {root} --format csv --option 'sep=;'" in row.commands
+    assert f"metaindex clustering {root} --format csv --option 'sep=;'" in mi.open_lake(root.parent)["t"].commands
 
 
 def test_options_that_are_said_are_not_passed_over(tmp_path: Path) -> None:
-    root = made(tmp_path / "lake", "semicolons")
-    measured = mi.open_table(root, sep="|").clustering()
+    measured = mi.open_table(made(tmp_path / "lake", "semicolons"), sep="|").clustering()
     assert [column.column for column in measured.columns] == []

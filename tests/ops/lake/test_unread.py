@@ -146,8 +146,7 @@ def test_what_is_advised_for_text_files_that_lack_an_option_reads_them(tmp_path:
     assert plain["tables"][0]["advice"] == [said.replace("escape='\"'", "--option 'escape=\"'") + command]
     assert command in html.unescape((tmp_path / "lake.html").read_text())
     assert f"  {command}" in call("lake", str(root.parent)).out
-    verified = call("verify", str(root), "i")
-    assert f"  what helps: {command}" in verified.out
+    assert f"  what helps: {command}" in call("verify", str(root), "i").out
     assert call("verify", str(root), "i", "--json").json["commands"] == [command]
     run(command)
     (row,) = mi.open_lake(root.parent)
@@ -262,8 +261,7 @@ def test_the_files_of_a_table_are_named_once_for_all_its_indexes(
 ) -> None:
     lake = delta_lake(tmp_path)
     lake.append(rows(0))
-    sound = lake.open()
-    sound.create_index("sound", mi.ColumnStats(), builder="local")
+    lake.open().create_index("sound", mi.ColumnStats(), builder="local")
     lake.append(rows(10))
     corrupt(files_of(lake.path)[-1])
     named = []

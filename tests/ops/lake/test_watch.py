@@ -106,8 +106,7 @@ def test_a_table_that_cannot_be_read_is_told_and_the_others_are_watched(tmp_path
 
 def test_that_an_index_is_mended_is_told(tmp_path: Path, call: Call) -> None:
     lake = delta_lake(tmp_path)
-    table = indexed(lake)
-    table.create_index("other", mi.ColumnStats(), builder="local")
+    indexed(lake).create_index("other", mi.ColumnStats(), builder="local")
     lake.open(config=mi.Config(namespace="mine")).create_index("other", mi.ColumnStats(), builder="local")
     logs = {name: Path(lake.path, "_metaindex", name, "_log") for name in ("stats", "other")}
     mine = next(log for log in Path(lake.path).rglob("other/_log") if log not in logs.values())

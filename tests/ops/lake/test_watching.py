@@ -77,8 +77,7 @@ def tables(root: Path, count: int, behind: bool = True) -> list[Lake]:
 def watched(root: Path, **options: object) -> tuple[bool, list[Event]]:
     """One round, and its events."""
     events: list[Event] = []
-    done = Watcher(LakeAsked(str(root)), events.append, **options).once()
-    return done, events
+    return Watcher(LakeAsked(str(root)), events.append, **options).once(), events
 
 
 def fresh(lakes: list[Lake]) -> list[bool | None]:
@@ -162,8 +161,7 @@ def test_a_table_that_cannot_be_read_keeps_the_others_from_nothing(tmp_path: Pat
     assert not done
     assert fresh(lakes[1:]) == [True, True]
     assert [Path(e.table).parent.name for e in events if e.kind in ("unreadable", "failed")] == ["t0"]
-    nowhere = Watcher(LakeAsked(str(tmp_path / "none")))
-    assert not nowhere.once()
+    assert not Watcher(LakeAsked(str(tmp_path / "none"))).once()
 
 
 def test_an_index_that_stays_damaged_is_tried_less_and_less_often(tmp_path: Path) -> None:
@@ -343,8 +341,7 @@ def test_two_watchers_side_by_side_bring_up_every_index_once_or_share(tmp_path: 
 def test_one_that_is_killed_in_mid_refresh_loses_nothing(tmp_path: Path) -> None:
     lakes = tables(tmp_path / "lake", 2)
     sign = tmp_path / "building"
-    words = [sys.executable, "-c", STUCK, str(tmp_path / "lake"), str(sign)]
-    with subprocess.Popen(words, cwd=ROOT) as watcher:
+    with subprocess.Popen([sys.executable, "-c", STUCK, str(tmp_path / "lake"), str(sign)], cwd=ROOT) as watcher:
         while not sign.exists():
             assert watcher.poll() is None
             time.sleep(0.02)

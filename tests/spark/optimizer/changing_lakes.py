@@ -108,8 +108,7 @@ def asked(spark: SparkSession, text: str, *, by: str | None = "cov: covering") -
     "": whatever is cheaper."""
     before = rule.counts(spark).failed
     frame = spark.sql(text)
-    found = sorted(map(repr, frame.collect()))
-    assert found == without_the_rule(spark, text), text
+    assert sorted(map(repr, frame.collect())) == without_the_rule(spark, text), text
     plan = plan_of(frame)
     assert rule.counts(spark).failed == before, rule.counts(spark).last_error
     assert (by in plan) if by is not None else ("metaindex" not in plan), (text, plan)

@@ -10,13 +10,13 @@ import metaindex as mi
 import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from tests.spark.optimizer.joined_lakes import dims
+from tests.spark.optimizer.lakes import ruled
 
 
 @pytest.fixture
 def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    rule.enable(spark)
-    yield spark
-    rule.disable(spark)
+    with ruled(spark):
+        yield spark
 
 
 @pytest.fixture
@@ -28,10 +28,9 @@ def sql(enabled: SparkSession) -> SparkSession:
 @pytest.fixture
 def sorting(spark: SparkSession) -> Iterator[SparkSession]:
     """Joins by sorting, and hybrid scans however much was appended or deleted."""
-    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
-        rule.enable(spark, rule=mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0))
+    any_age = mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0)
+    with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"), ruled(spark, rule=any_age):
         yield spark
-        rule.disable(spark)
 
 
 @pytest.fixture

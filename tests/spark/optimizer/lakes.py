@@ -2,7 +2,8 @@
 unusual order, in eight files."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,16 @@ INDEXES: Indexes = (
     (COPIES, "spark", lambda: (_copy("id"), _copy("k"), mi.CoveringRange(["at"], _but("at")))),
 )
 """Of every table: the name, the builder and the kinds of each."""
+
+
+@contextmanager
+def ruled(spark: SparkSession, **how: Any) -> Iterator[SparkSession]:
+    """The session, enabled for as long as it is asked."""
+    mi.enable(spark, **how)
+    try:
+        yield spark
+    finally:
+        mi.disable(spark)
 
 
 def location_of(spark: SparkSession, name: str) -> str:

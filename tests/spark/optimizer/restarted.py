@@ -50,8 +50,7 @@ def main(folder: Path) -> None:
     assert asked(again, path) == 1
     mi.disable(spark)  # the stopped one
     assert asked(again, path) == 2
-    other = again.newSession()
-    assert not mi.is_enabled(other)
+    assert not mi.is_enabled(again.newSession())
     mi.disable(again)
     assert asked(again, path) == 0
     again.stop()

@@ -8,15 +8,15 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 import metaindex.spark as rule
+from tests.spark.optimizer.lakes import ruled
 from tests.spark.optimizer.test_text_scans import answered
 
 
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
     found = spark.newSession()
-    rule.enable(found)
-    yield found
-    rule.disable(found)
+    with ruled(found):
+        yield found
     spark.sql("DROP TABLE IF EXISTS catalogued")
 
 

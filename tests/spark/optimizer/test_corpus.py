@@ -18,6 +18,7 @@ from tests.figures import count
 from tests.spark.optimizer import lakes
 from tests.spark.optimizer.joined_lakes import NARROWED
 from tests.spark.optimizer.joiners import Joiners
+from tests.spark.optimizer.lakes import ruled
 from tests.spark.optimizer.queries import ROWS, Queries, batch
 from tests.spark.optimizer.takers import Takers
 
@@ -58,11 +59,8 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 def enabled(spark: SparkSession, config: mi.RuleConfig | None = None) -> Iterator[SparkSession]:
     """A session of its own."""
     found = set_up(spark.newSession())
-    rule.enable(found, rule=config)
-    try:
+    with ruled(found, rule=config):
         yield found
-    finally:
-        rule.disable(found)
 
 
 def set_up(session: SparkSession) -> SparkSession:

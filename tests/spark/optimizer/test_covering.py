@@ -107,8 +107,7 @@ def test_what_was_deleted_and_appended_since(spark: SparkSession, tmp_path: Path
     appended part at most, at every version."""
     lake = covered(make(spark, tmp_path))
     delete_rows(lake, "id % 50 = 8")  # some rows of every file
-    lineage = FILTERS[0].format(t=lake.name)
-    asked(spark, lineage)
+    asked(spark, FILTERS[0].format(t=lake.name))
     plan = asked(spark, JOINS[0].format(t=lake.name))
     assert plan.count("Exchange hashpartitioning") == 0, plan
     lake.append(rows_of(spark, 10_000, 60, 1))
@@ -139,11 +138,9 @@ def test_a_listing_of_spark_decides_which_plain_files_there_are(spark: SparkSess
     old = spark.read.parquet(lake.path)
     lake.append(rows_of(spark, 10_000, 60, 1))
     lake.table().refresh_index("cov")
-    new = spark.read.parquet(lake.path)
-    for frame, count in [(old, ROWS), (new, ROWS + 60)]:
+    for frame, count in [(old, ROWS), (spark.read.parquet(lake.path), ROWS + 60)]:
         assert frame.where("k IS NULL OR k >= 0").groupBy("k").count().selectExpr("sum(count)").head()[0] == count
-        found = frame.groupBy("k").count()
-        assert "cov: covering" in plan_of(found)
+        assert "cov: covering" in plan_of(frame.groupBy("k").count())
     files = sorted(one for one in Path(lake.path).rglob("*.parquet") if one.is_file())
     files[0].write_bytes(files[1].read_bytes())
     (files[0].parent / f".{files[0].name}.crc").unlink(missing_ok=True)
@@ -180,11 +177,8 @@ def test_settings_bound_a_hybrid_scan(spark: SparkSession, tmp_path: Path) -> No
         ("hybridScan.maxAppendedRatio", "0.1"),
         ("disabledIndexes", "cov"),
     ]:
-        spark.conf.set(f"spark.metaindex.{name}", value)
-        try:
+        with SparkDriver(spark).setting(f"spark.metaindex.{name}", value):
             asked(spark, text, by=None)
-        finally:
-            spark.conf.unset(f"spark.metaindex.{name}")
 
 
 @pytest.mark.parametrize("make", [make_delta, make_iceberg])
@@ -199,8 +193,7 @@ def test_dml_streams_and_samples_do_not_see_an_index(spark: SparkSession, tmp_pa
     asked(spark, FILTERS[3].format(t=lake.name), by="")
     asked(spark, GROUPS[0].format(t=lake.name), by="")
     rows = spark.sql(f"SELECT count(*) FROM {lake.name}").head()
-    gone = sum(1 for i in range(ROWS) if i % 31 and i * 17 % 50 in (9, 11))
-    assert rows[0] == ROWS - gone
+    assert rows[0] == ROWS - sum(1 for i in range(ROWS) if i % 31 and i * 17 % 50 in (9, 11))
     # Its rows are not compared: Iceberg plans the files of a query in no certain order, and a repeatable sample is
     # one of that order.
     sample = spark.sql(f"SELECT id FROM {lake.name} TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE k = 7")
@@ -231,8 +224,7 @@ def _delete_by_value(lake: Lake, ids: list[int]) -> None:
     id_ = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
     pq.write_table(pa.table([pa.array(ids, pa.int64())], schema=pa.schema([id_])), file)
     iceberg = java.org.apache.iceberg
-    gateway = spark.sparkContext._gateway
-    fields = gateway.new_array(java.int, 1)
+    fields = spark.sparkContext._gateway.new_array(java.int, 1)
     fields[0] = 1
     table = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, lake.name)
     delete = (
@@ -310,8 +302,7 @@ def test_texts_are_read_by_columns_alone(spark: SparkSession, tmp_path: Path, fo
         "SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY name ORDER BY d) AS r FROM texts) WHERE r = 1",
     ):
         asked(spark, text, by=None)
-    lacking = asked(spark, "SELECT max(pad), max(v) FROM texts", by=None)
-    assert "Scan" in lacking
+    assert "Scan" in asked(spark, "SELECT max(pad), max(v) FROM texts", by=None)
     rows_of(spark, 10_000, 60, 1).drop("p").write.mode("append").format(form).options(**options).save(path)
     frame = spark.read.schema(schema).options(**options).format(form).load(path)
     frame.createOrReplaceTempView("texts")
@@ -333,13 +324,10 @@ def test_explain_tells_which_index_stands_for_a_scan(spark: SparkSession, tmp_pa
 def test_a_part_that_is_gone_is_said(spark: SparkSession, tmp_path: Path) -> None:
     """Also where the session passes over missing files: rows of an index are not lost so."""
     lake = covered(make_delta(spark, tmp_path))
-    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
-    try:
+    with SparkDriver(spark).setting("spark.sql.files.ignoreMissingFiles", "true"):
         query = spark.sql(f"SELECT id FROM {lake.name} WHERE k = 7")
         assert "cov: covering" in plan_of(query)
         for part in (Path(lake.path) / "_metaindex" / "cov" / "covering").rglob("*.mix"):
             part.unlink()
         with pytest.raises(Exception, match=re.compile("does not exist|FILE_NOT_EXIST", re.IGNORECASE)):
             query.collect()
-    finally:
-        spark.conf.unset("spark.sql.files.ignoreMissingFiles")

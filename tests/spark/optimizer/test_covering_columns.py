@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from tests.spark.optimizer.changing_lakes import Lake, asked, covered, make_iceberg, plan_of, without_the_rule
-from tests.spark.optimizer.lakes import location_of
+from tests.spark.optimizer.lakes import location_of, ruled
 
 pytestmark = [pytest.mark.uncompiled, pytest.mark.usefixtures("sorting")]
 
@@ -175,8 +175,7 @@ def test_texts_with_a_collation_are_compared_by_spark(spark: SparkSession, tmp_p
     table = mi.open_table(path, spark=spark, schema=pa.schema([("id", pa.int64()), ("c", pa.string())]))
     table.create_index("cov", mi.Covering("c", "id", buckets=4))
     table.create_index("stats", mi.ColumnStats(), mi.Values("c"), builder="local")
-    mi.enable(spark)
-    try:
+    with ruled(spark):
         for text in [
             "SELECT count(*) FROM {t} WHERE c = 'A'",
             "SELECT c, count(*) FROM {t} GROUP BY c",
@@ -186,5 +185,3 @@ def test_texts_with_a_collation_are_compared_by_spark(spark: SparkSession, tmp_p
             frame = spark.sql(said)
             assert sorted(map(repr, frame.collect())) == without_the_rule(spark, said), said
             assert "cov: covering" not in plan_of(frame)
-    finally:
-        mi.disable(spark)

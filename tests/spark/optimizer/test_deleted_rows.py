@@ -93,5 +93,4 @@ def test_more_deleted_rows_than_a_mask_holds_are_left_out_by_a_join(
     text = LOOK_UP.format(t=lake.name)
     plan = asked(spark, text)
     assert "Join" in plan, plan
-    told = mi.explain(spark.sql(text), run=True)
-    assert told.read[0].rows < ROWS / 10, "the filter stands below the join"
+    assert mi.explain(spark.sql(text), run=True).read[0].rows < ROWS / 10, "the filter stands below the join"

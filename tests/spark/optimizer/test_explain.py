@@ -19,7 +19,7 @@ from metaindex.spark.optimizer.scan_planner import Planned
 from metaindex.spark.optimizer.why_not import _verdict
 from metaindex.table import IndexInfo
 from tests.each_spark import NEWEST
-from tests.spark.optimizer.lakes import location_of
+from tests.spark.optimizer.lakes import location_of, ruled
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +106,7 @@ def test_what_each_index_does_is_told(spark: SparkSession, tmp_path: Path) -> No
         table.create_index(name, kind, builder="local")
     table.disable_index("off")
     session = spark.newSession()
-    mi.enable(session, rule=mi.RuleConfig(disabled_indexes=("barred",)))
-    try:
+    with ruled(session, rule=mi.RuleConfig(disabled_indexes=("barred",))):
         told = mi.explain(session.read.parquet(path).where("id = 210"), run=True)
         (scan,) = told.scans
         said = {one.index: one.reason for one in scan.indexes}
@@ -124,8 +123,6 @@ def test_what_each_index_does_is_told(spark: SparkSession, tmp_path: Path) -> No
         assert {one.index: one.reason for one in nothing.scans[0].indexes}["ids"] is Reason.NOTHING_PROVED
         json.dumps(told.to_json())
         _modes(session, told)
-    finally:
-        mi.disable(session)
 
 
 def _modes(session: SparkSession, told: QueryExplanation) -> None:
@@ -140,8 +137,7 @@ def _modes(session: SparkSession, told: QueryExplanation) -> None:
     session.conf.set("spark.metaindex.explain.displayMode", "console")
     session.conf.set("spark.metaindex.explain.displayMode.highlight.beginTag", ">>")
     session.conf.set("spark.metaindex.explain.displayMode.highlight.endTag", "<<")
-    path = told.scans[0].scan.removeprefix("files file:")
-    again = mi.explain(session.read.parquet(path).where("id = 210"))
+    again = mi.explain(session.read.parquet(told.scans[0].scan.removeprefix("files file:")).where("id = 210"))
     assert re.search(r">>FileScan parquet .*<<$", str(again), re.MULTILINE)
     assert again._repr_html_().startswith("<div>")
 
@@ -175,8 +171,7 @@ def test_what_is_not_answered_of_text_is_told(
 @pytest.fixture(scope="module")
 def text_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = str(tmp_path_factory.mktemp("texts") / "csv")
-    rows = spark.range(0, 400, 1, 4).selectExpr("id", "id % 7 AS k", "id DIV 100 AS part")
-    rows.write.csv(path, header=True)
+    spark.range(0, 400, 1, 4).selectExpr("id", "id % 7 AS k", "id DIV 100 AS part").write.csv(path, header=True)
     schema = pa.schema([(name, pa.int64()) for name in ("id", "k", "part")])
     table = mi.open_table(path, format="csv", header=True, schema=schema)
     table.create_index("stats", mi.ColumnStats(), mi.ValueList("k"), builder="local")
@@ -189,14 +184,10 @@ def test_what_a_copy_is_good_for_that_is_larger_than_its_table_is_told(spark: Sp
     rows.write.option("compression", "zstd").parquet(path)  # in their order they take less
     mi.open_table(path, spark=spark).create_index("copy", mi.Covering(["k"], ["id", "s"], buckets=2), builder="spark")
     spark.read.parquet(path).createOrReplaceTempView("t")
-    mi.enable(spark)
-    try:
-        with SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
-            some = mi.explain(spark.sql("SELECT id, s FROM t WHERE k = 3"))
-            joined = mi.explain(spark.sql("SELECT a.s, b.id FROM t a JOIN t b ON a.k = b.k"))
-            grouped = mi.explain(spark.sql("SELECT k, collect_list(s) FROM t GROUP BY k"))
-    finally:
-        mi.disable(spark)
+    with ruled(spark), SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
+        some = mi.explain(spark.sql("SELECT id, s FROM t WHERE k = 3"))
+        joined = mi.explain(spark.sql("SELECT a.s, b.id FROM t a JOIN t b ON a.k = b.k"))
+        grouped = mi.explain(spark.sql("SELECT k, collect_list(s) FROM t GROUP BY k"))
     larger = r"its files are larger \(\S+ .B, the table's \S+ .B\), and "
     for told, what in (
         (some, "less of the needed columns is read"),

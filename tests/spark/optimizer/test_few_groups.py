@@ -44,8 +44,7 @@ def test_buckets_without_rows_are_no_tasks(sorting: SparkSession, tmp_path: Path
     spark, path = sorting, str(tmp_path / "t")
     frame = spark.range(0, 4_000, 1, 4).selectExpr("id AS k", "CAST(id % 11 AS bigint) AS v")
     frame.write.format("delta").save(path)
-    table = mi.open_table(path, spark=spark)
-    table.create_index("by_k", mi.Covering(["k"], ["v"], buckets=32))
+    mi.open_table(path, spark=spark).create_index("by_k", mi.Covering(["k"], ["v"], buckets=32))
     text = f"SELECT k, count(*) AS n, sum(v) AS s FROM delta.`{path}` WHERE {{}} GROUP BY k"
     for where, tasks in (("k = 77", 1), ("k IN (5, 77, 1234)", 4)):
         assert f"(Coalesced to {tasks})" in asked(spark, text.format(where), by="by_k: covering")
@@ -54,8 +53,7 @@ def test_buckets_without_rows_are_no_tasks(sorting: SparkSession, tmp_path: Path
     asked(spark, f"SELECT count(DISTINCT k) AS n FROM delta.`{path}` WHERE k IN (5, 77, 1234)", by="")
     plan = asked(spark, f"SELECT k, sum(v) AS s FROM delta.`{path}` GROUP BY k", by="by_k: covering")
     assert "Coalesced" not in plan, "each bucket has rows"
-    few = spark.range(0, 40, 1, 2).selectExpr("id % 4 AS k", "id AS v")
-    few.write.format("delta").save(path + "few")
+    spark.range(0, 40, 1, 2).selectExpr("id % 4 AS k", "id AS v").write.format("delta").save(path + "few")
     mi.open_table(path + "few", spark=spark).create_index("by_k", mi.Covering(["k"], ["v"], buckets=32))
     with SparkDriver(spark).setting("spark.metaindex.filterRule.useBucketSpec", "true"):
         for other in (
@@ -228,8 +226,7 @@ def test_large_groups_are_hashed_but_where_a_join_would_sort_them(sorting: Spark
         " a.k = b.other"
     )
     assert "SortAggregate(key=[k" in asked(sorting, renamed.format(t=middle))
-    made = renamed.replace("b.other", "b.made")
-    assert "SortAggregate" not in asked(sorting, made.format(t=middle), by="")
+    assert "SortAggregate" not in asked(sorting, renamed.replace("b.other", "b.made").format(t=middle), by="")
     with SparkDriver(sorting).setting(
         "spark.sql.autoBroadcastJoinThreshold", "10000000"
     ):  # the groups are sent to every task
@@ -322,10 +319,7 @@ def test_a_table_said_to_be_sorted_is_sorted_all_the_same(session: SparkSession,
 
 
 def test_a_session_that_believes_it_goes_on_to(session: SparkSession) -> None:
-    session.conf.set(SORTED_BUCKETS, "true")
-    try:
+    with SparkDriver(session).setting(SORTED_BUCKETS, "true"):
         before = str(session.sql(JOIN)._jdf.queryExecution().executedPlan()).count("Sort [k")
         mi.enable(session)
         assert str(session.sql(JOIN)._jdf.queryExecution().executedPlan()).count("Sort [k") == before == 0
-    finally:
-        session.conf.unset(SORTED_BUCKETS)

@@ -140,8 +140,7 @@ def test_the_log_alone_proves_nothing(lake: Path, index: Any) -> None:
 def test_a_number_that_differs_is_believed_of_nobody(lake: Path) -> None:
     for commit in (lake / "_delta_log").glob("*.json"):
         commit.write_text(commit.read_text().replace('\\"numRecords\\":10', '\\"numRecords\\":11'))
-    found = taken(request(lake, first=LATEST))
-    assert found is Reason.NO_THRESHOLD
+    assert taken(request(lake, first=LATEST)) is Reason.NO_THRESHOLD
     assert taken(request(lake, aggregate=COUNTS)) is Reason.NOTHING_ANSWERED
 
 

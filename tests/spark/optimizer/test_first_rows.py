@@ -137,8 +137,7 @@ def test_each_index_that_answers_is_credited(enabled: SparkSession, tmp_path: Pa
         pq.write_table(pa.table({"n": pa.array([number, 1], pa.int32())}), tmp_path / f"{number}.parquet")
     table, text = mi.open_table(str(tmp_path)), f"SELECT sum(n), count(*) FROM parquet.`{tmp_path}`"
     table.create_index("stats", mi.ColumnStats(), builder="local")
-    unanswered = mi.explain(enabled.sql(text))
-    assert "sums are, by an index of Sums" in str(unanswered)
+    assert "sums are, by an index of Sums" in str(mi.explain(enabled.sql(text)))
     table.create_index("totals", mi.Sums("n"), builder="local")
     (scan,) = mi.explain(enabled.sql(text)).scans
     assert {verdict.index for verdict in scan.indexes if verdict.reason is None} == {"stats", "totals"}
@@ -173,8 +172,7 @@ def test_some_rows_are_of_certain_files_first(enabled: SparkSession, tables: dic
     ],
 )
 def test_what_proves_nothing_leaves_nothing_out(enabled: SparkSession, tables: dict[str, str], text: str) -> None:
-    frame = same(enabled, text.format(t=tables["parquet"]))
-    assert "the first" not in mi.explain(frame).with_indexes
+    assert "the first" not in mi.explain(same(enabled, text.format(t=tables["parquet"]))).with_indexes
 
 
 def test_nulls_and_nan_stand_where_spark_has_them(enabled: SparkSession, tables: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ import metaindex as mi
 from metaindex.core import SparkRelease
 from tests.each_spark import NEWEST
 from tests.spark.optimizer import lakes
-from tests.spark.optimizer.lakes import location_of
+from tests.spark.optimizer.lakes import location_of, ruled
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -50,8 +50,7 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
         " 'write.metadata.metrics.default'='none')"
     )
     lakes.rows(spark).writeTo("iceberg.golden.t").append()
-    location = location_of(spark, "iceberg.golden.t")
-    for path in (parquet, parted, delta, location):
+    for path in (parquet, parted, delta, location_of(spark, "iceberg.golden.t")):
         lakes.index(spark, path, lakes.SKIPPING)
     lakes.index(spark, csv, lakes.SKIPPING, format="csv", header=True, schema=lakes.SCHEMA)
     yield {
@@ -68,15 +67,13 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def session(spark: SparkSession, tables: dict[str, str]) -> Iterator[SparkSession]:
     found = spark.newSession()
     found.read.schema(lakes.SCHEMA).option("header", True).csv(tables["csv"]).createOrReplaceTempView("texts")
-    mi.enable(found)
-    yield found
-    mi.disable(found)
+    with ruled(found):
+        yield found
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_plan_is_as_it_was(session: SparkSession, tables: dict[str, str], name: str) -> None:
-    told = mi.explain(session.sql(QUERIES[name].format(**{**tables, "csv": "texts"})))
-    found = normal(str(told))
+    found = normal(str(mi.explain(session.sql(QUERIES[name].format(**{**tables, "csv": "texts"})))))
     newest, file = GOLDEN / f"{name}.txt", golden(name)
     if os.environ.get("METAINDEX_GOLDEN"):
         file.unlink(missing_ok=True)

@@ -34,8 +34,7 @@ def make_table(spark: SparkSession, folder: Path, *kinds: Any) -> str:
         f"CREATE TABLE {name} (id BIGINT, k INT, v BIGINT) USING iceberg TBLPROPERTIES ('format-version'='2',"
         " 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read', 'write.distribution-mode'='none')"
     )
-    frame = spark.range(0, ALL, 1, FILES).selectExpr("id", "CAST(id AS int) AS k", "1L AS v")
-    frame.writeTo(name).append()
+    spark.range(0, ALL, 1, FILES).selectExpr("id", "CAST(id AS int) AS k", "1L AS v").writeTo(name).append()
     table = mi.open_table(location_of(spark, name))
     table.create_index("stats", mi.ColumnStats(), builder="local")
     if kinds:
@@ -44,8 +43,7 @@ def make_table(spark: SparkSession, folder: Path, *kinds: Any) -> str:
 
 
 def current(spark: SparkSession, name: str) -> str:
-    found = spark.sql(f"SELECT snapshot_id FROM {name}.refs WHERE name = 'main'").head()
-    return str(found[0])
+    return str(spark.sql(f"SELECT snapshot_id FROM {name}.refs WHERE name = 'main'").head()[0])
 
 
 def asked(spark: SparkSession, frame: DataFrame) -> list[str | None]:

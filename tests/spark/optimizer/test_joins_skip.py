@@ -170,8 +170,7 @@ def test_many_keys_of_a_side_that_nothing_makes_smaller_are_asked_for_a_large_sc
 
 def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(spark: SparkSession, tmp_path: Path) -> None:
     delta(spark, tmp_path)
-    few = spark.createDataFrame([(8,), (100,)], "k int")
-    few.createOrReplaceTempView("few")
+    spark.createDataFrame([(8,), (100,)], "k int").createOrReplaceTempView("few")
     spark.sql("SELECT * FROM VALUES (8), (100) AS v (k)").createOrReplaceTempView("known")
 
     def said(text: str) -> list[tuple[dict[str, rule.Unasked], tuple[str, ...]]]:
@@ -234,8 +233,7 @@ def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
 def test_what_a_side_fails_of_is_the_users_own(spark: SparkSession, tmp_path: Path) -> None:
     delta(spark, tmp_path)
     text = "SELECT t.id FROM t JOIN (SELECT CAST(w / (w - 8) AS int) AS k FROM dim WHERE w IN (8, 9)) d ON t.k = d.k"
-    left = text.replace("t JOIN", "t RIGHT JOIN")
-    for query, threshold in ((text, "10MB"), (left, "-1")):
+    for query, threshold in ((text, "10MB"), (text.replace("t JOIN", "t RIGHT JOIN"), "-1")):
         with (
             SparkDriver(spark).setting("spark.sql.ansi.enabled", "true"),
             SparkDriver(spark).setting("spark.sql.autoBroadcastJoinThreshold", threshold),
@@ -354,8 +352,7 @@ def test_a_scan_that_is_read_once_for_two_stays_so(spark: SparkSession, tmp_path
 def test_a_file_that_is_written_again_is_read(spark: SparkSession, tmp_path: Path) -> None:
     fact = parquet(spark, tmp_path)
     victim = sorted(Path(fact.name).glob("part-00005*.parquet"))[0]
-    other = sorted(Path(fact.name).glob("part-00001*.parquet"))[0]
-    victim.write_bytes(other.read_bytes())
+    victim.write_bytes(sorted(Path(fact.name).glob("part-00001*.parquet"))[0].read_bytes())
     (victim.parent / f".{victim.name}.crc").unlink(missing_ok=True)
     spark.read.parquet(fact.name).createOrReplaceTempView("t")
     for key in range(0, 400, 37):

@@ -13,6 +13,7 @@ from metaindex.spark.optimizer.enabling import rule_of
 from tests.compiling import uncompiled
 from tests.spark.optimizer import changing_lakes
 from tests.spark.optimizer.changing_lakes import Make, covered, rows_of
+from tests.spark.optimizer.lakes import ruled
 
 
 def ors(size: int) -> str:
@@ -93,13 +94,10 @@ def test_a_long_request_is_asked_as_it_was_said(spark: SparkSession, tmp_path: P
     ).write.parquet(path)
     spark.createDataFrame([("other",)], "name string").coalesce(1).write.mode("append").parquet(path)
     mi.open_table(path).create_index("find", mi.Values("name"), builder="local")
-    rule.enable(spark)
-    try:
+    with ruled(spark):
         spark.read.parquet(path).createOrReplaceTempView("emoji")
         frame = spark.table("emoji").where(col("name").isin(names))
         (scan,) = rule.explain(frame).scans
         assert scan.result.kept_files == 1
         assert frame.count() == len(names)
         assert rule.counts(spark).failed == 0
-    finally:
-        rule.disable(spark)

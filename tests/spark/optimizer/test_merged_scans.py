@@ -190,8 +190,7 @@ def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_
 
 
 def test_a_frame_that_is_kept_and_one_that_is_written(sorting: SparkSession, tmp_path: Path) -> None:
-    sides = _sides(sorting, tmp_path, KEYS["bigint"])
-    text = JOINS[0].format(**sides)
+    text = JOINS[0].format(**_sides(sorting, tmp_path, KEYS["bigint"]))
     with SparkDriver(sorting).setting("spark.metaindex.enabled", "false"):
         wanted = sorted(map(tuple, sorting.sql(text).collect()))
     kept = sorting.sql(text).cache()

@@ -9,6 +9,7 @@ import metaindex as mi
 import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from tests.spark.optimizer.changing_lakes import make_iceberg
+from tests.spark.optimizer.lakes import ruled
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
@@ -32,8 +33,7 @@ def test_nothing_is_asked_about_them(spark: SparkSession, tmp_path: Path) -> Non
     lake = make_iceberg(spark, tmp_path)
     spark.sql(f"DELETE FROM {lake.name} WHERE id = 5")
     mi.open_table(lake.path, format="iceberg").create_index("stats", mi.ColumnStats(), builder="local")
-    rule.enable(spark)
-    try:
+    with ruled(spark):
         for asked in ASKED:
             query = f"SELECT * FROM {lake.name}.{asked}"
             before = rule.counts(spark)
@@ -46,5 +46,3 @@ def test_nothing_is_asked_about_them(spark: SparkSession, tmp_path: Path) -> Non
                 assert spark.sql(query).count() == found, asked
         assert spark.sql(f"SELECT id FROM {lake.name} WHERE id = 6").count() == 1
         assert rule.counts(spark).asked > after.asked
-    finally:
-        rule.disable(spark)

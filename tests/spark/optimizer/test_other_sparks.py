@@ -14,6 +14,7 @@ import metaindex.spark as rule
 from metaindex.core import SparkDriver, UnsupportedFeatureError
 from metaindex.core.jvm.classes import ROOMS
 from metaindex.spark.optimizer import enabling, placing
+from tests.spark.optimizer.lakes import ruled
 
 pytestmark = pytest.mark.spark
 RULE = "metaindex.spark.optimizer"
@@ -67,21 +68,14 @@ def test_without_a_strategy_the_rule_is_there_and_the_explanation_says_so(
     spark.range(0, 100, 1, 4).write.parquet(str(tmp_path / "t"))
     mi.open_table(str(tmp_path / "t")).create_index("stats", mi.ColumnStats(), builder="local")
     query = spark.read.parquet(str(tmp_path / "t")).where("id = 7")
-    with other_insides(spark, name, known):
-        mi.enable(spark, rule=mi.RuleConfig(timeout_seconds=600.0))
-        try:
-            # Not explained here: py4j remembers the methods of a class by its name, and this one is another.
-            assert any(without in line for line in enabling.rule_of(spark).missing)
-            assert [row.id for row in query.collect()] == [7]
-            assert rule.counts(spark).rewritten
-        finally:
-            mi.disable(spark)
-    mi.enable(spark)
-    try:
+    with other_insides(spark, name, known), ruled(spark, rule=mi.RuleConfig(timeout_seconds=600.0)):
+        # Not explained here: py4j remembers the methods of a class by its name, and this one is another.
+        assert any(without in line for line in enabling.rule_of(spark).missing)
+        assert [row.id for row in query.collect()] == [7]
+        assert rule.counts(spark).rewritten
+    with ruled(spark):
         told = mi.explain(query)
         assert (told.missing, "Not to be had" in str(told)) == ((), False)
         lacking = replace(told, missing=(without,))
         assert f"Not to be had in this Spark:\n  {without}" in str(lacking)
         assert lacking.to_json()["missing"] == [without]
-    finally:
-        mi.disable(spark)

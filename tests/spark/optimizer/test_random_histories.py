@@ -23,6 +23,7 @@ from tests.histories.driver import Index, run
 from tests.histories.spark import SparkHistory, columns_of
 from tests.histories.spark_wider import WiderHistory, without_filling
 from tests.query.readers.test_random_histories import compare
+from tests.spark.optimizer.lakes import ruled
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
@@ -50,9 +51,8 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
     found.conf.set("spark.sql.codegen.wholeStage", "false")
     found.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     any_age = mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0, cache_expiry_seconds=0.0)
-    rule.enable(found, rule=any_age)
-    yield found
-    rule.disable(found)
+    with ruled(found, rule=any_age):
+        yield found
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -73,8 +73,7 @@ def test_a_request_is_read_as_it_is_sent() -> None:
     read = read_request(json.dumps(REQUEST))
     assert (read.settings, read.broken) == (REQUEST["settings"], REQUEST["broken"])
     delta, iceberg, files = read.scans
-    session = Session("UTC", {"spark.sql.caseSensitive": "true"})
-    assert delta.source == Delta("3", "id", session, {"path": "/t"})
+    assert delta.source == Delta("3", "id", Session("UTC", {"spark.sql.caseSensitive": "true"}), {"path": "/t"})
     assert (str(delta), delta.plain, delta.text, delta.bytes) == ("delta file:/t", False, None, 5)
     assert delta.conditions == (col("k") == 7,)
     assert delta.needs == (Need("k", ("k",), "long"),)

@@ -19,7 +19,7 @@ from metaindex.formats.iceberg.schema import read_schema
 from metaindex.spark.optimizer.reasons import Reason
 from metaindex.spark.optimizer.request import Delta, Filters, Iceberg, SparkScan
 from metaindex.spark.optimizer.scans import at_version
-from tests.spark.optimizer.lakes import location_of
+from tests.spark.optimizer.lakes import location_of, ruled
 from tests.spark.optimizer.test_first_requests import taken
 from tests.spark.optimizer.test_requests import asked_of
 from tests.tables import catalog_in
@@ -66,8 +66,7 @@ def test_names_that_were_used_before(spark: SparkSession) -> None:
         spark.sql(f"ALTER TABLE {NAME} RENAME COLUMN {before} TO {after}")
     for name in ("BRANCH", "TAG"):
         spark.sql(f"ALTER TABLE {NAME} CREATE {name} `{name}`")
-    rule.enable(spark)
-    try:
+    with ruled(spark):
         for condition, expected in [
             ("a = 1005", [5]),
             ("A > 1027", [28, 29]),
@@ -83,8 +82,6 @@ def test_names_that_were_used_before(spark: SparkSession) -> None:
         found = spark.sql(f"SELECT id FROM {NAME} VERSION AS OF 'TAG' WHERE a = 5").collect()
         assert [row[0] for row in found] == [5]
         assert rule.counts(spark).failed == 0
-    finally:
-        rule.disable(spark)
 
 
 AGGREGATES: dict[
@@ -132,8 +129,7 @@ def test_an_aggregate_is_of_columns_whatever_they_are_called(tmp_path: Path, nam
     ids = [[["id"], 1, []], [[first], 2, []], [[second], 3, []]]
     of_names = {"kind": "iceberg", "ids": ids, "needs": [{"name": name, "type": "long"} for name in names]}
     for asked, expected in AGGREGATES.items():
-        aggregate = _aggregate(asked, {"x": first, "a": second})
-        found = taken(asked_of(root, {}, aggregate=aggregate, **of_names))
+        found = taken(asked_of(root, {}, aggregate=_aggregate(asked, {"x": first, "a": second}), **of_names))
         assert not isinstance(found, Reason), (asked, found)
         assert sorted(map(tuple, found.rows), key=str) == sorted(expected, key=str), asked
 
@@ -150,8 +146,7 @@ def test_aggregates_after_names_were_swapped(spark: SparkSession) -> None:
     spark.sql(f"ALTER TABLE {name} CREATE BRANCH `BRANCH`")
     for before, after in (("a", "x"), ("b", "a")):
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN {before} TO {after}")
-    rule.enable(spark)
-    try:
+    with ruled(spark):
         for committed in (False, True):
             for at in ("", " VERSION AS OF 'BRANCH'"):
                 for asked in AGGREGATES:
@@ -166,5 +161,3 @@ def test_aggregates_after_names_were_swapped(spark: SparkSession) -> None:
                     assert rule.counts(spark).rewritten > before_ or not ours, text
             spark.sql(f"INSERT INTO {name} VALUES (41, 2, 7)")
         assert rule.counts(spark).failed == 0
-    finally:
-        rule.disable(spark)

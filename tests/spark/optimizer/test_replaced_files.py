@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 import metaindex.spark as rule
+from tests.spark.optimizer.lakes import ruled
 from tests.spark.optimizer.test_text_scans import read_files
 
 pytestmark = pytest.mark.spark
@@ -68,9 +69,8 @@ def indexed(folder: Path, *kinds: Any, spark: SparkSession | None = None) -> mi.
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
     found = spark.newSession()
-    rule.enable(found, rule=mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0))
-    yield found
-    rule.disable(found)
+    with ruled(found, rule=mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0)):
+        yield found
 
 
 def reading(session: SparkSession, folder: Path) -> DataFrame:

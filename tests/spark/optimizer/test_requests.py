@@ -73,8 +73,7 @@ def lake(tmp_path: Path) -> Path:
         keys = range(number * 10, number * 10 + 10)
         data = pa.table({"k": pa.array(keys, pa.int64()), "s": [f"v{key}" for key in keys]})
         deltalake.write_deltalake(str(root), data, mode="append")
-    table = mi.open_table(str(root))
-    table.create_index("all", mi.ColumnStats(), mi.Values("k"), mi.Bloom("s"), builder="local")
+    mi.open_table(str(root)).create_index("all", mi.ColumnStats(), mi.Values("k"), mi.Bloom("s"), builder="local")
     return root
 
 

@@ -100,8 +100,7 @@ def _check(held: Held) -> list[StoredPart]:
 def test_each_part_says_which_it_is(held: Held) -> None:
     storage = held.index.storage
     for part in _check(held):
-        data = storage.read(part.path)
-        assert pq.read_metadata(pa.BufferReader(data)).metadata[MARK] == part.path.encode()
+        assert pq.read_metadata(pa.BufferReader(storage.read(part.path))).metadata[MARK] == part.path.encode()
 
 
 def test_what_was_seen_costs_nothing(held: Held) -> None:

@@ -120,6 +120,5 @@ def _same(spark: SparkSession, lake: Lake, settings: dict[str, str]) -> int:
     """How many scans the index stood for."""
     text = batch([query.format(t=lake.name) for query in QUERIES])
     frame = spark.sql(text)
-    found = sorted(map(repr, frame.collect()))
-    assert found == without_the_rule(spark, text), settings
+    assert sorted(map(repr, frame.collect())) == without_the_rule(spark, text), settings
     return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("<metaindex cov: covering")

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import metaindex as mi
 import metaindex.spark as rule
 from metaindex.spark.optimizer.settings import KNOBS, RuleConfig
+from tests.spark.optimizer.lakes import ruled
 
 DOCS = Path(__file__).parents[3] / "docs" / "spark-reference.md"
 
@@ -112,9 +113,8 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 def session(spark: SparkSession) -> Iterator[SparkSession]:
     """Of its own: what it is told, the others are not."""
     found = spark.newSession()
-    rule.enable(found)
-    yield found
-    rule.disable(found)
+    with ruled(found):
+        yield found
 
 
 def kept(session: SparkSession, path: str, condition: str = "id = 210 AND k < 9") -> int:

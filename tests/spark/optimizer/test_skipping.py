@@ -40,8 +40,7 @@ def read_files(frame: DataFrame) -> int:
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
     total = 0
     for i in range(leaves.size()):
-        leaf = leaves.apply(i)
-        metrics = leaf.metrics()
+        metrics = leaves.apply(i).metrics()
         if metrics.contains("numFiles"):
             total += metrics.apply("numFiles").value()
         elif metrics.contains("resultDataFiles"):
@@ -166,8 +165,7 @@ def test_old_versions_are_asked_at_their_version(enabled: SparkSession, tmp_path
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_delta_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path, vectors: str) -> None:
     spark = enabled
-    name = _delta_for_dml(spark, tmp_path, vectors)
-    _dml(spark, name)
+    _dml(spark, _delta_for_dml(spark, tmp_path, vectors))
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])

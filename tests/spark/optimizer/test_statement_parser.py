@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 import metaindex.spark as rule
+from tests.spark.optimizer.lakes import ruled
 from tests.spark.optimizer.parsed_texts import TEXTS
 from tests.spark.optimizer.stated import made, rows
 
@@ -92,11 +93,8 @@ def test_everything_else_is_parsed_as_before(spark: SparkSession) -> None:
 
     rule.disable(spark)
     without = said()
-    rule.enable(spark)
-    try:
+    with ruled(spark):
         assert said() == without
-    finally:
-        rule.disable(spark)
     assert said() == without
 
 
@@ -247,8 +245,7 @@ def test_what_spark_cannot_parse_is_told_as_what_is_meant(sql: SparkSession, tex
     "text", ["DROP VIEUW i", "CREATE TABEL t (a INT)", "SHOW VIEWSS FROM x y", "EXPLAIN SELEC 1", "SELECT * FROM", "x"]
 )
 def test_other_slips_are_as_spark_tells_them(sql: SparkSession, text: str) -> None:
-    parser = sql._jsparkSession.sessionState().sqlParser()
-    said = _plan(parser, text)
+    said = _plan(sql._jsparkSession.sessionState().sqlParser(), text)
     rule.disable(sql)
     assert _plan(sql._jsparkSession.sessionState().sqlParser(), text) == said
     assert "did you mean" not in said.lower()

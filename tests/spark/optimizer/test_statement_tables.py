@@ -149,8 +149,7 @@ def test_statements_over_a_view_of_texts_show_what_the_rule_uses(sql: SparkSessi
         assert rows(sql, "CREATE INDEX j ON cataloged USING bloom (note)")[0]["notes"][0].startswith("3 files")
         assert [row["note"] for row in rows(sql, "SHOW INDEXES ON alike")] == [None, None]
         for name, differs in (("escaped", "built with OPTIONS (escape = "), ("texts", "schema")):
-            note = rows(sql, f"SHOW INDEXES ON {name}")[0]["note"]
-            assert differs in str(note), name
+            assert differs in str(rows(sql, f"SHOW INDEXES ON {name}")[0]["note"]), name
             used = {row["used"] for row in rows(sql, f"EXPLAIN INDEXES SELECT note FROM {name} WHERE id = '15'")}
             assert used == {False}, name
         with pytest.raises(

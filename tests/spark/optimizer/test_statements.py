@@ -111,8 +111,7 @@ def test_what_only_java_says_is_told(sql: SparkSession, tmp_path: Path) -> None:
     from pyspark.errors import PySparkException
 
     name, _ = made(sql, "parquet", tmp_path)
-    sql.conf.set("spark.sql.catalog.broken", "no.such.Class")
-    try:
+    with SparkDriver(sql).setting("spark.sql.catalog.broken", "no.such.Class"):
         with pytest.raises(PySparkException, match=r"\[NotATableError\] .*no\.such\.Class"):
             sql.sql("DROP INDEX i ON broken.a.b")
         with (
@@ -120,8 +119,6 @@ def test_what_only_java_says_is_told(sql: SparkSession, tmp_path: Path) -> None:
             pytest.raises(PySparkException, match="CAST_INVALID_INPUT"),
         ):
             sql.sql(f"EXPLAIN INDEXES SELECT * FROM {name} WHERE id = 'x'")
-    finally:
-        sql.conf.unset("spark.sql.catalog.broken")
 
 
 def test_columns_are_known_before_anything_is_run(sql: SparkSession) -> None:
@@ -148,8 +145,7 @@ def test_an_option_that_nobody_knows_is_refused_by_statements_and_passed_by_quer
     for named in (f"parquet.`{path}`", f"'{path}'"):
         with pytest.raises(Exception, match="readers know options by name; 'foo' is none; leave it out"):
             sql.sql(f"SHOW INDEXES ON {named} WITH (foo = 1)")
-    frame = sql.read.option("foo", "1").parquet(str(path))
-    assert mi.create_index(frame, "i", mi.Values("id")).changed
+    assert mi.create_index(sql.read.option("foo", "1").parquet(str(path)), "i", mi.Values("id")).changed
     assert [row["name"] for row in rows(sql, f"SHOW INDEXES ON '{path}'")] == ["i"]
     query = sql.read.option("anything", "x").parquet(str(path)).where("id = 7")
     assert [row.id for row in query.collect()] == [7]

@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import metaindex as mi
 import metaindex.spark as rule
-from metaindex.core import ScanError, UnsupportedFeatureError
+from metaindex.core import ScanError, SparkDriver, UnsupportedFeatureError
 from metaindex.formats import ReadOptions
 from metaindex.spark.optimizer.request import Session
 from metaindex.spark.optimizer.text_scans import usual_session
 from tests.query.readers import test_text_limits as only_spark
+from tests.spark.optimizer.lakes import ruled
 
 FILES, ROWS = 8, 10
 SCHEMA = "id BIGINT, k INT, name STRING, at TIMESTAMP, day DATE"
@@ -106,9 +107,8 @@ def indexed(path: str, **options: Any) -> None:
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> Iterator[SparkSession]:
     found = spark.newSession()
-    rule.enable(found)
-    yield found
-    rule.disable(found)
+    with ruled(found):
+        yield found
 
 
 def read_files(frame: DataFrame) -> int:
@@ -213,8 +213,7 @@ def test_texts_without_a_zone_are_of_the_sessions_zone(session: SparkSession, tm
     def ask(condition: str, **options: str) -> Callable[[], DataFrame]:
         return lambda: session.read.schema(SCHEMA).options(header=True, **options).csv(path).where(condition)
 
-    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    try:
+    with SparkDriver(session).setting("spark.sql.session.timeZone", "Asia/Tokyo"):
         moment = "at = timestamp'2024-01-03 12:00:00'"
         found, files = answered(session, ask(moment))
         assert (len(found), files) == (4, FILES)
@@ -222,8 +221,6 @@ def test_texts_without_a_zone_are_of_the_sessions_zone(session: SparkSession, tm
         assert (len(found), files) == (1, 2)
         found, files = answered(session, ask("at = timestamp'2024-01-03 21:00:00'", timeZone="UTC"))
         assert (len(found), files) == (4, 2)
-    finally:
-        session.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 @pytest.mark.spark
@@ -235,8 +232,7 @@ def test_inferred_types_partitions_views_and_tabs(session: SparkSession, tmp_pat
     )
     parted = str(tmp_path / "parted")
     rows.write.partitionBy("p").option("header", True).csv(parted)
-    indexed_parts = mi.open_table(parted, format="csv", header=True)
-    indexed_parts.create_index("stats", mi.ColumnStats(), builder="local")
+    mi.open_table(parted, format="csv", header=True).create_index("stats", mi.ColumnStats(), builder="local")
     frame = session.read.options(header=True, inferSchema=True).csv(parted)
     assert answered(session, lambda: frame.where("twice = 46"))[1] == 1
     assert answered(session, lambda: frame.where("p = 3 AND id < 70"))[1] == 1

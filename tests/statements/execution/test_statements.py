@@ -187,8 +187,7 @@ def test_what_a_query_names_is_looked_for(path: Path, query: str, said: str) -> 
     ],
 )
 def test_names_of_a_querys_own_are_no_columns(path: Path, query: str) -> None:
-    told = mi.sql("EXPLAIN INDEXES " + query.format(f"'{path}'"))
-    assert told.to_json()[0]["total_files"] == 3
+    assert mi.sql("EXPLAIN INDEXES " + query.format(f"'{path}'")).to_json()[0]["total_files"] == 3
 
 
 def test_a_struct_that_is_compared_is_told_by_every_verb(path: Path) -> None:
