@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .explanation import Credit as Credit
     from .explanation import Explanation as Explanation
     from .handle import Handle as Handle
-    from .lookups.answer import Answer as Answer
     from .noting import TableQueryLog as TableQueryLog
     from .order import Direction as Direction
     from .pruning.pruner import Pruner as Pruner
@@ -40,7 +39,6 @@ else:
             "arguments": "TimestampLike VersionLike check_since names_of",
             "explanation": "Credit Explanation",
             "handle": "Handle",
-            "lookups.answer": "Answer",
             "noting": "TableQueryLog",
             "order": "Direction",
             "pruning.pruner": "Pruner",
