@@ -20,8 +20,8 @@ from metaindex.formats import At, Diff, Field, FileTable, Format, Schema, Snapsh
 from metaindex.formats.model import SnapshotDetails
 from metaindex.index import Builders, Progress
 from metaindex.index.build.protocol import BuildReport, BuildRequest
+from metaindex.index.kinds.fact_rows import FactWriter
 from metaindex.index.kinds.facts import facts_of, in_column_order
-from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.store.writer import RunSink
 from metaindex.query import Handle
 from metaindex.storage import LocalStorage
@@ -143,12 +143,12 @@ class SyntheticBuilder:
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
-        writer = FACT_ROWS.writer(sink, request.partition_ord, ids)
+        writer = FactWriter.of(sink, request.partition_ord, ids)
         rows_of = pa.array(request.snapshot_rows)
         for place, leaf in in_column_order(request.leaves):
             number = int(leaf.parts[0][1:])
             facts = facts_of(self.shape.bounds(number), self.shape.files, Trust.COMPUTED).take(rows_of)
-            writer.write(leaf, facts)
+            writer.write([leaf], [facts])
             if progress is not None:
                 progress("columns", place, len(request.leaves))
         return BuildReport(tuple(writer.close()))

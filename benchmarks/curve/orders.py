@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.telling import Figures
-from metaindex.index.kinds.covering.cuts import cut_by
-from metaindex.index.kinds.covering.hilbert import Places, Words, numbers_of, woven
+from metaindex.index.kinds.covering.cuts import Places, Words, cut_by, numbers_of, woven
 
 Columns = Sequence[npt.NDArray[np.float64]]
 Ranges = Mapping[int, tuple[float, float]]

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from .folder import IndexFolder as IndexFolder
     from .kinds.bloom.spec import Bloom as Bloom
     from .kinds.column_stats.spec import ColumnStats as ColumnStats
-    from .kinds.covering.curve import CoveringCurve as CoveringCurve
     from .kinds.covering.spec import Covering as Covering
+    from .kinds.covering.spec import CoveringCurve as CoveringCurve
     from .kinds.covering.spec import CoveringRange as CoveringRange
+    from .kinds.covering.spec import RowKind as RowKind
     from .kinds.different import DistinctKeys as DistinctKeys
     from .kinds.kind import AskedColumns as AskedColumns
     from .kinds.kind import Kind as Kind
     from .kinds.registry import KINDS as KINDS
-    from .kinds.served import RowKind as RowKind
     from .kinds.served import StoredPart as StoredPart
     from .kinds.sketches.spec import Sketches as Sketches
     from .kinds.sums.spec import Sums as Sums
     from .kinds.theta.sketch import Theta as Theta
-    from .kinds.values.lists import ValueList as ValueList
+    from .kinds.values.spec import ValueList as ValueList
     from .kinds.values.spec import Values as Values
     from .kinds.written import Using as Using
     from .log.entry import IndexLogEntry as IndexLogEntry
@@ -56,17 +56,15 @@ else:
             "folder": "IndexFolder",
             "kinds.bloom.spec": "Bloom",
             "kinds.column_stats.spec": "ColumnStats",
-            "kinds.covering.curve": "CoveringCurve",
-            "kinds.covering.spec": "Covering CoveringRange",
+            "kinds.covering.spec": "Covering CoveringCurve CoveringRange RowKind",
             "kinds.different": "DistinctKeys",
             "kinds.kind": "AskedColumns Kind",
             "kinds.registry": "KINDS",
-            "kinds.served": "RowKind StoredPart",
+            "kinds.served": "StoredPart",
             "kinds.sketches.spec": "Sketches",
             "kinds.sums.spec": "Sums",
             "kinds.theta.sketch": "Theta",
-            "kinds.values.lists": "ValueList",
-            "kinds.values.spec": "Values",
+            "kinds.values.spec": "ValueList Values",
             "kinds.written": "Using",
             "log.entry": "IndexLogEntry",
             "log.operation_log": "OperationLog",

@@ -14,8 +14,8 @@ from metaindex.expressions import ColumnRef
 from metaindex.formats import FileTable, Schema, Snapshot
 from metaindex.index.keys import FileIdentities, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
-from metaindex.index.kinds.registry import FACT_ROWS, KINDS
-from metaindex.index.kinds.served import RowLayout, RowSizes, StoredPart
+from metaindex.index.kinds.registry import FACT_ROWS, KINDS, RowLayout
+from metaindex.index.kinds.served import RowSizes, StoredPart
 from metaindex.index.kinds.spark_types import spark_type, stored_type
 from metaindex.index.kinds.states import StatState
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, IndexLogEntry, ObjectRef, RunRef

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import OutsideTableError
-from metaindex.index.build.protocol import BuildReport, BuildRequest, KeyBuild
+from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.build.spark import SparkBuilder
 from tests.api.test_confine import TABLES
 from tests.index.actions.index_bytes import everything
@@ -74,11 +74,11 @@ class Late(SparkBuilder):
         self.first()
         return SparkBuilder.facts(self, request, *rest)
 
-    def keys(self, request: BuildRequest, *rest: Any) -> KeyBuild:
+    def keys(self, request: BuildRequest, *rest: Any) -> BuildReport:
         self.first()
         return SparkBuilder.keys(self, request, *rest)
 
-    def rows(self, request: BuildRequest, *rest: Any) -> KeyBuild:
+    def rows(self, request: BuildRequest, *rest: Any) -> BuildReport:
         self.first()
         return SparkBuilder.rows(self, request, *rest)
 

@@ -71,9 +71,7 @@ class OfFilesContract:
         order = data.draw(st.permutations(range(len(files))))
         cut = data.draw(st.integers(0, len(files)))
         with pytest.MonkeyPatch.context() as patch, folder() as a, folder() as b, folder() as c, folder() as d:
-            patch.setattr(
-                "metaindex.index.kinds.of_files_built._MOST_ROWS", data.draw(st.sampled_from([1, 2, 1 << 18]))
-            )
+            patch.setattr("metaindex.index.kinds.of_files._MOST_ROWS", data.draw(st.sampled_from([1, 2, 1 << 18])))
             some = [
                 written(root, kind, [files[i] for i in which], [t])
                 for root, which in ((b, order[:cut]), (c, order[cut:]))

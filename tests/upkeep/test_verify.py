@@ -197,7 +197,7 @@ def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) 
 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     """The last run with other statistics, as a faulty builder would have left it: every digest is right."""
-    from metaindex.index.kinds.column_stats.rows import partition_rows, sorted_rows
+    from metaindex.index.kinds.column_stats.rows import aggregates, sorted_rows
     from metaindex.index.kinds.column_stats.schemas import COLUMNS
     from metaindex.index.log.sealed import digest
     from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
@@ -217,10 +217,10 @@ def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
             mask = pa.compute.equal(stored.column("column_id"), column.column_id)
             mine = stored.filter(mask)
             if part.kind == "column_stats":
-                mine = sorted_rows(change(mine), pa.int64())
-                aggregates = partition_rows(mine, pa.int64())
+                mine = sorted_rows(change(mine))
+                totals = aggregates(mine)
             else:
-                mine = aggregates.cast(mine.schema)
+                mine = totals.cast(mine.schema)
             others = stored.filter(pa.compute.invert(mask))
             rows = pa.concat_tables([others, mine.cast(others.schema)])
             order = pa.compute.sort_indices(rows.column("column_id"))  # stable: the order inside a column stays

@@ -22,16 +22,14 @@ from metaindex.formats import FileTable, Snapshot, TableRef
 from metaindex.index.actions.action import Action, Change
 from metaindex.index.actions.records import RecordWriter
 from metaindex.index.actions.target import Target, racy
-from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
-from metaindex.index.keys import column_id, file_ids
+from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, Progress
+from metaindex.index.keys import file_ids
 from metaindex.index.kinds.described import fact_kinds, leaves_of
+from metaindex.index.kinds.keyed import covered_column
 from metaindex.index.kinds.kind import key_plans
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.renames import kinds_at, with_ids
-from metaindex.index.kinds.served import row_plans
 from metaindex.index.log.entry import (
-    CoveredColumn,
-    CoveredKey,
     IndexLogEntry,
     KindSpec,
     RunRef,
@@ -214,24 +212,18 @@ def build_run(
         earlier=tuple(key for run in reversed(others) for key in run.keys),
         only_spark=any(kind.needs_spark for kind in kinds),
     )
-    report, keyed = BuildReport(()), KeyBuild((), ())
-    covered: tuple[CoveredKey, ...] = ()
+    report = BuildReport(())
     with side_by_side(sink) as many:
         parts = _write_files(many, files, partition_ord, partitions, ids)
         if builder is not None:
             if describing:
                 report = builder.facts(request, many, progress)
             if plans := key_plans(kinds, snapshot.schema):
-                keyed = builder.keys(request, plans, many, progress)
-                report = _with_keys(report, keyed)
-            if copies := row_plans(kinds, snapshot.schema):
-                stored = builder.rows(request, copies, many, progress)
-                report, covered = _with_keys(report, stored), stored.keys
+                report = report.beside(builder.keys(request, plans, many, progress))
+            if copies := KINDS.row_plans(kinds, snapshot.schema):
+                report = report.beside(builder.rows(request, copies, many, progress))
     parts = [*parts, *report.parts]
-    columns = tuple(
-        CoveredColumn(leaf.stable, column_id(leaf.stable), ".".join(leaf.parts), str(leaf.type), leaf.field.partition)
-        for leaf in leaves
-    )
+    columns = tuple(covered_column(leaf, leaf.type) for leaf in leaves)
     run = sink.sealed(
         parts,
         files=len(files),
@@ -240,22 +232,10 @@ def build_run(
         columns=columns,
         builder=builder.name if builder is not None else "",
         uncovered_files=report.uncovered_files,
-        keys=(*keyed.keys, *covered),
+        keys=report.keys,
         table_uuid=snapshot.table_uuid,
     )
     return BuiltRun(run, report, rows)
-
-
-def _with_keys(report: BuildReport, keyed: KeyBuild) -> BuildReport:
-    """Combine the reports on statistics and on keys. A file that neither could read is listed once."""
-    told = dict(report.uncovered)
-    both = sum(path in told for path, _ in keyed.uncovered)
-    return BuildReport(
-        parts=(*report.parts, *keyed.parts),
-        uncovered=tuple((dict(keyed.uncovered) | told).items())[:100],
-        uncovered_files=report.uncovered_files + keyed.uncovered_files - both,
-        files_scanned=max(report.files_scanned, keyed.files_scanned),
-    )
 
 
 def in_order(

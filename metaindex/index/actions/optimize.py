@@ -24,7 +24,8 @@ from metaindex.index.actions.clean import KEPT_ENTRIES, trim
 from metaindex.index.actions.records import ObjectWriter
 from metaindex.index.build.merging import Merged, keys_together, merge_runs, unmerged
 from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
-from metaindex.index.kinds.registry import FACT_ROWS, KINDS
+from metaindex.index.kinds.fact_rows import columns_together
+from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, IndexLogEntry, RunRef
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation
@@ -106,7 +107,7 @@ _Covered = tuple[tuple[CoveredColumn, ...], tuple[CoveredKey, ...]]
 
 
 def _both(covered: _Covered, run: RunRef) -> _Covered | None:
-    columns, keys = FACT_ROWS.together(covered[0], run.columns), keys_together(covered[1], run.keys)
+    columns, keys = columns_together(covered[0], run.columns), keys_together(covered[1], run.keys)
     return None if columns is None or keys is None else (columns, keys)
 
 

@@ -18,7 +18,9 @@ from metaindex.expressions import ColumnRef, Predicate
 from metaindex.formats import At, Format, Leaf, ReadOptions, Snapshot, TableRef
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.served import RowKind, RowPlan, RowSizes, StoredPart, with_lineage
+from metaindex.index.kinds.registry import RowKind
+from metaindex.index.kinds.row_plan import RowPlan
+from metaindex.index.kinds.served import RowSizes, StoredPart, with_lineage
 from metaindex.index.log.entry import Content
 from metaindex.index.log.states import State
 from metaindex.index.open_index import OpenIndex

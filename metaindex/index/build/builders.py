@@ -61,7 +61,7 @@ class Builders:
     def builder(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> Builder:
         """Return a builder for the kinds. Starts a Spark if one is meant, or required, and none runs. BuildError where
         it does not build one of them."""
-        from .local import LocalBuilder
+        from .local import BySize, LocalBuilder
 
         name = self.named(chosen)
         only_spark = any(kind.needs_spark for kind in kinds)
@@ -70,7 +70,7 @@ class Builders:
         if name == "default":
             if only_spark:
                 return self._only_spark(kinds)
-            return LocalBuilder().or_on(self._running, self._config.local_bytes)
+            return BySize(LocalBuilder(), self._running, self._config.local_bytes)
         built = LocalBuilder() if isinstance(name, str) else name
         if only_spark and built.name == LocalBuilder.name:
             raise LocalBuilder.not_here()
@@ -109,9 +109,7 @@ class Builders:
 
     def _running(self) -> Builder | None:
         """Return a builder on the session that the table was opened with, or that runs in this process, if any."""
-        session = None if callable(self.spark) else self.spark
-        if session is None:
-            session = _active()
+        session = _active() if self.spark is None or callable(self.spark) else self.spark
         if session is None:
             return None
         from .spark import SparkBuilder

@@ -11,13 +11,14 @@ import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, StorageUnavailableError, Words, first_line
+from metaindex.core import Mask, MetaIndexError, ScanError, StorageUnavailableError, Words, first_line
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import Doubt, Field, Footer, FooterColumn, Leaf, Trust
 from metaindex.index.build.extremes import ColumnScan, bounds_of
@@ -58,18 +59,7 @@ class FactScan:
 
     @classmethod
     def of(cls, request: BuildRequest, *, scans: bool = True) -> FactScan:
-        options = dict(request.snapshot.details.read_options())
-        file_format = str(options.pop("file_format", "parquet"))
-        in_files = tuple(column for column in request.snapshot.schema if not column.partition)
-        return cls(
-            request.leaves,
-            file_format,
-            tuple(options.items()),
-            in_files,
-            request.scan_floats,
-            request.without_nan,
-            scans,
-        )
+        return cls(request.leaves, *request.reading, request.scan_floats, request.without_nan, scans)
 
 
 @dataclass(slots=True)
@@ -81,6 +71,7 @@ class Collected:
     scanned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
 
+T = TypeVar("T")
 Scanner = Callable[[Storage, str, int, Sequence[Leaf]], list[ColumnScan]]
 
 
@@ -98,7 +89,7 @@ def collect(
     for start in range(0, len(paths), CHUNK_FILES):
         some_paths = paths.slice(start, CHUNK_FILES).to_pylist()
         some_sizes = sizes.slice(start, CHUNK_FILES).to_pylist()
-        part = _collect_some(storage, source, some_paths, some_sizes, threads)
+        part = _Chunk(storage, source, some_paths, some_sizes, threads).collected()
         for piece, facts in zip(pieces, part.facts, strict=True):
             piece.append(facts)
         whole.problems |= {start + row: why for row, why in part.problems.items()}
@@ -112,100 +103,109 @@ def collect(
     return whole
 
 
-def _collect_some(storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int) -> Collected:
-    match source.file_format:
-        case "parquet":
-            return _collect_parquet(storage, source, paths, sizes, threads)
-        case "csv" | "json":
-            # Only tables of texts load the text reader.
-            from metaindex.core import ScanError
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Files that are read together."""
 
-            from .text_scan import TextScanner
+    storage: Storage
+    source: FactScan
+    paths: list[str]
+    sizes: list[int]
+    threads: int
 
-            try:
-                scanner = TextScanner.of(source.file_format, dict(source.options), source.fields)
-            except ScanError as error:
-                return _without_facts(source, len(paths), str(error))
-            return _collect_scanned(storage, source, paths, sizes, threads, scanner)
-        case other:
-            why = f"data files of format {other!r} are not read for statistics"
-            return _without_facts(source, len(paths), why)
+    def collected(self) -> Collected:
+        match self.source.file_format:
+            case "parquet":
+                collected = self._parquet()
+            case "csv" | "json":
+                # Only tables of texts load the text reader.
+                from .text_scan import TextScanner
+
+                try:
+                    scanner = TextScanner.of(self.source.file_format, dict(self.source.options), self.source.fields)
+                except ScanError as error:
+                    return self._without_facts(str(error))
+                collected = replace(self._without_facts(""), problems={})
+                self._scan_into(collected, scanner, np.ones((len(self.source.leaves), len(self.paths)), np.bool_))
+            case other:
+                return self._without_facts(f"data files of format {other!r} are not read for statistics")
+        if collected.problems:
+            self._leave_out(collected)
+        return collected
+
+    def _parquet(self) -> Collected:
+        source, count = self.source, len(self.paths)
+        footers = Footer.of_files(self.storage, self.paths, source.leaves, sizes=self.sizes, threads=self.threads)
+        readable = np.array([why is None for why in footers.failures.to_pylist()], np.bool_)
+        columns = [_told(column, source.without_nan) for column in footers.columns]
+        problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
+        collected = Collected(_footer_facts(columns, count), problems, np.zeros(count, np.bool_))
+        if wanted := [_to_scan(column, source.scan_floats) & readable for column in columns]:
+            self._scan_into(collected, scan_parquet, np.array(wanted, np.bool_))
+        return collected
+
+    def _scan_into(self, collected: Collected, scanner: Scanner, wanted: Mask) -> None:
+        """Reads the wanted (leaf, file) pairs and puts what they say in the place of what was known."""
+        leaves, rows = self.source.leaves, np.flatnonzero(wanted.any(axis=0))
+        if not self.source.scans:
+            collected.scanned[rows] = True
+            return
+
+        def scan(row: int) -> list[ColumnScan] | str:
+            some = [leaf for leaf, want in zip(leaves, wanted[:, row], strict=True) if want]
+            return readable(self.paths[row], lambda: scanner(self.storage, self.paths[row], self.sizes[row], some))
+
+        if self.threads > 1 and len(rows) > 1:
+            with ThreadPoolExecutor(min(self.threads, len(rows))) as pool:
+                results = list(pool.map(Words.kept(scan), rows.tolist()))
+        else:
+            results = [scan(row) for row in rows.tolist()]
+
+        by_leaf: list[tuple[list[int], list[ColumnScan]]] = [([], []) for _ in leaves]
+        for row, result in zip(rows.tolist(), results, strict=True):
+            if isinstance(result, str):
+                collected.problems[row] = result
+                continue
+            collected.scanned[row] = True
+            scans = iter(result)
+            for place in np.flatnonzero(wanted[:, row]).tolist():
+                by_leaf[place][0].append(row)
+                by_leaf[place][1].append(next(scans))
+        for place, (places, scans_) in enumerate(by_leaf):
+            if places:
+                where, facts = np.array(places, np.int64), collected.facts[place]
+                better = _scanned_facts(scans_, leaves[place], facts.take(pa.array(where)))
+                collected.facts[place] = replace_rows(facts, where, better)
+
+    def _without_facts(self, why: str) -> Collected:
+        count = len(self.paths)
+        facts = [unknown_facts(leaf.type, count) for leaf in self.source.leaves]
+        return Collected(facts, dict.fromkeys(range(count), why), np.zeros(count, np.bool_))
+
+    def _leave_out(self, collected: Collected) -> None:
+        """Drop all facts of files with a problem, even those from their footers."""
+        rows = np.array(sorted(collected.problems), np.int64)
+        for place, leaf in enumerate(self.source.leaves):
+            collected.facts[place] = replace_rows(collected.facts[place], rows, unknown_facts(leaf.type, len(rows)))
+        for row in rows.tolist():
+            if foreign := foreign_format(self.paths[row]):
+                collected.problems[row] = f"{foreign} data files are not read for statistics"
 
 
-def _collect_parquet(storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int) -> Collected:
-    footers = Footer.of_files(storage, paths, source.leaves, sizes=sizes, threads=threads)
-    readable = np.array([why is None for why in footers.failures.to_pylist()], np.bool_)
-    columns = [_told(column, source.without_nan) for column in footers.columns]
-    facts = _footer_facts(columns, len(paths))
-    wanted = [_to_scan(column, source.scan_floats) & readable for column in columns]
-    problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
-    collected = Collected(facts, problems, np.zeros(len(paths), np.bool_))
-    if wanted:
-        _scan_into(collected, storage, source, paths, sizes, threads, scan_parquet, np.array(wanted, np.bool_))
-    _leave_out(collected, source, paths)
-    return collected
+def readable(path: str, read: Callable[[], T]) -> T | str:
+    """Return what reading a file gives, or why it cannot be read. Raises StorageUnavailableError, which says nothing of
+    the file: it would stay uncovered for good."""
+    try:
+        return read()
+    except StorageUnavailableError:
+        raise
+    except UNREADABLE as error:
+        return f"cannot read {path!r}: {first_line(error)}"
 
 
-def _collect_scanned(
-    storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int, scanner: Scanner
-) -> Collected:
-    """Formats without footers: every file is read for every column."""
-    collected = _without_facts(source, len(paths), "")
-    collected.problems = {}
-    wanted = np.ones((len(source.leaves), len(paths)), np.bool_)
-    _scan_into(collected, storage, source, paths, sizes, threads, scanner, wanted)
-    _leave_out(collected, source, paths)
-    return collected
-
-
-def _scan_into(
-    collected: Collected,
-    storage: Storage,
-    source: FactScan,
-    paths: list[str],
-    sizes: list[int],
-    threads: int,
-    scanner: Scanner,
-    wanted: npt.NDArray[np.bool_],
-) -> None:
-    """Reads the wanted (leaf, file) pairs and puts what they say in the place of what was known."""
-    rows = np.flatnonzero(wanted.any(axis=0))
-    if not source.scans:
-        collected.scanned[rows] = True
-        return
-    if not len(rows):
-        return
-
-    def scan(row: int) -> list[ColumnScan] | str:
-        leaves = [leaf for leaf, want in zip(source.leaves, wanted[:, row], strict=True) if want]
-        try:
-            return scanner(storage, paths[row], sizes[row], leaves)
-        except StorageUnavailableError:
-            raise  # says nothing of the file, which would stay uncovered for good
-        except UNREADABLE as error:
-            return f"cannot read {paths[row]!r}: {first_line(error)}"
-
-    if threads > 1 and len(rows) > 1:
-        with ThreadPoolExecutor(min(threads, len(rows))) as pool:
-            results = list(pool.map(Words.kept(scan), rows.tolist()))
-    else:
-        results = [scan(row) for row in rows.tolist()]
-
-    by_leaf: list[tuple[list[int], list[ColumnScan]]] = [([], []) for _ in source.leaves]
-    for row, result in zip(rows.tolist(), results, strict=True):
-        if isinstance(result, str):
-            collected.problems[row] = result
-            continue
-        collected.scanned[row] = True
-        scans = iter(result)
-        for place in np.flatnonzero(wanted[:, row]).tolist():
-            by_leaf[place][0].append(row)
-            by_leaf[place][1].append(next(scans))
-    for place, (places, scans_) in enumerate(by_leaf):
-        if places:
-            where = np.array(places, np.int64)
-            better = _scanned_facts(scans_, source.leaves[place], collected.facts[place].take(pa.array(where)))
-            collected.facts[place] = replace_rows(collected.facts[place], where, better)
+def foreign_format(path: str) -> str | None:
+    """Return the format that a data file's name tells, if it is one that is never read."""
+    return next((name for ending, name in _FOREIGN.items() if path.lower().endswith(ending)), None)
 
 
 def _told(column: FooterColumn, without_nan: frozenset[str]) -> FooterColumn:
@@ -260,24 +260,6 @@ def _scanned_facts(scans: list[ColumnScan], leaf: Leaf, before: pa.Table) -> pa.
     trust = pc.if_else(read, int(Trust.COMPUTED), int(Trust.NONE))
     sizes = [before.column(name).combine_chunks() for name in ("compressed_bytes", "uncompressed_bytes")]
     return facts_of(bounds, len(scans), trust, *sizes)
-
-
-def _without_facts(source: FactScan, count: int, why: str) -> Collected:
-    facts = [unknown_facts(leaf.type, count) for leaf in source.leaves]
-    return Collected(facts, dict.fromkeys(range(count), why), np.zeros(count, np.bool_))
-
-
-def _leave_out(collected: Collected, source: FactScan, paths: list[str]) -> None:
-    """Drop all facts of files with a problem, even those from their footers."""
-    if not collected.problems:
-        return
-    rows = np.array(sorted(collected.problems), np.int64)
-    for place, leaf in enumerate(source.leaves):
-        collected.facts[place] = replace_rows(collected.facts[place], rows, unknown_facts(leaf.type, len(rows)))
-    for row in rows.tolist():
-        for ending, name in _FOREIGN.items():
-            if paths[row].lower().endswith(ending):
-                collected.problems[row] = f"{name} data files are not read for statistics"
 
 
 def facts_together(

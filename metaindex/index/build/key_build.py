@@ -17,7 +17,7 @@ from metaindex.index.store.writer import RunSink, write_sorted
 from metaindex.storage import LocalStorage
 
 from .key_scan import KeyScan, scan_keys
-from .protocol import BuildRequest, KeyBuild, Progress
+from .protocol import BuildReport, BuildRequest, Progress
 
 MEMORY_BYTES = 512 << 20
 """What the collectors of a run may hold together before they spill."""
@@ -34,7 +34,7 @@ class BuiltKey:
 
 def build_keys(
     request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, threads: int, progress: Progress | None
-) -> KeyBuild:
+) -> BuildReport:
     """Build all keys; see `protocol.Builder.keys`. What exceeds memory is spilled to a temporary folder."""
     files = request.files.table
     count = files.num_rows
@@ -68,17 +68,11 @@ def key_build(
     problems: dict[int, str],
     files_scanned: int,
     first_part: int = 0,
-) -> KeyBuild:
+) -> BuildReport:
     """Combine what was built of all keys, with the rows of `unkeyed`, whose parts are numbered from `first_part` on."""
     unkeyed = write_unkeyed(sink, [(key.key.key_id, key.unkeyed) for key in built], first_part)
-    paths = request.files.table.column("path")
-    return KeyBuild(
-        keys=tuple(key.key for key in built),
-        parts=(*(part for key in built for part in key.parts), *unkeyed),
-        uncovered=tuple((paths[ordinal].as_py(), why) for ordinal, why in sorted(problems.items())[:100]),
-        uncovered_files=len(problems),
-        files_scanned=files_scanned,
-    )
+    parts = (*(part for key in built for part in key.parts), *unkeyed)
+    return BuildReport.of(request, parts, problems, files_scanned, (key.key for key in built))
 
 
 def write_unkeyed(sink: RunSink, unkeyed: Sequence[tuple[int, Units]], first_part: int = 0) -> list[PartInfo]:

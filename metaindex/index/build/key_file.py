@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Protocol
 
 import pyarrow as pa
@@ -39,14 +38,6 @@ class KeyFile(ABC):
 
     def close(self) -> None:  # noqa: B027 - most formats hold nothing open
         """Lets go of the file."""
-
-    def __enter__(self) -> KeyFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class Opener(Protocol):

@@ -13,9 +13,8 @@ from metaindex.formats import Doubt, Footer, Layouts, Leaf
 from metaindex.index.kinds.canonical import answers_for
 from metaindex.storage import Storage
 
-from .extremes import inside
 from .key_file import Batches, KeyFile
-from .parquet_scan import AmbiguousLeafError, FileColumns
+from .parquet_scan import AmbiguousLeafError, FileColumn, FileColumns
 
 _BATCH_ROWS = 65_536
 _LARGE_GROUP = 64 << 20
@@ -24,14 +23,6 @@ _LARGE_ROWS = 1 << 18
 in pieces. Bytes alone say little of values that repeat."""
 _AHEAD = 32 << 20
 """Bytes of a file up to which its columns are fetched ahead of its turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class _KeyColumn:
-    leaf: Leaf
-    path: tuple[str, ...]
-    index: int
-    clock: pa.DataType | None  # of INT96, which says nothing of zones
 
 
 @dataclass(slots=True)
@@ -72,7 +63,7 @@ class ParquetKeyFile(KeyFile):
 
     source: pa.NativeFile
     file: pq.ParquetFile
-    places: dict[str, _KeyColumn] = field(default_factory=dict)
+    places: dict[str, FileColumn] = field(default_factory=dict)
     held: list[tuple[list[tuple[int, int]], pa.Table]] | None = None
 
     def close(self) -> None:
@@ -96,7 +87,7 @@ class ParquetKeyFile(KeyFile):
             if sum(count for _, count in groups) != table.num_rows:
                 raise pa.ArrowInvalid(f"the footer says other rows of row groups {groups} than their pages hold")
             if table.num_rows:
-                columns = {place.leaf.stable: _values(table, place) for place in places}
+                columns = {place.leaf.stable: place.values(table) for place in places}
                 for place in places:
                     self._check_calendar(place, columns[place.leaf.stable])
                 yield groups, columns
@@ -132,7 +123,7 @@ class ParquetKeyFile(KeyFile):
             [group for group, _ in groups], column_indices=indices, use_threads=False
         )
 
-    def _check_calendar(self, place: _KeyColumn, values: pa.Array) -> None:
+    def _check_calendar(self, place: FileColumn, values: pa.Array) -> None:
         if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)) or place.leaf.stable in self.unfit:
             return
         least = pa.array([pc.min(values)], values.type)
@@ -164,13 +155,12 @@ def _put(
     if at is None or at[1] != place:
         file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
         return
-    column = file.file.schema.column(at[1])
-    clock = pa.timestamp("us", getattr(leaf.type, "tz", None)) if column.physical_type == "INT96" else None
-    if not answers_for(clock or _held(_type_of(schema, at[0]), leaf.type), leaf.type):
+    column = FileColumn.of(file.file, leaf, *at)
+    if not answers_for(column.clock or _held(_type_of(schema, at[0]), leaf.type), leaf.type):
         file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
         return
     file.present.add(leaf.stable)
-    file.places[leaf.stable] = _KeyColumn(leaf, at[0], at[1], clock)
+    file.places[leaf.stable] = column
 
 
 def _type_of(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
@@ -180,24 +170,6 @@ def _type_of(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
     return type_
 
 
-def _values(table: pa.Table, place: _KeyColumn) -> pa.Array:
-    """The values of a column; null where it or a struct around it is null."""
-    column = table.column(table.schema.get_field_index(place.path[0]))
-    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):  # texts beyond what one array of short offsets holds
-        values = pa.concat_arrays([chunk.cast(_wide(chunk.type)) for chunk in values.chunks])
-    values = inside(values, place.path[1:])
-    if isinstance(values, pa.ExtensionArray):
-        values = values.storage
-    return values if place.clock is None else values.view(place.clock)
-
-
 def _held(stored: pa.DataType, wanted: pa.DataType) -> pa.DataType:
     """A UUID is its 16 bytes to a column of those; to one of texts it is another type."""
     return wanted if isinstance(stored, pa.UuidType) and stored.storage_type == wanted else stored
-
-
-def _wide(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_string(type_):
-        return pa.large_string()
-    return pa.large_binary() if pa.types.is_binary(type_) else type_

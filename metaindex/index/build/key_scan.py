@@ -17,14 +17,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import pyarrow as pa
 
-from metaindex.core import StorageUnavailableError, first_line
+from metaindex.core import ScanError, StorageUnavailableError, first_line
 from metaindex.formats import Field, Leaf
-from metaindex.index.build.collect import UNREADABLE
+from metaindex.index.build.collect import UNREADABLE, foreign_format, readable
 from metaindex.index.build.key_file import KeyFile, Opener
 from metaindex.index.build.key_parquet import ParquetOpener
 from metaindex.index.build.protocol import BuildRequest, Progress
@@ -33,7 +34,6 @@ from metaindex.index.kinds.keyed import TakesRows, add_groups
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.storage import Storage
 
-_FOREIGN = {".orc": "ORC", ".avro": "Avro"}
 _TOLD_EVERY = 256
 
 
@@ -56,12 +56,9 @@ class KeyScan:
 
     @classmethod
     def of(cls, request: BuildRequest, plans: Sequence[PlannedKey]) -> KeyScan:
-        options = dict(request.snapshot.details.read_options())
-        file_format = str(options.pop("file_format", "parquet"))
-        in_files = tuple(column for column in request.snapshot.schema if not column.partition)
         columns = {leaf.stable: leaf for plan in plans for leaf in plan.leaves if leaf.field.partition}
         constants = {stable: request.partition_constants(leaf) for stable, leaf in columns.items()}
-        return cls(tuple(plans), file_format, tuple(options.items()), in_files, constants)
+        return cls(tuple(plans), *request.reading, constants)
 
 
 @dataclass(slots=True)
@@ -90,14 +87,9 @@ def scan_keys(
     )
 
     def load(row: tuple[str, int, int, int]) -> KeyFile | str:
-        try:
-            if isinstance(opener, str):
-                return opener
-            return opener.open(storage, row[0], row[1], ahead=threads > 1)
-        except StorageUnavailableError:
-            raise
-        except UNREADABLE as error:
-            return f"cannot read {row[0]!r}: {first_line(error)}"
+        if isinstance(opener, str):
+            return opener
+        return readable(row[0], lambda: opener.open(storage, row[0], row[1], ahead=threads > 1))
 
     for done, ((path, _, ordinal, partition), file) in enumerate(in_turn(load, rows, threads)):
         if isinstance(file, str):
@@ -105,13 +97,13 @@ def scan_keys(
             _leave_out(collectors, ordinal)
             report.unread.add(ordinal)
         else:
-            with file:
+            with closing(file):
                 problem, unread = _file(source, collectors, file, path, ordinal, _constants(source, partition))
             if unread:
                 report.unread.add(ordinal)
             report.files_scanned += 1
         if problem is not None:
-            foreign = next((name for ending, name in _FOREIGN.items() if path.lower().endswith(ending)), None)
+            foreign = foreign_format(path)
             report.problems[ordinal] = problem if foreign is None else f"{foreign} data files are not read for keys"
         if progress is not None and done % _TOLD_EVERY == _TOLD_EVERY - 1:
             progress("files read for keys", done + 1, files.num_rows)
@@ -125,8 +117,6 @@ def _opener(source: KeyScan) -> Opener | str:
             return ParquetOpener(source.leaves)
         case "csv" | "json":
             # Only tables of texts load the text reader.
-            from metaindex.core import ScanError
-
             from .key_text import TextOpener
 
             try:

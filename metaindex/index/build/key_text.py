@@ -13,7 +13,7 @@ from metaindex.formats import Field, Leaf
 from metaindex.storage import Storage
 
 from .key_file import Batches, KeyFile
-from .text_scan import TextScanner, columns_of, leaf_as_text
+from .text_scan import TextScanner, columns_of
 
 _HELD = 64 << 20
 """Bytes of a file, as stored, up to which its values are held: it is read to its end before the first of them is
@@ -72,7 +72,8 @@ class TextKeyFile(KeyFile):
             # A column that cannot be read is NULL here, and unfit in the end.
             lost = {leaf.stable: pa.nulls(count, leaf.type) for leaf in leaves if leaf.stable not in columns}
             yield [(0, count)], columns | lost
-        self._check([leaf for leaf in certain if present[leaf.stable] < rows], present)
+        lacking = {name: count for name, count in present.items() if count < rows}
+        self.unfit |= self.scanner.unparsed(self.storage, self.path, certain, lacking)
 
     def _certain(self, leaves: list[Leaf]) -> tuple[list[Leaf], list[list[pa.Array]] | None]:
         """Return the leaves that can be read, with their blocks if the file is small. Where one holds what Spark's
@@ -87,16 +88,3 @@ class TextKeyFile(KeyFile):
                 return [], []
             return [leaf for alone in leaves for leaf in self._certain([alone])[0]], None
         return leaves, held if self.size <= _HELD else None
-
-    def _check(self, leaves: list[Leaf], present: Mapping[str, int]) -> None:
-        """Check that a NULL in a column of another type than text is empty as a text, too."""
-        typed = [leaf for leaf in leaves if not (pa.types.is_string(leaf.type) or pa.types.is_large_string(leaf.type))]
-        if not typed:
-            return
-        texts = dict.fromkeys((leaf.stable for leaf in typed), 0)
-        for values in columns_of(self.scanner.texts, self.storage, self.path, [leaf_as_text(leaf) for leaf in typed]):
-            for leaf, array in zip(typed, values, strict=True):
-                texts[leaf.stable] += len(array) - array.null_count
-        for leaf in typed:
-            if bad := texts[leaf.stable] - present[leaf.stable]:
-                self.unfit[leaf.stable] = f"{bad} values do not parse as {leaf.type}"

@@ -18,12 +18,11 @@ import pyarrow as pa
 from metaindex.core import BuildError, Cure, WorkerError
 from metaindex.index.build.collect import Collected, FactScan, collect
 from metaindex.index.build.prepared import completed, prepared, unpacked
-from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
-from metaindex.index.kinds.described import FactWriter
-from metaindex.index.kinds.facts import MOST_ROWS, in_column_order
+from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, Progress
+from metaindex.index.kinds.fact_rows import FactWriter
+from metaindex.index.kinds.facts import MOST_ROWS, facts_schema, in_column_order
 from metaindex.index.kinds.kind import PlannedKey
-from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.kinds.served import RowPlan
+from metaindex.index.kinds.row_plan import RowPlan
 from metaindex.index.store.writer import RunSink
 
 
@@ -41,31 +40,29 @@ class LocalBuilder:
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """Build facts; see `protocol.Builder`."""
-        files = request.files.table
         source = FactScan.of(request, scans=self.scans)
         collected = _collected(request, source, self._threads(request), progress)
-        writer = _writer(request, collected, sink)
+        ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
+        writer = FactWriter.of(sink, request.partition_ord, ids)
         leaves = (*request.leaves, *request.partition_leaves)
-        for done, (place, leaf) in enumerate(in_column_order(leaves)):
-            if place < len(request.leaves):
-                facts = unpacked(collected.facts[place])
-                collected.facts[place] = facts.schema.empty_table()  # its memory is the next column's
-                writer.write(leaf, facts)
-            else:
+        at_once, some = max(1, MOST_ROWS // max(1, len(request.files))), list[int]()
+        for done, (place, leaf) in enumerate(in_column_order(leaves), 1):
+            in_files = place < len(request.leaves)
+            some += [place] if in_files else []
+            if not in_files or len(some) == at_once or done == len(leaves):
+                writer.write([leaves[at] for at in some], [unpacked(collected.facts[at]) for at in some])
+                for at in some:
+                    collected.facts[at] = facts_schema(leaves[at].type).empty_table()  # its memory is the next column's
+                some = []
+            if not in_files:
                 writer.write_values(request.partition_column(leaf))
             if progress is not None:
-                progress("columns written", done + 1, len(leaves))
-        problems = collected.problems
-        return BuildReport(
-            parts=tuple(writer.close()),
-            uncovered=tuple((files.column("path")[row].as_py(), why) for row, why in sorted(problems.items())[:100]),
-            uncovered_files=len(problems),
-            files_scanned=int(collected.scanned.sum()),
-        )
+                progress("columns written", done, len(leaves))
+        return BuildReport.of(request, writer.close(), collected.problems, int(collected.scanned.sum()))
 
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
+    ) -> BuildReport:
         """Build keys; see `protocol.Builder`."""
         from .key_build import build_keys
 
@@ -73,13 +70,9 @@ class LocalBuilder:
 
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
+    ) -> BuildReport:
         """Refuse to build rows, which only Spark puts into buckets and sorts; see `protocol.Builder`."""
         raise self.not_here()
-
-    def or_on(self, running: Callable[[], Builder | None], most_bytes: int) -> Builder:
-        """Return a builder: what is small is built by this one, what is not by the one that is running, if any."""
-        return _BySize(self, running, most_bytes)
 
     @staticmethod
     def not_here() -> BuildError:
@@ -90,15 +83,6 @@ class LocalBuilder:
 
     def _threads(self, request: BuildRequest) -> int:
         return self.threads or (16 if "://" in request.ref.storage.root else 1)
-
-
-def _writer(request: BuildRequest, collected: Collected, sink: RunSink) -> FactWriter:
-    """Return the writer of facts, which takes all columns at once if the files are few."""
-    ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
-    if len(request.files) * len(request.leaves) > MOST_ROWS:
-        return FACT_ROWS.writer(sink, request.partition_ord, ids)
-    facts = [unpacked(packed) for packed in collected.facts]
-    return FACT_ROWS.few(sink, request.partition_ord, ids, request.leaves, facts)
 
 
 def _collected(request: BuildRequest, source: FactScan, threads: int, progress: Progress | None) -> Collected:
@@ -120,7 +104,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class _BySize:
+class BySize:
     """Builds here what is small, and on the session what is not, as long as there is one. `name`: who built last."""
 
     here: Builder
@@ -134,13 +118,13 @@ class _BySize:
 
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
+    ) -> BuildReport:
         """Build keys; see `protocol.Builder`."""
         return self._built(request, lambda builder: builder.keys(request, plans, sink, progress))
 
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
+    ) -> BuildReport:
         """Build rows; see `protocol.Builder`."""
         return self._built(request, lambda builder: builder.rows(request, plans, sink, progress))
 
@@ -153,9 +137,5 @@ class _BySize:
             return build(builder)
         except WorkerError as error:
             logger.warning("built in this process, as workers cannot: %s", error)
-            self.name, self.running = self.here.name, _nobody
+            self.name, self.running = self.here.name, lambda: None
             return build(self.here)
-
-
-def _nobody() -> Builder | None:
-    return None

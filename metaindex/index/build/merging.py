@@ -25,12 +25,13 @@ import xxhash
 from metaindex.core import DamagedIndexError, Mask
 from metaindex.index.build.key_build import write_unkeyed
 from metaindex.index.kinds.described import MergedFiles, Ordinals
+from metaindex.index.kinds.fact_rows import columns_together, merge_facts
 from metaindex.index.kinds.facts import constant
 from metaindex.index.kinds.keyed import Units, part_number
 from metaindex.index.kinds.kind import MergeInto, StoredKind
 from metaindex.index.kinds.registry import FACT_ROWS, KINDS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
-from metaindex.index.store.kway import in_order, merged, stream
+from metaindex.index.store.kway import few_or_merged, stream
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.rows import FILES, OWN
@@ -68,7 +69,7 @@ def merge_runs(
     columns: tuple[CoveredColumn, ...] | None = ()
     keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()
     for source in sources:
-        columns = FACT_ROWS.together(columns or (), source.run.columns)
+        columns = columns_together(columns or (), source.run.columns)
         keys = keys_together(keys or (), source.run.keys)
         another = source.run.table_uuid != sources[0].run.table_uuid
         if columns is None or keys is None or another or unmerged(source):
@@ -78,7 +79,7 @@ def merge_runs(
             )
     with side_by_side(sink) as many:
         files = merge_files(sources, many, keep or {})
-        parts = [*files.parts, *FACT_ROWS.merge(columns or (), sources, files, blank or {}, many)]
+        parts = [*files.parts, *merge_facts(columns or (), sources, files, blank or {}, many)]
         covered, rows = merge_keys(
             keys or (), sources, files.ordinals, len(files.partition_ord), many, blank or {}, write
         )
@@ -205,7 +206,6 @@ def _together(rows: type[StoredKind], a: CoveredColumn, b: CoveredColumn) -> Cov
     return replace(b, type_text=a.type_text) if rows.carries_over(new, old) else None
 
 
-_AT_ONCE = 1 << 16
 _MOST_ROWS = 1 << 17  # of all streams together; the row of a file is wide
 _KEYS = ("partition", "path", "file_id")
 
@@ -223,7 +223,7 @@ def merge_files(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, 
     names: list[str] = []
     sizes: list[int] = []
     count = 0
-    for window in _windows(streams, sum(source.run.files for source in sources)):
+    for window in few_or_merged(streams, _KEYS, sum(source.run.files for source in sources)):
         first = _first_of_its_kind(window)
         at = (np.cumsum(first) - 1 + count).astype(np.int32)
         sources_, olds = (np.asarray(window.column(n).to_numpy()) for n in ("source", "ordinal"))
@@ -261,14 +261,6 @@ def merge_files(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, 
         digest.hexdigest(),
         parts,
     )
-
-
-def _windows(streams: Sequence[Iterator[pa.Table]], files: int) -> Iterator[pa.Table]:
-    """Yield all files in order: a few at once, many in windows. Files with the same id are in one window."""
-    if files > _AT_ONCE:
-        yield from merged(streams, _KEYS)
-    elif tables := [table for stream_ in streams for table in stream_]:
-        yield in_order(tables, _KEYS)
 
 
 def _files_of(source: RunReader, number: int, among: int, keep: Mask | None) -> Iterator[pa.Table]:

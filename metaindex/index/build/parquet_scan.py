@@ -29,7 +29,7 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
         file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False)
         scans = [ColumnScan() for _ in leaves]
-        located: list[_ScannedColumn] = []
+        located: list[tuple[FileColumn, ColumnScan]] = []
         columns = FileColumns(file.schema_arrow)
         for leaf, scan in zip(leaves, scans, strict=True):
             try:
@@ -40,56 +40,71 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             if place is None:
                 scan.unread = "the file has no such column"
             else:
-                located.append(_ScannedColumn(*place, leaf, scan))
+                located.append((FileColumn.of(file, leaf, *place), scan))
         try:
             _read(file, located)
         except pa.ArrowNotImplementedError:
             # One column is beyond Arrow: the others are still told.
-            for column in located:
-                _reset(column.scan)
+            for column, scan in located:
+                _reset(scan)
                 try:
-                    _read(file, [column])
+                    _read(file, [(column, scan)])
                 except pa.ArrowNotImplementedError as error:
-                    column.scan.unread = str(error)
-        for column in located:
-            column.scan.close()
-            least = column.scan.least
-            int96 = file.schema.column(column.index).physical_type == "INT96"
-            if least and Footer.is_old(file.metadata, least[0], int96=int96):
-                column.scan.unfit = "dates or timestamps were written in an older calendar"
-            if column.scan.unread is None and column.scan.rows != file.metadata.num_rows:
-                raise pa.ArrowInvalid(
-                    f"the footer says {file.metadata.num_rows} rows, its pages hold {column.scan.rows}"
-                )
+                    scan.unread = str(error)
+        for column, scan in located:
+            scan.close()
+            if scan.least and Footer.is_old(file.metadata, scan.least[0], int96=column.clock is not None):
+                scan.unfit = "dates or timestamps were written in an older calendar"
+            if scan.unread is None and scan.rows != file.metadata.num_rows:
+                raise pa.ArrowInvalid(f"the footer says {file.metadata.num_rows} rows, its pages hold {scan.rows}")
         return scans
 
 
 @dataclass(frozen=True, slots=True)
-class _ScannedColumn:
+class FileColumn:
+    """A column in a file: the names that lead to it, and its number among the primitive columns."""
+
+    leaf: Leaf
     path: tuple[str, ...]
     index: int
-    leaf: Leaf
-    scan: ColumnScan
+    clock: pa.DataType | None  # INT96 says nothing of zones: it is an instant or a wall clock as the table's type says
+
+    @classmethod
+    def of(cls, file: pq.ParquetFile, leaf: Leaf, path: tuple[str, ...], index: int) -> FileColumn:
+        int96 = file.schema.column(index).physical_type == "INT96"
+        return cls(leaf, path, index, pa.timestamp("us", getattr(leaf.type, "tz", None)) if int96 else None)
+
+    def values(self, rows: pa.Table | pa.RecordBatch) -> pa.Array:
+        """Return its values; null where it or a struct around it is null."""
+        values = rows.column(rows.schema.get_field_index(self.path[0]))
+        if isinstance(values, pa.ChunkedArray):
+            values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+        if isinstance(values, pa.ChunkedArray):  # texts beyond what one array of short offsets holds
+            values = pa.concat_arrays([chunk.cast(_wide(chunk.type)) for chunk in values.chunks])
+        values = inside(values, self.path[1:])
+        if isinstance(values, pa.ExtensionArray):
+            values = values.storage
+        return values if self.clock is None else values.view(self.clock)
 
 
-def _read(file: pq.ParquetFile, places: Sequence[_ScannedColumn]) -> None:
+def _wide(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_string(type_):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary(type_) else type_
+
+
+def _read(file: pq.ParquetFile, places: Sequence[tuple[FileColumn, ColumnScan]]) -> None:
     if not places:
         return
-    wanted = sorted({place.index for place in places})
-    clocks = {}
-    for place in places:
-        column = file.schema.column(place.index)
-        assert column.max_repetition_level == 0
-        assert column.name == place.path[-1]
-        # INT96 says nothing of zones: it is an instant or a wall clock as the table's type says.
-        if column.physical_type == "INT96":
-            clocks[place.index] = pa.timestamp("us", getattr(place.leaf.type, "tz", None))
+    wanted = sorted({column.index for column, _ in places})
+    for column, _ in places:
+        stored = file.schema.column(column.index)
+        assert stored.max_repetition_level == 0
+        assert stored.name == column.path[-1]
     groups = list(range(file.metadata.num_row_groups))
     for batch in file.reader.iter_batches(BATCH_ROWS, row_groups=groups, column_indices=wanted, use_threads=False):
-        for place in places:
-            values = inside(batch.column(batch.schema.get_field_index(place.path[0])), place.path[1:])
-            clock = clocks.get(place.index)
-            place.scan.add(values if clock is None else values.view(clock))
+        for column, scan in places:
+            scan.add(column.values(batch))
 
 
 def _reset(scan: ColumnScan) -> None:

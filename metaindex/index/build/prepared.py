@@ -32,29 +32,19 @@ _ASKED = ["state", "null_count", "nan_count", "value_count"]
 
 def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
     """The facts of every leaf over the request's files, and the files for which they are enough."""
-    if len(request.files) * len(request.leaves) <= MOST_ROWS:
-        return _few(request)
-    enough = np.ones(len(request.files), np.bool_)
+    count = len(request.files)
+    enough = np.ones(count, np.bool_)
     facts: list[Facts] = []
-    at_once = max(1, _ROWS_AT_ONCE // len(request.files))
+    few = count * len(request.leaves) <= MOST_ROWS
+    at_once = max(1, _ROWS_AT_ONCE // max(1, count))
     for start in range(0, len(request.leaves), at_once):
         some = request.leaves[start : start + at_once]
         bounds = request.snapshot.details.many_log_bounds(some)
-        for leaf in some:
-            stated = _stated(request, [leaf], [bounds.pop(0)])[0]  # its memory is the next column's
-            enough &= _says_enough(stated, _nan_wanted(request, leaf))
-            facts.append(packed(stated))
+        for leaves in [some] if few else [[leaf] for leaf in some]:
+            stated = _stated(request, leaves, [bounds.pop(0) for _ in leaves])  # its memory is the next column's
+            enough &= _say_enough(request, leaves, stated)
+            facts += map(packed, stated)
     return facts, enough
-
-
-def _few(request: BuildRequest) -> tuple[list[Facts], Mask]:
-    """Like `prepared`, for all leaves at once."""
-    count = len(request.files)
-    facts = _stated(request, request.leaves, request.snapshot.details.many_log_bounds(request.leaves))
-    whole = pa.concat_tables([stated.select(_ASKED) for stated in facts]) if facts else None
-    wanted = pa.array(np.repeat(np.array([_nan_wanted(request, leaf) for leaf in request.leaves], np.bool_), count))
-    said = np.ones(0, np.bool_) if whole is None else _says_enough(whole, wanted)
-    return list(facts), np.asarray(said.reshape(len(facts), count).all(axis=0), np.bool_)
 
 
 def completed(facts: list[Facts], enough: Mask, read: Collected) -> Collected:
@@ -83,15 +73,15 @@ def _stated(request: BuildRequest, leaves: Sequence[Leaf], listed: Sequence[Colu
     ]
 
 
-def _nan_wanted(request: BuildRequest, leaf: Leaf) -> bool:
-    return request.scan_floats and pa.types.is_floating(leaf.type)
-
-
-def _says_enough(facts: pa.Table, nan_wanted: bool | pa.Array) -> Mask:
+def _say_enough(request: BuildRequest, leaves: Sequence[Leaf], stated: Sequence[pa.Table]) -> Mask:
+    count = len(request.files)
+    facts = pa.concat_tables([table.select(_ASKED) for table in stated])
+    nan = np.array([request.scan_floats and pa.types.is_floating(leaf.type) for leaf in leaves], np.bool_)
     said = pc.and_(pc.is_valid(facts.column("null_count")), pc.is_valid(facts.column("value_count")))
     said = pc.and_(said, pc.greater(facts.column("state"), 0))
-    said = pc.and_(said, pc.or_(pc.is_valid(facts.column("nan_count")), pc.invert(nan_wanted)))
-    return np.asarray(said.combine_chunks().to_numpy(zero_copy_only=False), np.bool_)
+    said = pc.and_(said, pc.or_(pc.is_valid(facts.column("nan_count")), pa.array(~np.repeat(nan, count))))
+    truths = np.asarray(said.combine_chunks().to_numpy(zero_copy_only=False), np.bool_)
+    return np.asarray(truths.reshape(len(leaves), count).all(axis=0), np.bool_)
 
 
 PACKED_ROWS = 1 << 20

@@ -8,7 +8,7 @@ column) without a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -19,16 +19,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.expressions import from_physical
-from metaindex.formats import FileTable, Leaf, Snapshot, TableRef
+from metaindex.formats import Field, FileTable, Leaf, Snapshot, TableRef
 from metaindex.index.kinds.described import PartitionColumn
 from metaindex.index.kinds.kind import PlannedKey
-from metaindex.index.kinds.served import RowPlan
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
 
 if TYPE_CHECKING:
     from metaindex.index.kinds.pieces import MergedPiece, RowMerge, WritesPieces
+    from metaindex.index.kinds.row_plan import RowPlan
 
 
 Progress = Callable[[str, int, int], None]
@@ -52,6 +52,13 @@ class BuildRequest:
     without_nan: frozenset[str] = frozenset()  # float columns of which their writer says that no file holds NaN
     earlier: tuple[CoveredKey, ...] = ()  # keys of the index's other runs, the newest first, that a key may keep to
     only_spark: bool = False  # one of the index's kinds is built by Spark alone: no error advises another builder
+
+    @property
+    def reading(self) -> tuple[str, tuple[tuple[str, object], ...], tuple[Field, ...]]:
+        """Return how the data files are read: their format, its options, and the columns that stand in them."""
+        options = dict(self.snapshot.details.read_options())
+        file_format = str(options.pop("file_format", "parquet"))
+        return file_format, tuple(options.items()), tuple(c for c in self.snapshot.schema if not c.partition)
 
     def partition_column(self, leaf: Leaf) -> PartitionColumn:
         """Return what the table states about a partition column."""
@@ -96,24 +103,40 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Result of a build: what was written, and what is unknown."""
+    """Result of a build: what was written, and what is unknown. `keys`: those that were written; `unkeyed` is among
+    their parts."""
 
     parts: tuple[PartInfo, ...]
-    uncovered: tuple[tuple[str, str], ...] = ()  # (path, why): the file's rows are UNKNOWN (the first hundred)
+    uncovered: tuple[tuple[str, str], ...] = ()  # (path, why): nothing is known of the file (the first hundred)
     uncovered_files: int = 0
     files_scanned: int = 0  # files whose data pages were read for at least one column
+    keys: tuple[CoveredKey, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        request: BuildRequest,
+        parts: Iterable[PartInfo],
+        problems: Mapping[int, str],
+        files_scanned: int,
+        keys: Iterable[CoveredKey] = (),
+    ) -> BuildReport:
+        """`problems`: by ordinal, why nothing is known of a file."""
+        paths = request.files.table.column("path")
+        told = tuple((paths[ordinal].as_py(), why) for ordinal, why in sorted(problems.items())[:100])
+        return cls(tuple(parts), told, len(problems), files_scanned, tuple(keys))
 
-@dataclass(frozen=True, slots=True)
-class KeyBuild:
-    """The keys that a builder wrote, with their parts and those of `unkeyed`; and what it could not read, as in
-    BuildReport."""
-
-    keys: tuple[CoveredKey, ...]
-    parts: tuple[PartInfo, ...]
-    uncovered: tuple[tuple[str, str], ...] = ()
-    uncovered_files: int = 0
-    files_scanned: int = 0
+    def beside(self, other: BuildReport) -> BuildReport:
+        """Combine the reports on statistics and on keys. A file that neither could read is listed once."""
+        told = dict(self.uncovered)
+        both = sum(path in told for path, _ in other.uncovered)
+        return BuildReport(
+            parts=(*self.parts, *other.parts),
+            uncovered=tuple((dict(other.uncovered) | told).items())[:100],
+            uncovered_files=self.uncovered_files + other.uncovered_files - both,
+            files_scanned=max(self.files_scanned, other.files_scanned),
+            keys=(*self.keys, *other.keys),
+        )
 
 
 class Builder(Protocol):
@@ -125,13 +148,13 @@ class Builder(Protocol):
 
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
+    ) -> BuildReport:
         """Writes the rows of every key (at least one) for the request's files into the sink, and the ordinals of the
         files of which a key knows nothing."""
 
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
+    ) -> BuildReport:
         """Build rows that are read in the table's place, like `keys`: every physical row of the request's files except
         unkeyed ones. Raises BuildError if the builder cannot."""
 
@@ -148,13 +171,9 @@ def pieces_written_by(builder: object, progress: Progress | None) -> WritesPiece
     """Return the writer of merged pieces: the `Builder` if it can, else threads of this process."""
     if isinstance(builder, MergesRows):
         return partial(builder.merge_rows, progress=progress)
+    from metaindex.index.kinds.pieces import in_threads
 
-    def write(merge: RowMerge) -> Sequence[MergedPiece]:
-        from metaindex.index.kinds.pieces import in_threads
-
-        return in_threads(merge, progress)
-
-    return write
+    return partial(in_threads, progress=progress)
 
 
 def _typed(

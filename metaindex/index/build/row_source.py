@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import ObjectNotFoundError, ScanError
 from metaindex.formats import Field, Format, Leaf, ParquetRows, PartitionValues
-from metaindex.index.kinds.served import RowPlan
+from metaindex.index.kinds.row_plan import RowPlan
 from metaindex.storage import Storage
 
 from .protocol import BuildRequest

@@ -11,8 +11,8 @@ each file that it was read once, and of how many rows, and can tell whether all 
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, StorageUnavailableError, first_line
-from metaindex.index.build.collect import UNREADABLE
+from metaindex.core import BuildError, StorageUnavailableError
+from metaindex.index.build.collect import UNREADABLE, readable
 from metaindex.index.build.row_source import DataFile, RowSource
-from metaindex.index.build.spark_tasks import GATHERED, sql_schema
+from metaindex.index.build.spark_tasks import GATHERED, gathered, sql_schema, unpickled
 from metaindex.index.kinds.pieces import WrittenPart
+from metaindex.index.kinds.row_plan import RowPlan
 from metaindex.index.kinds.row_sums import RowSum, sum_of_files
-from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
+from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import Storage
 
@@ -67,7 +68,7 @@ class ReadRows:
 
     def _file(self, ordinal: int, file: DataFile) -> Iterator[pa.RecordBatch]:
         plan, given = self.source.plan, 0
-        schema = travelling(plan)
+        schema = plan.travelling
         try:
             for first, columns in self.source.read(self.storage, file):
                 count = len(columns[0])
@@ -114,11 +115,11 @@ class SampledRows:
         held: list[pa.RecordBatch] = []
         every, count = 1, 0  # of so many rows one is held, so many are
         for first, columns in self.source.read(self.storage, file):
-            batch = _sampled(columns, first, ordinal, every, travelling(self.source.plan))
+            batch = _sampled(columns, first, ordinal, every, self.source.plan.travelling)
             held.append(batch)
             count += batch.num_rows
             while count > 2 * wanted:
-                every, held = 2 * every, [_thinned(batch_, 2 * every) for batch_ in held]
+                every, held = 2 * every, [b.filter(pa.array(b.column(ROW).to_numpy() % (2 * every) == 0)) for b in held]
                 count = sum(batch_.num_rows for batch_ in held)
         yield from held
 
@@ -131,10 +132,6 @@ def _sampled(columns: Sequence[pa.Array], first: int, ordinal: int, every: int, 
     return pa.RecordBatch.from_arrays([*some, *lineage], schema=schema)
 
 
-def _thinned(batch: pa.RecordBatch, every: int) -> pa.RecordBatch:
-    return batch.filter(pa.array(batch.column(ROW).to_numpy() % every == 0))
-
-
 @dataclass(frozen=True, slots=True)
 class Doubts:
     """Says why files (ROW_FILE) are in doubt: GATHERED rows of the ordinal and the reason; none for a file that can be
@@ -145,13 +142,9 @@ class Doubts:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for ordinal, file in _files(batches):
-            try:
-                for _ in self.source.read(self.storage, file):
-                    pass
-            except StorageUnavailableError:
-                raise  # says nothing of the file
-            except UNREADABLE as error:
-                yield gathered(ordinal, f"cannot read {file.path!r}: {first_line(error)}")
+            why = readable(file.path, lambda: deque(self.source.read(self.storage, file), 0))  # noqa: B023 - read here
+            if isinstance(why, str):
+                yield gathered(ordinal, why)
 
 
 def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
@@ -159,13 +152,6 @@ def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
     for batch in batches:
         for row in batch.to_pylist():
             yield row.pop("ordinal"), DataFile(**row)
-
-
-def gathered(place: int, value: object) -> pa.RecordBatch:
-    """Return a row of GATHERED."""
-    return pa.RecordBatch.from_arrays(
-        [pa.array([place], pa.int32()), pa.array([pickle.dumps(value)], pa.binary())], schema=GATHERED
-    )
 
 
 @dataclass(slots=True)
@@ -211,14 +197,6 @@ class WriteRows:
             every = pa.concat_tables(told)
             out.tallied, out.tallies = every.column(ORDINAL).to_numpy(), every.column(ROW).to_numpy()
         yield gathered(partition, out)
-
-
-Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
-def unpickled(rows: Sequence[object]) -> list[tuple[int, object]]:
-    """Rows of GATHERED as they were collected."""
-    return [(row["place"], pickle.loads(bytes(row["data"]))) for row in rows]  # type: ignore[index]  # noqa: S301 - our own tasks wrote it
 
 
 def few_rows(frame: DataFrame, schema: pa.Schema) -> pa.Table:

@@ -30,22 +30,23 @@ from metaindex.core import (
     interrupts_first,
 )
 from metaindex.index.kinds.described import Level
+from metaindex.index.kinds.fact_rows import aggregated_by_spark, partition_values
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.kinds.served import RowPlan
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.rows import PART_ROWS
 from metaindex.index.store.writer import RunSink
 
 from .collect import FactScan
-from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
-from .spark_tasks import FILE, FILE_ROWS, WRITTEN, ReadTask, WriteTask, part_of, sql_schema
+from .protocol import BuildReport, BuildRequest, Progress
+from .spark_tasks import FILE, FILE_ROWS, GATHERED, ReadTask, WriteTask, by_task, sql_schema, unpickled
 from .spark_text import text_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from metaindex.index.kinds.pieces import MergedPiece, RowMerge
+    from metaindex.index.kinds.row_plan import RowPlan
 
 _OURS = {f"{error.__module__}.{error.__qualname__}: ": error for error in (DamagedIndexError, OutsideTableError)}
 """How a Python worker says what is no failure of Spark."""
@@ -73,7 +74,7 @@ class SparkBuilder:
             if source.file_format in ("csv", "json"):
                 rows = text_rows(self.spark, request, source, files)
             else:
-                rows = self._read(request, source, files)
+                rows = files.mapInArrow(ReadTask(request.ref.storage, source).run, sql_schema(FILE_ROWS))
             with SparkDriver.persisted(rows):
                 say("statistics computed", 0, _STEPS)
                 report = _report(rows)
@@ -88,7 +89,7 @@ class SparkBuilder:
 
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
+    ) -> BuildReport:
         """Build keys; see `protocol.Builder`."""
         from .spark_keys import KeyJob, held_bytes_for, tasks_for
 
@@ -99,7 +100,7 @@ class SparkBuilder:
 
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
+    ) -> BuildReport:
         """Build rows; see `protocol.Builder`."""
         from .spark_rows import RowJob
 
@@ -127,43 +128,29 @@ class SparkBuilder:
             ],
             schema=FILE,
         )
-        frame = self._frame(table)
+        frame = SparkDriver(self.spark).frame(table)
         if tasks is None:
             tasks = max(1, -(-len(request.files) // self.files_per_task))
         # Files of one partition lie side by side and often in size too: dealing them out evens the tasks.
         return frame.coalesce(1) if tasks == 1 else frame.repartition(tasks)
-
-    def _frame(self, table: pa.Table) -> DataFrame:
-        """An Arrow table as a DataFrame, without a Python object a row."""
-        return SparkDriver(self.spark).frame(table)
-
-    def _read(self, request: BuildRequest, source: FactScan, files: DataFrame) -> DataFrame:
-        return files.mapInArrow(ReadTask(request.ref.storage, source).run, sql_schema(FILE_ROWS))
 
     def _write(self, sink: RunSink, level: Level, rows: DataFrame, count: int) -> tuple[PartInfo, ...]:
         """Sorts the rows over all tasks and has each write its range."""
         schema, order = level.schema, level.order
         ranges = max(1, -(-count // _ROWS_PER_RANGE))
         task = WriteTask(sink, level, ranges)
-
-        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            from pyspark import TaskContext
-
-            context = TaskContext.get()
-            return task.run(batches, context.partitionId() if context is not None else 0)
-
         rows = rows.select(*schema.names)
         rows = rows.repartitionByRange(ranges, *order) if ranges > 1 else rows.coalesce(1)
-        written = rows.sortWithinPartitions(*order).mapInArrow(write, sql_schema(WRITTEN))
-        parts = tuple(part_of(row) for row in sorted(written.collect(), key=lambda row: int(row["number"])))
+        written = rows.sortWithinPartitions(*order).mapInArrow(by_task(task.run), sql_schema(GATHERED))
+        parts = tuple(part for _, some in unpickled(written.collect()) for part in some)
         return parts or (sink.write(level.partition, schema.empty_table(), 0, level.columns),)
 
     def _partitions(self, request: BuildRequest, rows: DataFrame) -> DataFrame:
         """The rows of partitions: the aggregates of the files' rows, and the values of partition columns."""
-        out = FACT_ROWS.aggregated(rows)
+        out = aggregated_by_spark(rows)
         if request.partition_leaves:
-            values = [FACT_ROWS.values(request.partition_column(leaf)) for leaf in request.partition_leaves]
-            out = out.unionByName(self._frame(pa.concat_tables(values)))
+            values = [partition_values(request.partition_column(leaf)) for leaf in request.partition_leaves]
+            out = out.unionByName(SparkDriver(self.spark).frame(pa.concat_tables(values)))
         return out
 
 

@@ -13,15 +13,13 @@ that was killed leaves belongs to no entry: `clean` removes it.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from metaindex.core import BuildError, StorageError
 from metaindex.index.kinds.keyed import Gathered, KeyFinisher, Spill
@@ -32,11 +30,11 @@ from metaindex.storage import Storage
 
 from .key_build import BuiltKey, key_build
 from .key_scan import KeyScan, scan_keys
-from .protocol import BuildRequest, KeyBuild, Progress
-from .spark_tasks import GATHERED, NEXT_RANGE, WRITTEN, part_of, sql_schema, written
+from .protocol import BuildReport, BuildRequest, Progress
+from .spark_tasks import GATHERED, gathered, sql_schema, unpickled
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SPILLS = "spills"
 """Where tasks leave what they found for the tasks that merge it: a folder beside those of the metadata partitions,
@@ -76,17 +74,17 @@ class KeyJob:
     sink: RunSink
     held_bytes: int  # by a task
 
-    def run(self, files: DataFrame, progress: Progress) -> KeyBuild:
+    def run(self, files: DataFrame, progress: Progress) -> BuildReport:
         """Builds them from the files (FILE), a task a partition of them."""
         count = len(self.request.files)
         progress("keys built", 0, _STEPS)
         try:
-            gathered, scanned = self._collect(files, count)
+            shares, scanned = self._collect(files, count)
             progress("keys built", 1, _STEPS)
             spill = spill_of(self.sink, self.held_bytes)
             finishers = [
                 plan.kind.finisher(plan, self.sink, spill, count, some)
-                for plan, some in zip(self.plans, gathered, strict=True)
+                for plan, some in zip(self.plans, shares, strict=True)
             ]
             parts = self._finish(finishers)
             progress("keys built", 2, _STEPS)
@@ -102,14 +100,13 @@ class KeyJob:
         """Return what the tasks gathered of each key, and their reports."""
         source = KeyScan.of(self.request, self.plans)
         task = CollectTask(self.request.ref.storage, source, self.sink, count, self.held_bytes // len(self.plans))
-        gathered: list[list[Gathered]] = [[] for _ in self.plans]
+        shares: list[list[Gathered]] = [[] for _ in self.plans]
         scanned: list[_KeyTaskReport] = []
-        for row in files.mapInArrow(task.run, sql_schema(GATHERED)).collect():
-            value = pickle.loads(bytes(row["data"]))  # noqa: S301 - our own tasks wrote it
+        for place, value in unpickled(files.mapInArrow(task.run, sql_schema(GATHERED)).collect()):
             if isinstance(value, _KeyTaskReport):
                 scanned.append(value)
             else:
-                gathered[row["place"]].append(value)
+                shares[place].append(value)
         told = sum(report.files for report in scanned)
         if told != count:  # a file without rows would be taken for one without values
             elsewhere = "" if self.request.only_spark else ", or build without Spark"
@@ -117,7 +114,7 @@ class KeyJob:
                 f"every file of a run is read for its keys; Spark's tasks told of {told:,} of {count:,}; try"
                 f" again{elsewhere}"
             )
-        return gathered, scanned
+        return shares, scanned
 
     def _finish(self, finishers: Sequence[KeyFinisher]) -> list[list[PartInfo]]:
         """The parts of each key, in order."""
@@ -126,7 +123,7 @@ class KeyJob:
             return [[] for _ in finishers]
         task = FinishTask(tuple(finishers), tuple(ranges))
         numbers = self.spark.range(0, len(ranges), 1, min(len(ranges), _MOST_FINISHING))
-        return task.parts(numbers.mapInArrow(task.run, sql_schema(WRITTEN)).collect())
+        return task.parts(numbers.mapInArrow(task.run, sql_schema(GATHERED)).collect())
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +148,10 @@ class CollectTask:
         collectors = [plan.kind.collector(plan, self.sink, spill, self.files) for plan in self.source.plans]
         threads = 4 if "://" in self.storage.root else 1
         report = scan_keys(self.storage, self.source, files, collectors, threads)
-        results: list[object] = [collector.hand_over() for collector in collectors]
+        for place, collector in enumerate(collectors):
+            yield gathered(place, collector.hand_over())
         told = dict(sorted(report.problems.items())[:_TOLD])
-        results.append(_KeyTaskReport(told, len(report.problems), report.files_scanned, files.num_rows))
-        columns = [
-            pa.array([*range(len(collectors)), -1], pa.int32()),
-            pa.array([pickle.dumps(result) for result in results], pa.binary()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, schema=GATHERED)
+        yield gathered(-1, _KeyTaskReport(told, len(report.problems), report.files_scanned, files.num_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,34 +162,30 @@ class FinishTask:
     ranges: tuple[tuple[int, int], ...]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Writes the ranges whose numbers are the batches' only column, and says which parts they are (WRITTEN)."""
+        """Writes the ranges whose numbers are the batches' only column, and says which parts they are (GATHERED)."""
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 place, number = self.ranges[at]
-                yield from written(self.finishers[place].write(number), at * NEXT_RANGE)
+                yield gathered(at, self.finishers[place].write(number))
 
-    def parts(self, rows: Sequence[Row | Mapping[str, Any]]) -> list[list[PartInfo]]:
+    def parts(self, rows: Iterable[Any]) -> list[list[PartInfo]]:
         """Return the parts of each key, in order, from all tasks' reports."""
         out: list[list[PartInfo]] = [[] for _ in self.finishers]
-        for row in sorted(rows, key=lambda row: int(row["number"])):
-            out[self.ranges[row["number"] // NEXT_RANGE][0]].append(part_of(row))
+        for at, parts in unpickled(rows):
+            out[self.ranges[at][0]] += parts
         return out
 
 
 def tasks_for(request: BuildRequest, files_per_task: int) -> int:
     """Return the number of tasks that read the files, by number and size of the files."""
     count = len(request.files)
-    by_size = min(count, -(-_data_bytes(request) // _TASK_BYTES))
+    by_size = min(count, -(-request.files.size_bytes // _TASK_BYTES))
     return max(1, min(_MOST_TASKS, max(-(-count // files_per_task), by_size)))
 
 
 def held_bytes_for(request: BuildRequest) -> int:
     """Return the default limit on what a task holds in memory."""
-    return max(LEAST_HELD, min(_MOST_HELD, _data_bytes(request) // _HELD_SHARE))
-
-
-def _data_bytes(request: BuildRequest) -> int:
-    return int(pc.sum(request.files.table.column("size_bytes")).as_py() or 0)
+    return max(LEAST_HELD, min(_MOST_HELD, request.files.size_bytes // _HELD_SHARE))
 
 
 def spill_of(sink: RunSink, limit_bytes: int) -> Spill:

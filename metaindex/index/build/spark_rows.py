@@ -12,7 +12,9 @@ read.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,7 +26,7 @@ import pyarrow.compute as pc
 from metaindex.core import BuildError, SparkDriver
 from metaindex.formats import Format
 from metaindex.index.build.key_build import BuiltKey, key_build
-from metaindex.index.build.protocol import BuildRequest, KeyBuild, Progress
+from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.index.build.row_source import RowSource
 from metaindex.index.build.row_tasks import (
     EMPTY_DOUBT,
@@ -36,21 +38,16 @@ from metaindex.index.build.row_tasks import (
     Ordinals,
     ReadRows,
     RowTaskReport,
-    Run,
     SampledRows,
     WriteRows,
     few_rows,
-    gathered,
-    unpickled,
 )
 from metaindex.index.build.spark_keys import tasks_for
-from metaindex.index.build.spark_progress import tasks_told
-from metaindex.index.build.spark_tasks import GATHERED, sql_schema, struct
-from metaindex.index.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge
+from metaindex.index.build.spark_tasks import GATHERED, Run, by_task, gathered, sql_schema, struct, unpickled
+from metaindex.index.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge, WrittenPart
+from metaindex.index.kinds.row_plan import RowPlan
 from metaindex.index.kinds.row_sums import RowSum, sum_of_counts
-from metaindex.index.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
-from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.layout import PartInfo
+from metaindex.index.kinds.served import remove_strays, sizes_of
 from metaindex.index.store.writer import RunSink
 
 if TYPE_CHECKING:
@@ -85,13 +82,8 @@ class RowsToStore(Protocol):
         """Why files are in doubt: those of them that are."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltRows:
-    """Written rows of one plan."""
-
-    key: CoveredKey
-    parts: tuple[PartInfo, ...]
-    unkeyed: dict[int, str]
+BuiltRows = tuple[BuiltKey, dict[int, str]]
+"""Written rows of one plan, and why files are unkeyed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +95,7 @@ class RowJob:
     sink: RunSink
     files_per_task: int
 
-    def run(self, plans: Sequence[RowPlan], progress: Progress) -> KeyBuild:
+    def run(self, plans: Sequence[RowPlan], progress: Progress) -> BuildReport:
         """Builds them, one after the other."""
         built = []
         for done, plan in enumerate(plans):
@@ -113,13 +105,13 @@ class RowJob:
                 built.append(self._build(plan))
             progress("covering indexes written", done + 1, len(plans))
         for partition in {plan.partition for plan in plans}:
-            remove_strays(self.sink, partition, {part.path for built_rows in built for part in built_rows.parts})
+            remove_strays(self.sink, partition, {part.path for key, _ in built for part in key.parts})
         return key_build_of(built, self.request, self.sink)
 
     def _build(self, plan: RowPlan) -> BuiltRows:
         plan = plan.settled(self.request.earlier, self._stored_bytes(plan), self._sample)
         if not len(self.request.files):
-            return BuiltRows(plan.covered(RowSizes({}), 0), (), {})
+            return built_rows(plan, [], {})
         rows = self._rows(plan)
         unkeyed = dict(rows.known)
         for _ in range(_TRIES):
@@ -136,7 +128,7 @@ class RowJob:
             if rows.tallied:
                 check_written(written, asked)
             parts = [part for task in written for part in task.parts]
-            return BuiltRows(plan.covered(sizes_of(parts), len(unkeyed)), tuple(part.info for part in parts), unkeyed)
+            return built_rows(plan, parts, unkeyed)
         raise BuildError(
             "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
         )
@@ -160,7 +152,7 @@ class RowJob:
         """Sample rows of files spread from first to last."""
         count = len(self.request.files)
         if not count:
-            return travelling(plan).empty_table()
+            return plan.travelling.empty_table()
         some = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE_FILES)).astype(np.int32))
         return self._rows(plan).sample(some)
 
@@ -168,23 +160,12 @@ class RowJob:
         size_bytes = self._stored_bytes(plan)
         frame = plan.spread(rows.frame(asked), size_bytes)
         task = WriteRows(self.sink, plan, size_bytes)
-
-        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            from pyspark import TaskContext
-
-            context = TaskContext.get()
-            if context is None:
-                raise BuildError("parts are written by tasks of Spark; there is none; report this")
-            return task.run(batches, context.partitionId(), context.taskAttemptId())
-
-        results = unpickled(frame.mapInArrow(write, sql_schema(GATHERED)).collect())
-        return [result for _, result in sorted(results, key=lambda pair: pair[0]) if isinstance(result, RowTaskReport)]
+        return [told for _, told in unpickled(frame.mapInArrow(by_task(task.run), sql_schema(GATHERED)).collect())]
 
     def _stored_bytes(self, plan: RowPlan) -> int:
         """Estimate the data files' bytes in the stored columns."""
-        size = int(pc.sum(self.request.files.table.column("size_bytes")).as_py() or 0)
         columns = max(1, len(self.request.snapshot.schema.leaves()))
-        return size * min(len(plan.columns), columns) // columns
+        return self.request.files.size_bytes * min(len(plan.columns), columns) // columns
 
 
 @dataclass(frozen=True)
@@ -222,7 +203,7 @@ class FileRows:
         return self._over(ordinals, ReadRows(self.request.ref.storage, self.source).run, schema)
 
     def sample(self, ordinals: Ordinals) -> pa.Table:
-        schema = travelling(self.source.plan)
+        schema = self.source.plan.travelling
         total_bytes = int(pc.sum(self.files.column("size_bytes").take(pa.array(ordinals))).as_py() or 0)
         task = SampledRows(self.request.ref.storage, self.source, SAMPLE_ROWS, total_bytes)
         frame = self._over(ordinals, task.run, struct(schema))
@@ -239,13 +220,15 @@ class FileRows:
         return spread.mapInArrow(run, schema)
 
 
-def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSink) -> KeyBuild:
+def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSink) -> BuildReport:
     """Combine what was built of all plans, with the rows of `unkeyed`."""
-    why: dict[int, str] = {}
-    for built_rows in built:
-        why |= built_rows.unkeyed
-    keys = [BuiltKey(rows.key, rows.parts, np.array([*rows.unkeyed], np.int64)) for rows in built]
-    return key_build(keys, sink, request, why, len(request.files) - len(why), _UNKEYED_PARTS)
+    why = {ordinal: told for _, unkeyed in built for ordinal, told in unkeyed.items()}
+    return key_build([key for key, _ in built], sink, request, why, len(request.files) - len(why), _UNKEYED_PARTS)
+
+
+def built_rows(plan: RowPlan, parts: Sequence[WrittenPart], unkeyed: dict[int, str]) -> BuiltRows:
+    key, ordinals = plan.covered(sizes_of(parts), len(unkeyed)), np.array([*unkeyed], np.int64)
+    return BuiltKey(key, tuple(part.info for part in parts), ordinals), unkeyed
 
 
 def doubted(written: Sequence[RowTaskReport]) -> tuple[Ordinals, Ordinals]:
@@ -291,7 +274,7 @@ class MergeTask:
 
     merge: RowMerge
 
-    def run(self, batches: Iterator[pa.RecordBatch], attempt: int) -> Iterator[pa.RecordBatch]:
+    def run(self, batches: Iterator[pa.RecordBatch], partition: int, attempt: int) -> Iterator[pa.RecordBatch]:
         """Writes the pieces whose numbers are the batches' only column; of each, what became of it (GATHERED)."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -304,20 +287,11 @@ def merge_on_spark(spark: SparkSession, merge: RowMerge, progress: Progress) -> 
     count = len(sizes)
     if not count:
         return []
-    task = MergeTask(merge)
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        if context is None:
-            raise BuildError("parts are written by tasks of Spark; there is none; report this")
-        return task.run(batches, context.taskAttemptId())
-
+    run = by_task(MergeTask(merge).run)
     numbers = spark.range(0, count, 1, merging_tasks(sizes, spark.sparkContext.defaultParallelism))
     with tasks_told(spark, progress, PIECES_MERGED, count):
-        rows = numbers.mapInArrow(write, sql_schema(GATHERED)).collect()
-    pieces = [piece for _, piece in unpickled(rows) if isinstance(piece, MergedPiece)]
+        rows = numbers.mapInArrow(run, sql_schema(GATHERED)).collect()
+    pieces: list[MergedPiece] = [piece for _, piece in unpickled(rows)]
     merge.tidy(pieces)
     return pieces
 
@@ -326,3 +300,54 @@ def merging_tasks(sizes: Sequence[int], at_once: int) -> int:
     """Return the number of tasks that merge pieces of so many bytes: by their sum, at least as many as run at a time,
     and no more than pieces."""
     return min(len(sizes), _MOST_TASKS, max(at_once, -(-sum(sizes) // _TASK_BYTES)))
+
+
+_SECONDS = 0.5
+"""Between two looks."""
+
+
+@contextmanager
+def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | None = None) -> Iterator[None]:
+    """Report from another thread, now and then, how many tasks of the jobs started inside are done, and of how many
+    known ones; at the end, that all are. `total`: the number of things that all tasks together do, reported instead. A
+    failing report does not fail the build."""
+    over = threading.Event()
+    said = [0, total or 0]
+
+    def tell(done: int, tasks: int) -> None:
+        now = [done, tasks] if total is None else [total * done // tasks, total]
+        if now != said:
+            said[:] = now
+            progress(what, *now)
+
+    def watch(tag: str) -> None:
+        while not over.wait(_SECONDS):
+            try:
+                done, tasks = _tasks(spark, tag)
+            except Exception:  # noqa: BLE001 - the session may end, or a newer Spark may tell it otherwise
+                return
+            if tasks:
+                tell(done, tasks)
+
+    progress(what, *said)
+    driver = SparkDriver(spark)
+    with driver.tagged() as tag:
+        thread = driver.thread(lambda: watch(tag), tag)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+    if said[1]:
+        tell(said[1], said[1])
+
+
+def _tasks(spark: SparkSession, tag: str) -> tuple[int, int]:
+    """Return finished tasks and all tasks of the started stages of the tag's jobs. Stages that never start are skipped
+    ones, done by an earlier job."""
+    tracker = spark.sparkContext.statusTracker()
+    infos = [tracker.getStageInfo(stage) for stage in SparkDriver(spark).stage_ids(tag)]
+    begun = [stage for stage in infos if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]
+    known = sum(stage.numTasks for stage in begun)
+    return min(sum(stage.numCompletedTasks for stage in begun), known), known

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from metaindex.core import BuildError, SparkDriver, first_line
 from metaindex.expressions import column_sql
 from metaindex.formats import Schema, TextReader
-from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
+from metaindex.index.kinds.row_plan import RowPlan
+from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW
 
 from .collect import UNREADABLE, FactScan
 from .protocol import BuildRequest
@@ -72,11 +73,11 @@ class TextRows:
     def frame(self, ordinals: Ordinals) -> DataFrame:
         """Return the rows (`spark_rows.RowsToStore`). A row of another file has no ordinal, which fails the build."""
         plan, rows = self.plan, self._rows(ordinals)
-        if plan.travels == travelling(plan):
+        if plan.travels == plan.travelling:
             return rows
 
         def placed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield from (plan.placed(batch.cast(travelling(plan))) for batch in batches)
+            yield from (plan.placed(batch.cast(plan.travelling)) for batch in batches)
 
         return rows.mapInArrow(placed, struct(plan.travels))
 
@@ -95,11 +96,11 @@ class TextRows:
         files = F.broadcast(self._named(frame, ordinals))
         frame = frame.withColumn(_NAMED, named)  # Spark 4.0 joins by no column that is of a file and not of its rows
         joined = frame.join(files, F.col(_NAMED) == F.col(_PATH), "left").select(*columns, ORDINAL, row)
-        return joined.select(*travelling(self.plan).names)
+        return joined.select(*self.plan.travelling.names)
 
     def sample(self, ordinals: Ordinals) -> pa.Table:
         """Sample rows; see `spark_rows.RowsToStore`."""
-        schema = travelling(self.plan)
+        schema = self.plan.travelling
         some = ordinals[np.linspace(0, len(ordinals) - 1, min(len(ordinals), _SAMPLE_FILES)).astype(np.int64)]
         size = int(pc.sum(self.request.files.table.column("size_bytes").take(pa.array(some))).as_py() or 0)
         share = min(1.0, SAMPLE_ROWS * _LEAST_ROW_BYTES / max(1, size))

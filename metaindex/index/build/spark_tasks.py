@@ -6,27 +6,27 @@ local builder's own code over a share of the files, so the two builders agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from metaindex.core import BuildError
 from metaindex.index.build.collect import Collected, FactScan, collect
 from metaindex.index.kinds.described import Level
+from metaindex.index.kinds.fact_rows import fact_rows
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.kinds.spark_types import spark_schema
-from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import PartStream, RunSink
 from metaindex.storage import Storage
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row
     from pyspark.sql.types import StructType
 
 
-NEXT_RANGE = 1 << 32
-"""The parts of a range are told of by numbers from its own times this on: it may have as many as it likes."""
+Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def file_rows(source: FactScan, files: pa.Table, collected: Collected) -> Iterat
         [files.column("path")[row].as_py() if row in collected.problems else None for row in range(count)], pa.string()
     )
     for place, leaf in enumerate(source.leaves):
-        rows = FACT_ROWS.rows(leaf, collected.facts[place], *columns)
+        rows = fact_rows(leaf, collected.facts[place], *columns)
         first = place == 0
         said = [
             pa.repeat(first, count),
@@ -77,26 +77,41 @@ class WriteTask:
     level: Level
     ranges: int
 
-    def run(self, batches: Iterator[pa.RecordBatch], partition: int) -> Iterator[pa.RecordBatch]:
-        """Writes the batches as parts, in numbers that no other range takes, and says which (WRITTEN)."""
+    def run(self, batches: Iterator[pa.RecordBatch], partition: int, attempt: int) -> Iterator[pa.RecordBatch]:
+        """Writes the batches as parts, in numbers that no other range takes, and says which (GATHERED)."""
         level = self.level
         stream = PartStream(self.sink, level.partition, level.schema, level.columns, partition, self.ranges)
         for batch in batches:
             table = pa.Table.from_batches([batch])
             stream.add(table.select(level.schema.names).cast(level.schema))
-        yield from written(stream.close(needed=False), partition * NEXT_RANGE)
+        yield gathered(partition, stream.close(needed=False))
 
 
-def written(parts: Sequence[PartInfo], first: int) -> Iterator[pa.RecordBatch]:
-    """Parts as rows (WRITTEN), numbered from `first` on."""
-    rows = [asdict(part) | {"number": first + i} for i, part in enumerate(parts)]
-    if rows:
-        yield from pa.Table.from_pylist(rows, schema=WRITTEN).to_batches()
+def by_task(run: Callable[[Iterator[pa.RecordBatch], int, int], Iterator[pa.RecordBatch]]) -> Run:
+    """Tell a function of batches which partition of Spark's it writes, and in which attempt of the task."""
+
+    def here(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is None:
+            raise BuildError("parts are written by tasks of Spark; there is none; report this")
+        return run(batches, context.partitionId(), context.taskAttemptId())
+
+    return here
 
 
-def part_of(row: Row | Mapping[str, Any]) -> PartInfo:
-    """A row of WRITTEN as what it says."""
-    return PartInfo(**{name: row[name] for name in PartInfo.__dataclass_fields__})
+def gathered(place: int, value: object) -> pa.RecordBatch:
+    """Return a row of GATHERED."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([place], pa.int32()), pa.array([pickle.dumps(value)], pa.binary())], schema=GATHERED
+    )
+
+
+def unpickled(rows: Iterable[Any]) -> list[tuple[int, Any]]:
+    """Rows of GATHERED as they were collected, in the order of their places."""
+    told = [(row["place"], pickle.loads(bytes(row["data"]))) for row in rows]  # noqa: S301 - our own tasks wrote it
+    return sorted(told, key=lambda place_and_value: int(place_and_value[0]))
 
 
 FILE = pa.schema(
@@ -121,25 +136,8 @@ FILE_ROWS = pa.schema(
 )
 """The rows of facts with what the report says of the file."""
 
-WRITTEN = pa.schema(
-    [
-        pa.field("number", pa.int64()),
-        pa.field("kind", pa.string()),
-        pa.field("path", pa.string()),
-        pa.field("rows", pa.int64()),
-        pa.field("size_bytes", pa.int64()),
-        pa.field("footer_bytes", pa.int64()),
-        pa.field("footer_digest", pa.string()),
-        pa.field("first_key", pa.int64()),
-        pa.field("last_key", pa.int64()),
-        pa.field("least", pa.string()),
-        pa.field("greatest", pa.string()),
-    ]
-)
-"""A PartInfo as a row."""
-
 GATHERED = pa.schema([pa.field("place", pa.int32()), pa.field("data", pa.binary())])
-"""What a task found of a key, by the key's place: a pickled value of ours."""
+"""What a task found or wrote, by its place: a pickled value of ours."""
 
 _SQL = {
     pa.int8(): "tinyint",

@@ -19,13 +19,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, SparkDriver, StorageUnavailableError, first_line
+from metaindex.core import BuildError, SparkDriver
 from metaindex.expressions import ColumnBounds, column_sql, to_physical
 from metaindex.formats import Field, Leaf, Trust
 from metaindex.index.kinds.facts import facts_of, replace_rows, unknown_facts
 from metaindex.storage import Storage
 
-from .collect import UNREADABLE, Collected, FactScan
+from .collect import Collected, FactScan, readable
 from .protocol import BuildRequest
 from .spark_tasks import FILE, FILE_ROWS, file_rows, sql_schema
 from .text_scan import as_text
@@ -78,15 +78,10 @@ class CheckTask:
         name = path.rpartition("/")[2]
         if name.startswith(("_", ".")) or name.endswith("._COPYING_"):
             return f"cannot read {path!r}: Spark's readers leave out hidden files"
-        try:
-            actual = self.storage.head(path).size_bytes
-        except StorageUnavailableError:
-            raise  # says nothing of the file
-        except UNREADABLE as error:
-            return f"cannot read {path!r}: {first_line(error)}"
-        return (
-            None if actual == size else f"cannot read {path!r}: the snapshot says {size} bytes, the file has {actual}"
-        )
+        actual = readable(path, lambda: self.storage.head(path).size_bytes)
+        if actual == size or isinstance(actual, str):
+            return None if actual == size else str(actual)
+        return f"cannot read {path!r}: the snapshot says {size} bytes, the file has {actual}"
 
 
 @dataclass(frozen=True, slots=True)

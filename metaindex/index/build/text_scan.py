@@ -60,21 +60,26 @@ class TextScanner:
         for values in columns_of(self.values, storage, path, leaves):
             for scan, array in zip(scans, values, strict=True):
                 scan.add(array)
-        doubtful = [i for i, scan in enumerate(scans) if scan.nulls and not _is_text(leaves[i].type)]
-        if doubtful:
-            present = [0] * len(doubtful)
-            for texts in columns_of(self.texts, storage, path, [leaf_as_text(leaves[i]) for i in doubtful]):
-                present = [
-                    count + len(array_) - array_.null_count for count, array_ in zip(present, texts, strict=True)
-                ]
-            for i, count in zip(doubtful, present, strict=True):
-                if count != scans[i].rows - scans[i].nulls:
-                    scans[
-                        i
-                    ].unread = f"{count - scans[i].rows + scans[i].nulls} values do not parse as {leaves[i].type}"
+        told = {leaf.stable: scan for leaf, scan in zip(leaves, scans, strict=True)}
+        doubtful = {name: scan.rows - scan.nulls for name, scan in told.items() if scan.nulls}
+        for name, why in self.unparsed(storage, path, leaves, doubtful).items():
+            told[name].unread = why
         for scan in scans:
             scan.close()
         return scans
+
+    def unparsed(
+        self, storage: Storage, path: str, leaves: Sequence[Leaf], present: Mapping[str, int]
+    ) -> dict[str, str]:
+        """Why columns of other types than text, by stable name, have fewer values than there are texts. `present`: how
+        many values those have that have NULLs, too."""
+        typed = [leaf for leaf in leaves if leaf.stable in present and not _is_text(leaf.type)]
+        texts = dict.fromkeys((leaf.stable for leaf in typed), 0)
+        for values in columns_of(self.texts, storage, path, list(map(leaf_as_text, typed))) if typed else ():
+            for leaf, array in zip(typed, values, strict=True):
+                texts[leaf.stable] += len(array) - array.null_count
+        bad = ((leaf, texts[leaf.stable] - present[leaf.stable]) for leaf in typed)
+        return {leaf.stable: f"{count} values do not parse as {leaf.type}" for leaf, count in bad if count}
 
 
 def columns_of(reader: TextReader, storage: Storage, path: str, leaves: Sequence[Leaf]) -> Iterator[list[pa.Array]]:

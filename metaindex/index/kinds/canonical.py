@@ -45,7 +45,7 @@ from metaindex.expressions import (
     physical_type,
 )
 
-from .xxhash64 import Hashes, hash_slices, hash_words
+from .xxhash64 import Hashes, byte_slices, hash_slices, hash_words
 
 _NAN: Final = 0x7FF8000000000000
 _MICROS_PER_DAY: Final = 86_400_000_000
@@ -200,14 +200,7 @@ def _hash_uint64(values: pa.Array) -> Hashes:
 
 
 def _hash_bytes(values: pa.Array) -> Hashes:
-    wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
-    _, places, data = values.buffers()
-    count = len(values)
-    if not count or places is None:
-        return np.zeros(count, np.uint64)
-    kind = np.int64 if wide else np.int32
-    offsets = np.frombuffer(places, kind, count + 1, values.offset * np.dtype(kind).itemsize).astype(np.int64)
-    held = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    held, offsets = byte_slices(values)
     return hash_slices(held, offsets[:-1], np.diff(offsets))
 
 
@@ -265,27 +258,11 @@ def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> 
     )
 
 
-def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.DataType]) -> Hashes | None:
-    """Return the hashes of many keys, without those that have no value; None if one is unknown. Long lists of plain
-    integers or texts are hashed as columns."""
-    if len(types) == 1 and len(values) >= 8:
-        fast = _hash_plain([literal.value for (literal,) in values], plain_type(types[0]))
-        if fast is not None:
-            return fast
-    out = []
-    for literals in values:
-        hashed = hash_literals(literals, types)
-        if hashed is None:
-            return None
-        if isinstance(hashed, int):
-            out.append(hashed)
-    return np.array(out, np.uint64)
-
-
 def hash_each_list(
     lists: Sequence[Sequence[Sequence[Literal]]], types: Sequence[pa.DataType]
 ) -> tuple[Hashes, npt.NDArray[np.intp], frozenset[int]]:
-    """Return the hashes of the values of many lists, each with its list's number; and the lists with an unknown one."""
+    """Return the hashes of the values of many lists, each with its list's number, without those that have no value; and
+    the lists with an unknown one. Plain integers or texts are hashed as columns."""
     flat = [(number, value) for number, values in enumerate(lists) for value in values]
     if len(types) == 1:
         fast = _hash_plain([literal.value for _, (literal,) in flat], plain_type(types[0]))

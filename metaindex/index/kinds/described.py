@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Mask, dataclass
-from metaindex.expressions import ColumnBounds, PruningStatistics, Question
+from metaindex.expressions import ColumnBounds
 from metaindex.formats import Leaf, Schema
 from metaindex.index.store.rows import Columns
 
@@ -70,26 +70,6 @@ class MergedFiles:
     partitions: pa.Table
     digest: str
     parts: list[PartInfo]
-
-
-class FactWriter(Protocol):
-    """Takes the columns of a run one by one, by ascending column id. Then `close`, once."""
-
-    def write(self, leaf: Leaf, facts: pa.Table) -> None:
-        """The next column, by its facts in every file."""
-
-    def write_values(self, column: PartitionColumn) -> None:
-        """The next column, whose values are those of partitions."""
-
-    def close(self) -> list[PartInfo]:
-        """Return all parts."""
-
-
-class FactSource(PruningStatistics[Mask], Protocol):
-    """Answers to a walk, and to many questions at once."""
-
-    def many(self, questions: Sequence[Question]) -> Mask:
-        """A row a question."""
 
 
 class FactKind(Kind):

@@ -13,7 +13,7 @@ in the file: a proof.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, runtime_checkable
@@ -58,17 +58,13 @@ class KeyPlan:
 
     def covered(self, layout: Mapping[str, int | str], unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""
-        columns = (
-            CoveredColumn(
-                leaf.stable,
-                column_id(leaf.stable),
-                ".".join(leaf.parts),
-                str(plain_type(leaf.type)),
-                leaf.field.partition,
-            )
-            for leaf in self.leaves
-        )
-        return CoveredKey(self.partition, self.key_id, tuple(columns), layout, unkeyed_files)
+        columns = tuple(covered_column(leaf, plain_type(leaf.type)) for leaf in self.leaves)
+        return CoveredKey(self.partition, self.key_id, columns, layout, unkeyed_files)
+
+
+def covered_column(leaf: Leaf, type_: pa.DataType) -> CoveredColumn:
+    """The column as the log entry names it, of values of this type."""
+    return CoveredColumn(leaf.stable, column_id(leaf.stable), ".".join(leaf.parts), str(type_), leaf.field.partition)
 
 
 def part_number(place: int, part: int) -> int:
@@ -238,23 +234,29 @@ class KeyReader(Protocol):
     question. A look-up reads the root (entry and manifest, cached), a footer (cached) and what holds the key: at most 3
     reads where one row group holds it."""
 
+    @abstractmethod
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
         """Find where one of the values may be: each has a literal (no NULL) for every column of the key."""
 
     def between(self, interval: Interval) -> Hits | None:
         """Find where a non-null, non-NaN value inside the interval may be, for a key of one column."""
+        return None
 
     def other(self, values: Sequence[Literal]) -> Hits | None:
         """Find where a non-null value (or NaN) that equals none of these may be, for a key of one column."""
+        return None
 
     def null(self) -> Hits | None:
         """Find where NULL may be, for a key of one column."""
+        return None
 
     def value(self) -> Hits | None:
         """Find where a value (or NaN) may be, for a key of one column."""
+        return None
 
     def nan(self) -> Hits | None:
         """Find where NaN may be, for a key of one column."""
+        return None
 
 
 @runtime_checkable
@@ -273,12 +275,8 @@ class ReadsRanges(Protocol):
         """Return `between` of each interval; None altogether if single look-ups are faster."""
 
 
-class EqualityReader(ABC):
+class EqualityReader(KeyReader):
     """Look-up that knows no order and no NULL: it answers `among` only, which a subclass adds."""
-
-    @abstractmethod
-    def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
-        """Find where values may be; see `KeyReader`."""
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
         """Look up one list after the other; see `SupportsBatchReads`."""
@@ -287,18 +285,3 @@ class EqualityReader(ABC):
             TooLate.check()
             answers.append(self.among(values))
         return answers
-
-    def between(self, interval: Interval) -> Hits | None:
-        return None
-
-    def other(self, values: Sequence[Literal]) -> Hits | None:
-        return None
-
-    def null(self) -> Hits | None:
-        return None
-
-    def value(self) -> Hits | None:
-        return None
-
-    def nan(self) -> Hits | None:
-        return None

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -284,6 +284,19 @@ class KeyKind(Kind):
     def rows(self) -> type[LookedUpRows]:
         """The rows that it writes."""
 
+    def spec(self) -> KindSpec:
+        options = {name: getattr(self, name) for name in self._options()}
+        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], **options})
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        return cls(*said["keys"], **{name: said[name] for name in cls._options()})
+
+    @classmethod
+    def _options(cls) -> list[str]:
+        """The parameters of a record beside its keys."""
+        return [field.name for field in fields(cls) if field.name != "keys"]  # type: ignore[arg-type]
+
     @abstractmethod
     def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
         """Return the builder of a key for a run of so many files."""
@@ -303,9 +316,8 @@ class KeyKind(Kind):
         """Return a kind with the keys of both, if all else is equal."""
         if type(other) is not type(self):
             return None
-        mine, theirs = dict(self.spec().properties), dict(other.spec().properties)
-        keys = [*_keys_in(mine), *(key for key in _keys_in(theirs) if key not in _keys_in(mine))]
-        del mine["keys"], theirs["keys"]
+        mine, theirs = ({**kind.spec().properties, "keys": None} for kind in (self, other))
+        keys = [list(key) for key in dict.fromkeys((*self.keys, *other.keys))]
         return type(self).of({**mine, "keys": keys}) if mine == theirs else None
 
     @classmethod
@@ -374,11 +386,6 @@ class WholeKind(KeyKind, LookedUpRows):
             if isinstance(kind, cls):
                 return cls.of({**kind.spec().properties, "keys": [[column.name for column in key.columns]]})
         raise kind_missing(cls.name)
-
-
-def _keys_in(said: Mapping[str, object]) -> Sequence[object]:
-    keys = said["keys"]
-    return keys if isinstance(keys, list | tuple) else ()
 
 
 def kind_missing(name: str) -> DamagedIndexError:

@@ -16,6 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,22 +29,23 @@ from .bloom.spec import Bloom
 from .canonical import answers_for
 from .column_stats.spec import ColumnStats
 from .column_stats.stored import ColumnStatsRows
-from .covering.curve import CoveringCurve
-from .covering.spec import Covering, CoveringRange
+from .covering.layout import RowLayout as RowLayout
+from .covering.spec import CoveredRows, Covering, CoveringCurve, CoveringRange
+from .covering.spec import RowKind as RowKind
 from .kind import KeyKind, Kind, LayoutRule, LookedUpRows, Mismatch, StoredKind, WholeKind
-from .served import RowKind, ServedRows
 from .sketches.spec import Sketches
 from .sums.spec import Sums
-from .values.lists import ValueList
-from .values.spec import Values
+from .values.spec import ValueList, Values
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     import pyarrow as pa
 
+    from metaindex.formats import Schema
     from metaindex.index.store.reader import RunReader
 
     from .command import KindCommand
     from .keyed import KeyReader
+    from .row_plan import RowPlan
 
 GROUP = "metaindex.kinds"
 FACT_ROWS = ColumnStatsRows
@@ -78,7 +80,7 @@ class KindRegistry:
         self._rows = {rows.partition: rows for kind in kinds for rows in kind.stored()}
         levels = (FACT_ROWS.files.partition, FACT_ROWS.partitions.partition)
         self._taken = frozenset({*self._own, *self._rows, *OWN, *levels, "spills"})
-        self._served = frozenset(partition for partition, rows in self._rows.items() if issubclass(rows, ServedRows))
+        self._served = frozenset(partition for partition, rows in self._rows.items() if issubclass(rows, CoveredRows))
         self._others: Mapping[str, type[WholeKind]] = {}
         self._places: object = None
         self._told: set[tuple[str, str]] = set()
@@ -129,7 +131,11 @@ class KindRegistry:
         """Why a stranger's class is no kind that can be added, or None."""
         if not (isinstance(kind, type) and issubclass(kind, WholeKind)):
             return "it is no subclass of metaindex.index.kinds.kind.WholeKind"
-        if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+        missing = sorted(getattr(kind, "__abstractmethods__", ()))
+        missing += (
+            ["spec"] if kind.spec is KeyKind.spec and not is_dataclass(kind) else []
+        )  # of fields alone it is made
+        if missing:
             return f"it does not say {', '.join(missing)}"
         if not _NAME.fullmatch(getattr(kind, "name", "")) or kind.name != kind.partition:
             return "its name, which is that of its partition, is not made of small letters, digits and _"
@@ -185,10 +191,10 @@ class KindRegistry:
         assert issubclass(rows, LookedUpRows), "rows of the table are not looked up"
         return rows
 
-    def served_rows(self, key: CoveredKey) -> type[ServedRows]:
+    def served_rows(self, key: CoveredKey) -> type[CoveredRows]:
         """The rows of a key that is one of `served_keys`."""
         rows = self.rows_of(key)
-        assert issubclass(rows, ServedRows), "no query reads what is looked up in the table's place"
+        assert issubclass(rows, CoveredRows), "no query reads what is looked up in the table's place"
         return rows
 
     def maker_of(self, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
@@ -216,8 +222,18 @@ class KindRegistry:
     def lasting(self, run: RunRef) -> list[str]:
         """Return notes on values in the layouts of a run, which an erase leaves there."""
         told = ((self.rows_of(key), key) for key in self.served_keys(run))
-        said = (rows.lasting(key) for rows, key in told if issubclass(rows, ServedRows))
+        said = (rows.lasting(key) for rows, key in told if issubclass(rows, CoveredRows))
         return [each for each in dict.fromkeys(said) if each]
+
+    @staticmethod
+    def row_plans(kinds: Sequence[Kind], schema: Schema) -> list[RowPlan]:
+        """Return the plans of the kinds that keep rows, each once. Raises as `RowKind.planned`."""
+        plans: dict[int, RowPlan] = {}
+        for kind in kinds:
+            if isinstance(kind, RowKind):
+                plan = kind.planned(schema, len(plans))
+                plans.setdefault(plan.key_id, plan)
+        return list(plans.values())
 
     def serves_rows(self, name: str) -> bool:
         """Return whether rows of this kind are read in the table's place."""

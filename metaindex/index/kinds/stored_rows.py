@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask, compute
 from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.reader import RunReader
 
 from .checks import Mismatch
+
+if TYPE_CHECKING:
+    from metaindex.index.store.reader import RunReader
 
 _GROUPS_AT_ONCE = 16
 

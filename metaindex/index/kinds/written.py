@@ -13,8 +13,7 @@ from metaindex.expressions import column_sql, parse_path, text_sql
 
 from .described import FactKind
 from .kind import KeyKind, Kind
-from .registry import KINDS, WITHOUT_NAME
-from .served import RowKind
+from .registry import KINDS, WITHOUT_NAME, RowKind
 
 Options = tuple[tuple[str, object], ...]
 """In the order of the text, each name once; a value is a text, a number or a truth."""

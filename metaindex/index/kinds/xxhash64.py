@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import xxhash
 
 Hashes = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
+_Places = _Ints | range
+"""Where values, or their words, begin; a range where they are apart by one step."""
 
 _P1, _P2, _P3, _P4, _P5 = (
     np.uint64(prime)
@@ -29,6 +32,16 @@ _AT_ONCE = 16_384
 """Values that are hashed together: their words stay in the processor's cache."""
 _LONG = 224
 """Bytes from which on a call of the package costs less than steps over arrays."""
+
+
+def byte_slices(values: pa.Array) -> tuple[_Bytes, _Ints]:
+    """The buffer of an array of texts or bytes, and where each value begins in it, with the last one's end."""
+    large = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
+    kind, (_, places, data) = np.dtype(np.int64 if large else np.int32), values.buffers()
+    held = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    if places is None or not places.size:
+        return held, np.zeros(len(values) + 1, np.int64)
+    return held, np.frombuffer(places, kind, len(values) + 1, values.offset * kind.itemsize).astype(np.int64)
 
 
 def hash_words(words: npt.NDArray[np.uint64]) -> Hashes:
@@ -52,8 +65,9 @@ def hash_slices(data: _Bytes, starts: _Ints, lengths: _Ints) -> Hashes:
     """Hash slices of one buffer: value i is `data[starts[i] : starts[i] + lengths[i]]`."""
     out = np.empty(len(starts), np.uint64)
     length = int(lengths[0]) if len(lengths) else _LONG
-    if length < _LONG and (lengths == length).all() and (np.diff(starts) == length).all():
-        return _hash_even(data, starts, length)
+    if 0 < length < _LONG and (lengths == length).all() and (np.diff(starts) == length).all():
+        # Adjacent slices of one length, as ids are: their words are views, and nothing is gathered.
+        return _hash_short(data, range(int(starts[0]), int(starts[-1]) + 1, length), lengths)
     long = lengths >= _LONG
     if long.any():
         short = np.flatnonzero(~long)
@@ -66,89 +80,7 @@ def hash_slices(data: _Bytes, starts: _Ints, lengths: _Ints) -> Hashes:
     return _hash_short(data, starts, lengths)
 
 
-def _hash_even(data: _Bytes, starts: _Ints, length: int) -> Hashes:
-    """Hash adjacent slices of one length, as ids are: their words are columns of a matrix, and nothing is gathered."""
-    out = np.empty(len(starts), np.uint64)
-    for start in range(0, len(starts), _AT_ONCE):
-        some = out[start : start + _AT_ONCE]
-        _Even(data, int(starts[start]), length, some).hash()
-    return out
-
-
-class _Even:
-    """Hashes into `out` as many values of `length` bytes, from `start` on."""
-
-    def __init__(self, data: _Bytes, start: int, length: int, out: Hashes) -> None:
-        self._data, self._start, self._length, self._out = data, start, length, out
-        self._spare, self._other = np.empty_like(out), np.empty_like(out)
-
-    def hash(self) -> None:
-        out = self._out
-        out[:] = _P5
-        first = self._stripes() if self._length >= 32 else 0
-        out += np.uint64(self._length)
-        for at in range(first, self._length - 7, 8):
-            self._mix(self._column(at, np.dtype("<u8")))
-            self._rotate(out, 27)
-            out *= _P1
-            out += _P4
-        at = self._length & ~7
-        if self._length & 4:
-            np.multiply(self._column(at, np.dtype("<u4")), _P1, out=self._spare, dtype=np.uint64)
-            out ^= self._spare
-            self._rotate(out, 23)
-            out *= _P2
-            out += _P3
-            at += 4
-        for last in range(at, self._length):
-            np.multiply(self._column(last, np.dtype(np.uint8)), _P5, out=self._spare, dtype=np.uint64)
-            out ^= self._spare
-            self._rotate(out, 11)
-            out *= _P1
-        _finished(out)
-
-    def _stripes(self) -> int:
-        sums = [np.full(len(self._out), start, np.uint64) for start in _STARTS]
-        whole = self._length & ~31
-        for stripe in range(0, whole, 32):
-            for lane, total in enumerate(sums):
-                np.multiply(self._column(stripe + 8 * lane, np.dtype("<u8")), _P2, out=self._spare)
-                total += self._spare
-                self._rotate(total, 31)
-                total *= _P1
-        out = self._out
-        out[:] = 0
-        for total, by in zip(sums, (1, 7, 12, 18), strict=True):
-            np.left_shift(total, np.uint64(by), out=self._spare)
-            np.right_shift(total, np.uint64(64 - by), out=self._other)
-            self._spare |= self._other
-            out += self._spare
-        for total in sums:
-            self._mix(total)
-            out *= _P1
-            out += _P4
-        return whole
-
-    def _mix(self, word: npt.NDArray[np.unsignedinteger]) -> None:
-        """The round of an empty sum and a word, into `out`."""
-        np.multiply(word, _P2, out=self._spare)
-        np.left_shift(self._spare, np.uint64(31), out=self._other)
-        self._spare >>= np.uint64(33)
-        self._spare |= self._other
-        self._spare *= _P1
-        self._out ^= self._spare
-
-    def _rotate(self, words: Hashes, by: int) -> None:
-        np.left_shift(words, np.uint64(by), out=self._other)
-        words >>= np.uint64(64 - by)
-        words |= self._other
-
-    def _column(self, at: int, item: np.dtype[np.unsignedinteger]) -> npt.NDArray[np.unsignedinteger]:
-        """The word at this place of every value: a view."""
-        return np.ndarray((len(self._out),), item, self._data, self._start + at, (self._length,))
-
-
-def _hash_short(data: _Bytes, starts: _Ints, lengths: _Ints) -> Hashes:
+def _hash_short(data: _Bytes, starts: _Places, lengths: _Ints) -> Hashes:
     out = np.empty(len(starts), np.uint64)
     words, halves = _unaligned(data, np.dtype("<u8")), _unaligned(data, np.dtype("<u4"))
     for start in range(0, len(starts), _AT_ONCE):
@@ -167,7 +99,7 @@ def _hash_some(
     data: _Bytes,
     words: npt.NDArray[np.unsignedinteger],
     halves: npt.NDArray[np.unsignedinteger],
-    starts: _Ints,
+    starts: _Places,
     lengths: _Ints,
 ) -> Hashes:
     hashes = np.full(len(starts), _P5, np.uint64)
@@ -175,31 +107,45 @@ def _hash_some(
     if stripes.any():
         _take_stripes(hashes, words, starts, stripes)
     hashes += lengths.view(np.uint64)
-    at = starts + (stripes << 5)
+    at = _moved(starts, stripes << 5)
     left = lengths & 31
     for turn in range(3):
         rows = _rows(left >= 8 * (turn + 1))
         if rows is None:
             break
         some = hashes[rows]
-        _take_word(some, words[at[rows] + 8 * turn])
+        _take_word(some, words[_index(at, rows, 8 * turn)])
         hashes[rows] = some
-    at += left & 24
+    at = _moved(at, left & 24)
     left &= 7
     if (rows := _rows(left >= 4)) is not None:
         some = hashes[rows]
-        some ^= halves[at[rows]].astype(np.uint64) * _P1
+        some ^= halves[_index(at, rows)].astype(np.uint64) * _P1
         hashes[rows] = _rotated(some, 23) * _P2 + _P3
-    at += left & 4
+    at = _moved(at, left & 4)
     left &= 3
     for turn in range(3):
         rows = _rows(left > turn)
         if rows is None:
             break
         some = hashes[rows]
-        some ^= data[at[rows] + turn].astype(np.uint64) * _P5
+        some ^= data[_index(at, rows, turn)].astype(np.uint64) * _P5
         hashes[rows] = _rotated(some, 11) * _P1
     return _finished(hashes)
+
+
+def _moved(places: _Places, by: _Ints) -> _Places:
+    """Places further on: of those that are apart by one step all go as far."""
+    if not isinstance(places, range):
+        return places + by
+    return range(places.start + int(by[0]), places.stop + int(by[0]), places.step)
+
+
+def _index(places: _Places, rows: slice | _Ints, by: int = 0) -> slice | _Ints:
+    """Some of the places, moved; of those that are apart by one step it is always all."""
+    if not isinstance(places, range):
+        return places[rows] + by
+    return slice(places.start + by, places.stop + by, places.step)
 
 
 def _rows(mask: npt.NDArray[np.bool_]) -> slice | _Ints | None:
@@ -210,19 +156,18 @@ def _rows(mask: npt.NDArray[np.bool_]) -> slice | _Ints | None:
     return rows if len(rows) else None
 
 
-def _take_stripes(hashes: Hashes, words: npt.NDArray[np.unsignedinteger], starts: _Ints, stripes: _Ints) -> None:
+def _take_stripes(hashes: Hashes, words: npt.NDArray[np.unsignedinteger], starts: _Places, stripes: _Ints) -> None:
     """Stripes of 32 bytes: the values that still have one are a prefix of those with many first."""
     most = int(stripes.max())
     order = None
     if int(stripes.min()) < most:
         order = np.argsort(stripes.astype(np.uint8), kind="stable")[::-1][: int(np.count_nonzero(stripes))]
-        starts, stripes = starts[order], stripes[order]
+        starts, stripes = np.asarray(starts)[order], stripes[order]
     sums = [np.full(len(starts), start, np.uint64) for start in _STARTS]
     for turn in range(most):
         live = int(np.count_nonzero(stripes > turn))
-        at = starts[:live] + 32 * turn
         for lane, total in enumerate(sums):
-            _add_round(total[:live], words[at + 8 * lane])
+            _add_round(total[:live], words[_index(starts, slice(live), 32 * turn + 8 * lane)])
     whole = _rotated(sums[0], 1) + _rotated(sums[1], 7) + _rotated(sums[2], 12) + _rotated(sums[3], 18)
     for total in sums:
         mixed = np.zeros(len(total), np.uint64)

@@ -37,6 +37,17 @@ def merged(streams: Sequence[Iterator[pa.Table]], keys: Sequence[str]) -> Iterat
         yield in_order([stream.take(count) for stream, count in zip(waiting, counts, strict=True) if count], keys)
 
 
+def few_or_merged(streams: Sequence[Iterator[pa.Table]], keys: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    """Like `merged`, but few rows, of so many, at once: calls are what they cost."""
+    if rows > _AT_ONCE:
+        yield from merged(streams, keys)
+    elif tables := [table for stream_ in streams for table in stream_]:
+        yield in_order(tables, keys)
+
+
+_AT_ONCE = 1 << 16
+
+
 class _KeyStream:
     def __init__(self, tables: Iterator[pa.Table], keys: Sequence[str]) -> None:
         self._tables, self._keys = tables, keys

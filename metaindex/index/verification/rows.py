@@ -22,8 +22,8 @@ from metaindex.index.build.extremes import ColumnScan, bounds_of
 from metaindex.index.build.parquet_scan import scan_parquet
 from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import FileIdentities
+from metaindex.index.kinds.fact_rows import wrong_facts
 from metaindex.index.kinds.facts import facts_of
-from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.log.entry import CoveredColumn, RunRef
 from metaindex.index.log.versions import Recorded
 from metaindex.index.open_index import OpenIndex
@@ -124,7 +124,7 @@ def _compare(
     report.statistics += len(read)
     truth = facts_of(bounds_of([scan for _, scan in read], leaf.type), len(read), Trust.COMPUTED)
     ordinals = np.array([file.ordinal for file, _ in read], np.int32)
-    for row, message in FACT_ROWS.wrong(index.reader(run_rows.run), column, leaf.type, ordinals, truth):
+    for row, message in wrong_facts(index.reader(run_rows.run), column, leaf.type, ordinals, truth):
         said = f"column {column.name!r}: {message}"
         report.found([Finding("statistics", said, run=run_rows.run.run, file=read[row][0].path)])
 

@@ -5,7 +5,7 @@ files            ordinals 0..N-1 in order of (partition, path); the ids follow f
                  entry's
 file_ids         the same ids, sorted
 partitions       follow from files
-facts            of the covered columns: see `FACT_ROWS.check`
+facts            of the covered columns: see `fact_rows.check_facts`
 keys             rows, parts and log entry fit each other, as each kind knows it (`StoredKind.check`); `unkeyed` has as
                  many files as the entry says, and no row is of such a file
 
@@ -31,6 +31,7 @@ from metaindex.index.build.merging import unkeyed_of
 from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import FileIdentities, file_ids
 from metaindex.index.kinds.checks import Mismatch
+from metaindex.index.kinds.fact_rows import check_facts
 from metaindex.index.kinds.registry import FACT_ROWS, KINDS
 from metaindex.index.log.entry import RunRef, VersionRecord
 from metaindex.index.log.versions import Recorded
@@ -63,7 +64,7 @@ def check_run(
         where = "files"
         files = _files(index, run)
         where = FACT_ROWS.files.partition
-        for done in FACT_ROWS.check(index.reader(run), files.column("partition_ord").to_numpy()):
+        for done in check_facts(index.reader(run), files.column("partition_ord").to_numpy()):
             if progress is not None:
                 progress(f"columns of run {run.run}", done, len(run.columns))
         where = "keys"

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from metaindex.formats import Field, Leaf
 from metaindex.index.build.prepared import packed, unpacked
-from metaindex.index.build.spark_tasks import WriteTask, part_of
-from metaindex.index.kinds.column_stats.rows import column_rows, partition_rows, sorted_rows
+from metaindex.index.build.spark_tasks import WriteTask, unpickled
+from metaindex.index.kinds.column_stats.rows import aggregates, column_rows, sorted_rows
 from metaindex.index.kinds.column_stats.schemas import COLUMN_STATS, PARTITION_STATS
 from metaindex.index.kinds.column_stats.writer import ColumnWriter
-from metaindex.index.kinds.facts import domain_of
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.store.writer import PartStream, RunSink
 from metaindex.storage import LocalStorage
@@ -30,16 +29,16 @@ def stream(kind: str, schema: pa.Schema) -> PartStream:
 @settings(deadline=None)
 def test_pieces_are_the_whole(drawn: tuple[pa.DataType, pa.Table, list[int]], piece: int) -> None:
     type_, facts, numbers = drawn
-    leaf, domain = Leaf((Field("c", type_),)), domain_of(type_)
+    leaf = Leaf((Field("c", type_),))
     present = sorted(set(numbers))
     ords = np.array([present.index(number) for number in numbers], np.int32)
     ids = pa.array([number + 70 for number in present], pa.int64())
-    columns, aggregates = stream("column_stats", COLUMN_STATS), stream("partition_stats", PARTITION_STATS)
-    ColumnWriter(columns, aggregates, ords, ids, piece).write(leaf, unpacked(packed(facts, least=0)))
+    columns, totals = stream("column_stats", COLUMN_STATS), stream("partition_stats", PARTITION_STATS)
+    ColumnWriter(columns, totals, ords, ids, piece).write([leaf], [unpacked(packed(facts, least=0))])
     each = pa.array(ords)
     whole = column_rows(leaf, facts, pa.array(np.arange(len(ords), dtype=np.int32)), each, ids.take(each))
-    assert pa.concat_tables(columns.waiting).equals(sorted_rows(whole, domain))
-    assert pa.concat_tables(aggregates.waiting).equals(partition_rows(whole, domain))
+    assert pa.concat_tables(columns.waiting).equals(sorted_rows(whole))
+    assert pa.concat_tables(totals.waiting).equals(aggregates(sorted_rows(whole)))
 
 
 def test_few_facts_wait_as_they_are() -> None:
@@ -63,9 +62,9 @@ def test_a_range_may_have_any_number_of_parts(tmp_path: Path, monkeypatch: pytes
 
     told = []
     for partition, count in ((1, 7), (0, 301)):
-        for batch in task.run(iter([rows(partition * 1000, count)]), partition):
+        for batch in task.run(iter([rows(partition * 1000, count)]), partition, 0):
             told += batch.to_pylist()
-    parts = [part_of(row) for row in sorted(told, key=lambda row: row["number"])]
+    parts = [part for _, some in unpickled(told) for part in some]
     assert len({part.path for part in parts}) == len(parts) == 151 + 4
     assert [part.rows for part in parts] == [2] * 150 + [1] + [2] * 3 + [1]
     assert all((tmp_path / part.path).is_file() for part in parts)

@@ -18,12 +18,11 @@ from metaindex.core import LiteralTypeError, StorageUnavailableError
 from metaindex.expressions import Literal, physical_type
 from metaindex.formats import Leaf
 from metaindex.index.build.local import LocalBuilder
-from metaindex.index.build.protocol import BuildRequest, KeyBuild
+from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.keyed import Hits
 from metaindex.index.kinds.kind import KeyKind, key_plans
-from metaindex.index.kinds.values.lists import ValueList
-from metaindex.index.kinds.values.spec import Values
+from metaindex.index.kinds.values.spec import ValueList, Values
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.index.store.cache import StoreCache
@@ -38,7 +37,7 @@ from tests.index.build.scenarios import SCENARIOS
 @dataclass(frozen=True)
 class KeyedRun:
     request: BuildRequest
-    found: KeyBuild
+    found: BuildReport
     reader: RunReader
 
     def hits(self, column: str, *values: object, place: int = 0) -> Hits:

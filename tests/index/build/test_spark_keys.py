@@ -21,7 +21,7 @@ from metaindex.formats import Leaf
 from metaindex.index.build.key_build import BuiltKey, key_build
 from metaindex.index.build.key_scan import KeyScan
 from metaindex.index.build.local import LocalBuilder
-from metaindex.index.build.protocol import BuildRequest, KeyBuild
+from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.build.spark import SparkBuilder
 from metaindex.index.build.spark_keys import CollectTask, FinishTask, held_bytes_for, spill_of, tasks_for
 from metaindex.index.build.spark_tasks import FILE
@@ -29,8 +29,7 @@ from metaindex.index.kinds import registry
 from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.keyed import Gathered, Units
 from metaindex.index.kinds.kind import KeyKind, PlannedKey, WholeKind
-from metaindex.index.kinds.values.lists import ValueList
-from metaindex.index.kinds.values.spec import Values
+from metaindex.index.kinds.values.spec import ValueList, Values
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo, new_run_id
 from metaindex.index.store.writer import RunSink
@@ -61,11 +60,11 @@ def plans_of(request: BuildRequest, kinds: Sequence[KeyKind] = KINDS) -> list[Pl
 class Keys:
     """What a builder wrote, as values."""
 
-    found: KeyBuild
+    found: BuildReport
     rows: dict[tuple[str, int], list[dict[str, object]]]
 
 
-def read(found: KeyBuild, index: Path) -> Keys:
+def read(found: BuildReport, index: Path) -> Keys:
     """The rows of each key and metadata partition, in the order of the parts."""
     rows: dict[tuple[str, int], list[dict[str, object]]] = {}
     for part in found.parts:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import Field, Leaf, Trust
-from metaindex.index.kinds.column_stats.rows import column_rows, partition_rows, sorted_rows
+from metaindex.index.kinds.column_stats.rows import aggregates, column_rows, sorted_rows
 from metaindex.index.kinds.column_stats.schemas import COLUMN_STATS, PARTITION_STATS
 from metaindex.index.kinds.facts import COUNTS, domain_of, facts_of, successors
 from metaindex.index.kinds.states import BOUND_BYTES, StatState
@@ -151,7 +151,7 @@ def test_partition_rows_are_the_aggregate_of_their_files(drawn: tuple[pa.DataTyp
     ords = pa.array(partitions, pa.int32())
     rows = column_rows(leaf, table, pa.array(range(count), pa.int32()), ords, pa.array(partitions, pa.int64()))
     assert rows.schema == COLUMN_STATS
-    stats = partition_rows(rows, domain_of(type_))
+    stats = aggregates(rows)
     assert stats.schema == PARTITION_STATS
     name = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}[domain_of(type_)]
     by_partition = {row["partition_ord"]: row for row in stats.to_pylist()}
@@ -185,7 +185,7 @@ def test_rows_are_stored_by_partition_lower_bound_and_ordinal(drawn: tuple[pa.Da
         Leaf((Field("c", type_),)), table, pa.array(range(count), pa.int32()), ords, pa.array(partitions, pa.int64())
     )
     name = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}[domain_of(type_)]
-    out = sorted_rows(rows, domain_of(type_)).to_pylist()
+    out = sorted_rows(rows).to_pylist()
     keys = [
         (r["partition_ord"], r[f"lower_{name}"] is not None, r[f"lower_{name}"] or (type_ and 0), r["ordinal"])
         for r in out

@@ -95,7 +95,7 @@ def test_columns_merged_together_are_columns_merged_one_by_one(tmp_path: Path) -
         table.refresh_index(name, builder="local")
 
     table.optimize_index("together", "full")
-    with patch("metaindex.index.kinds.column_stats.merge.MOST_ROWS", 0):
+    with patch("metaindex.index.store.kway._AT_ONCE", 0):
         table.optimize_index("apart", "full")
 
     for kind in ("column_stats", "partition_stats", "files"):
@@ -116,7 +116,7 @@ def test_a_merge_that_leaves_no_file(tmp_path: Path, most_rows: int) -> None:
     storage = handle_of(table).log("stats").storage
     reader = RunReader(storage, content.runs[0], StoreCache(), ReadCount())
 
-    with patch("metaindex.index.kinds.column_stats.merge.MOST_ROWS", most_rows):
+    with patch("metaindex.index.store.kway._AT_ONCE", most_rows):
         merged = merge_runs([reader], RunSink(storage, "nothing"), {content.runs[0].run: np.zeros(1, np.bool_)})
 
     assert (merged.run.files, merged.run.partitions) == (0, 0)

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from metaindex.core import DamagedIndexError
 from metaindex.expressions import Literal
 from metaindex.index.kinds.kind import KeyKind
-from metaindex.index.kinds.values.lists import ValueList
 from metaindex.index.kinds.values.merge import merge_values
 from metaindex.index.kinds.values.rows import Layout
-from metaindex.index.kinds.values.spec import Values
+from metaindex.index.kinds.values.spec import ValueList, Values
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 from tests.contract import built_keys

@@ -19,9 +19,8 @@ from metaindex.expressions import Literal
 from metaindex.index.build.merging import keys_together
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.kind import KeyKind
-from metaindex.index.kinds.values.lists import ValueList
 from metaindex.index.kinds.values.rows import Layout
-from metaindex.index.kinds.values.spec import Values
+from metaindex.index.kinds.values.spec import ValueList, Values
 from metaindex.index.log.codec import _KEY, _key_from_json
 from metaindex.index.store.layout import PartInfo, manifest_path
 from metaindex.storage import LocalStorage

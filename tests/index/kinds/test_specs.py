@@ -11,8 +11,7 @@ from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.column_stats.spec import ColumnStats
 from metaindex.index.kinds.kind import Kind
 from metaindex.index.kinds.registry import KINDS
-from metaindex.index.kinds.values.lists import ValueList
-from metaindex.index.kinds.values.spec import Values
+from metaindex.index.kinds.values.spec import ValueList, Values
 from metaindex.index.log.entry import KindSpec
 
 SCHEMA = Schema(

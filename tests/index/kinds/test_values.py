@@ -1,8 +1,7 @@
 """Values by hash, by value, and value lists: the contract of keys, and what each answers beside it."""
 
 from metaindex.index.kinds.kind import KeyKind
-from metaindex.index.kinds.values.lists import ValueList
-from metaindex.index.kinds.values.spec import Values
+from metaindex.index.kinds.values.spec import ValueList, Values
 from tests.contract.key_contract import KeyContract
 
 NAMES = ("c0", "c1", "c2")

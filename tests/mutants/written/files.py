@@ -91,7 +91,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "aggregates not counted",
-        "metaindex/index/kinds/column_stats/levels.py",
+        "metaindex/index/kinds/column_stats/reader.py",
         "if not np.array_equal(number, np.arange(run.run.partitions)) or int(count.sum()) != run.run.files:",
         "if False:",
         (

@@ -57,8 +57,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "files of a bloom class by place",
         "metaindex/index/kinds/bloom/reader.py",
-        "                    holders[ordinals[here]] = True\n",
-        "                    holders[: size_class.files] |= here\n",
+        "out[who][ordinals[here]] = True",
+        "out[who][: size_class.files] |= here",
         (*_BLOOM, "tests/contract", "tests/query/pruning/test_keyed_tables.py"),
         "filters of some files answer for others",
     ),

@@ -14,8 +14,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "nothing found, everything proved",
         "metaindex/index/kinds/column_stats/reader.py",
-        "        if not holding:\n            return self.constant(True)\n",
-        "        if not holding:\n            return self.constant(False)\n",
+        "            if not holding:  # covered, says the log entry: nothing is proved\n                continue\n",
+        "            if not holding:  # covered, says the log entry: nothing is proved\n                pass\n",
         (
             *_STATISTICS,
             "tests/query/pruning/test_uncovered_columns.py",
@@ -27,10 +27,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an unknown column answers",
         "metaindex/index/kinds/column_stats/reader.py",
-        '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return'
-        " self.constant(True)\n",
-        '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return'
-        " self.constant(False)\n",
+        '            if stored is None or (stored.partition and self._units.kind == "column_stats"):\n'
+        "                continue\n",
+        '            if stored is None or (stored.partition and self._units.kind == "column_stats"):\n'
+        "                out[places] = False\n                continue\n",
         (*_STATISTICS, "tests/query/pruning/test_uncovered_columns.py", "tests/query/pruning/test_known_columns.py"),
         "a column that is not indexed proves files out",
     ),
@@ -44,7 +44,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "no scope, no files",
-        "metaindex/index/kinds/column_stats/levels.py",
+        "metaindex/index/kinds/column_stats/reader.py",
         "        out[:] = np.repeat(partitions, count)\n",
         "        out[:] = np.repeat(~partitions, count)\n",
         (

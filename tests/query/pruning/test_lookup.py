@@ -14,7 +14,7 @@ import metaindex as mi
 from metaindex.core import DamagedIndexError, Vector
 from metaindex.index import OpenIndex
 from metaindex.index.keys import column_id, file_ids, partition_id
-from metaindex.index.kinds.column_stats.levels import expand
+from metaindex.index.kinds.column_stats.reader import expand
 from metaindex.index.store.kway import groups_holding
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader

@@ -6,6 +6,6 @@ blocks                                        the bits of a filter, and bits by 
 layout                                        where a block of all filters of a class stands in a part, and how its
                                               bytes are checked
 reader                                        look-ups
-distinct, spill, pieces, writer, collector    build: loaded by verbs that write
-stored, merge                                 filters read back, whole
+distinct, writer, collector                   build: loaded by verbs that write
+stored                                        filters read back, whole: merged, and checked
 """

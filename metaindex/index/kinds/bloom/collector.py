@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.index.kinds.bloom.blocks import BLOCK_BYTES
-from metaindex.index.kinds.bloom.pieces import HeldPiece, SpilledPiece
 from metaindex.index.kinds.canonical import hash_key
 from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.index.log.entry import CoveredKey
@@ -23,9 +22,8 @@ from metaindex.index.store.writer import RunSink
 
 from .blocks import Bytes, set_bits
 from .distinct import DistinctHashes
-from .pieces import FilterPiece
 from .sizing import blocks_for
-from .writer import FilterWriter
+from .writer import FilterPiece, FilterWriter, HeldPiece, SpilledPiece
 
 
 class BloomCollector:

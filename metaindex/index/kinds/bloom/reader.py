@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from metaindex.core import Mask, TooLate, dataclass
 from metaindex.expressions import Literal
-from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
+from metaindex.index.kinds.canonical import hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.cache import Footer
@@ -154,13 +154,21 @@ class BloomReader(EqualityReader):
         self._run, self._key, self._types = run, key, types
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
-        hashes = hash_all_literals(values, self._types)
-        return None if hashes is None else Hits(files=self.holding(np.unique(hashes)))
+        return self.among_each([values])[0]
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
         """Look up many lists; see `keyed.SupportsBatchReads`."""
         hashes, owners, unsaid = hash_each_list(lists, self._types)
-        out = np.zeros((len(lists), self._run.run.files), np.bool_)
+        held = self._holding(hashes, owners, len(lists))
+        return [None if number in unsaid else Hits(files=files) for number, files in enumerate(held)]
+
+    def holding(self, hashes: Hashes) -> Mask:
+        """Mask of the files that may hold a value of one of these hashes. Unkeyed files are False."""
+        return self._holding(hashes, np.zeros(len(hashes), np.intp), 1)[0]
+
+    def _holding(self, hashes: Hashes, owners: Ints, count: int) -> list[Mask]:
+        """A mask for each of so many owners of hashes."""
+        out = [np.zeros(self._run.run.files, np.bool_) for _ in range(count)]
         order = np.argsort(hashes, kind="stable")
         hashes, owners = hashes[order], owners[order]
         filters = StoredFilters(self._run, self._key.key_id) if len(hashes) else None
@@ -168,39 +176,17 @@ class BloomReader(EqualityReader):
         for start in range(0, len(hashes), size):
             TooLate.check()
             assert filters is not None
-            self._take(filters, hashes[start : start + size], owners[start : start + size], out)
-        return [None if number in unsaid else Hits(files=files) for number, files in enumerate(out)]
-
-    def _take(self, filters: StoredFilters, hashes: Hashes, owners: Ints, out: Mask) -> None:
-        """Marks, for the owner of each of some hashes (ascending), the files that may have it."""
-        for some in _at_once(_needs(filters, hashes)):
-            for need, read in zip(some, _read(filters, some), strict=True):
-                size_class = filters.directory.classes[need.number]
-                ordinals = filters.ordinals(need.number)
-                own = owners[need.first : need.first + len(need.blocks)]
-                for who, vector in zip(own.tolist(), _each_of(read, need, size_class), strict=True):
-                    here = files_of(vector, size_class.files)
-                    if ordinals is None:
-                        out[who, : size_class.files] |= here
-                    else:
-                        out[who, ordinals[here]] = True
-
-    def holding(self, hashes: Hashes) -> Mask:
-        """Mask of the files that may hold a value of one of these hashes (ascending). Unkeyed files are False."""
-        holders = np.zeros(self._run.run.files, np.bool_)
-        if not len(hashes):
-            return holders
-        filters = StoredFilters(self._run, self._key.key_id)
-        for some in _at_once(_needs(filters, hashes)):
-            for need, read in zip(some, _read(filters, some), strict=True):
-                size_class = filters.directory.classes[need.number]
-                here = files_of(_any_of(read, need, size_class), size_class.files)
-                ordinals = filters.ordinals(need.number)
-                if ordinals is None:
-                    holders[: size_class.files] |= here
-                else:
-                    holders[ordinals[here]] = True
-        return holders
+            for some in _at_once(_needs(filters, hashes[start : start + size])):
+                for need, read in zip(some, _read(filters, some), strict=True):
+                    size_class, ordinals = filters.directory.classes[need.number], filters.ordinals(need.number)
+                    first = start + need.first
+                    for who, vector in _each_of(read, need, size_class, owners[first : first + len(need.blocks)]):
+                        here = files_of(vector, size_class.files)
+                        if ordinals is None:
+                            out[who][: size_class.files] |= here
+                        else:
+                            out[who][ordinals[here]] = True
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,20 +238,15 @@ def _read(filters: StoredFilters, needs: Sequence[_Need]) -> list[list[Bytes]]:
     return [[next(payloads) for _ in need.frames] for need in needs]
 
 
-def _any_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Bytes:
-    """The files that one of the hashes may be in, as a vector."""
-    united: Bytes | None = None
+def _each_of(read: list[Bytes], need: _Need, size_class: SizeClass, owners: Ints) -> Iterator[tuple[int, Bytes]]:
+    """Yield the files that one of the hashes of an owner may be in, as a vector."""
+    first = 0
     for some in _all_eight(read, need, size_class):
-        any_of = np.bitwise_or.reduce(some, axis=0)
-        united = any_of if united is None else united | any_of
-    assert united is not None
-    return united
-
-
-def _each_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Iterator[Bytes]:
-    """The files that each of the hashes may be in, a vector each."""
-    for some in _all_eight(read, need, size_class):
-        yield from some
+        own = owners[first : first + len(some)]
+        first += len(some)
+        order = np.argsort(own, kind="stable")
+        starts = first_of_each(own[order])
+        yield from zip(own[order][starts].tolist(), np.bitwise_or.reduceat(some[order], starts, axis=0), strict=True)
 
 
 def _all_eight(read: list[Bytes], need: _Need, size_class: SizeClass) -> Iterator[Bytes]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from metaindex.index.kinds.kind import (
     WholeKind,
     keys_of,
 )
-from metaindex.index.log.entry import CoveredKey, KindSpec
+from metaindex.index.log.entry import CoveredKey
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,13 +51,6 @@ class Bloom(WholeKind):
     layout = LayoutRule(frozenset({"classes"}))
     turn = 3
     carries_types = True
-
-    def spec(self) -> KindSpec:
-        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "fpp": self.fpp})
-
-    @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
-        return cls(*said["keys"], fpp=said["fpp"])
 
     @classmethod
     def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
@@ -105,7 +98,7 @@ class Bloom(WholeKind):
 
     @classmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
-        from .verified import check_filters
+        from .stored import check_filters
 
         check_filters(reader, key, unkeyed)
 
@@ -113,6 +106,6 @@ class Bloom(WholeKind):
     def compared(
         cls, reader: RunReader, key: CoveredKey, plan: PlannedKey, ordinals: npt.NDArray[np.intp], spill: Spill
     ) -> KeyCheck:
-        from .verified import FilterCheck
+        from .stored import FilterCheck
 
         return FilterCheck(reader, key, ordinals.tolist())

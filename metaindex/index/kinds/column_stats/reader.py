@@ -1,4 +1,4 @@
-"""The statistics of one run as answers to a walk (RFC-27's two levels).
+"""The statistics of one run as answers to a walk (RFC-27's two levels): its files, and its partitions.
 
 A question about a column reads only the row groups that may say yes: the row groups of a part are asked first, as if
 each were one file, from Parquet's own ranges in the footer; then the rows of those that remain. A row group is passed
@@ -10,14 +10,15 @@ over only where the same question, by the same guards, is proved False for all o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, TooLate, Vector, arrow_array, dataclass
+from metaindex.core import DamagedIndexError, Mask, TooLate, Vector, arrow_array, dataclass
 from metaindex.expressions import (
     ArrowStatistics,
     ColumnBounds,
@@ -33,9 +34,6 @@ from metaindex.index.kinds.states import StatState
 from metaindex.index.store.cache import Footer
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
-
-Ask = Callable[[ArrowStatistics], Mask]
-AskMany = Callable[[ArrowStatistics], Mask]
 
 _SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
 
@@ -58,13 +56,12 @@ class Needs:
     counts: bool
 
 
-_ManyFound: TypeAlias = tuple[Mask, npt.NDArray[np.int32]]
 _BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, True)
 
 
 class RunStatistics(ManyFiles):
     """PruningStatistics[Mask] over the files (or the partitions) of one run. Columns it does not know are True
-    throughout."""
+    throughout. Single answers are kept: who changes one copies it."""
 
     def __init__(
         self,
@@ -84,15 +81,9 @@ class RunStatistics(ManyFiles):
         self._cumulated: npt.NDArray[np.int64] | None = None
 
     def _ask(self, question: Question) -> Mask:
-        column = question.column
-        stored = self._columns.get(column)
-        if question.name == "some_nan" and stored is not None and not Family.may_be_nan(stored.current):
-            return self.constant(False)
-        if stored is None or (stored.partition and self._units.kind == "column_stats"):
-            return self.constant(True)
         mask = self._answers.get(question)
         if mask is None:
-            mask = self._answers[question] = self._load(column, stored, _NEEDED[_needed(question)], question.ask)
+            mask = self._answers[question] = self.many([question])[0]
         return mask
 
     def many(self, questions: Sequence[Question]) -> Mask:
@@ -101,118 +92,61 @@ class RunStatistics(ManyFiles):
         out = np.ones((len(questions), self.count), np.bool_)
         alike = Question.grouped(((id(question.column), _needed(question)), question) for question in questions)
         for (_, name), (places, some) in alike.items():
-            column = some[0].column
-            stored = self._columns.get(column)
-            if name == "some_nan" and stored is not None and not Family.may_be_nan(stored.current):
+            stored = self._columns.get(some[0].column)
+            if stored is None or (stored.partition and self._units.kind == "column_stats"):
+                continue
+            if name == "some_nan" and not Family.may_be_nan(stored.current):
                 out[places] = False
-            elif stored is not None and not (stored.partition and self._units.kind == "column_stats"):
-                TooLate.check()
-                out[places] = self._load_many(column, stored, _NEEDED[name], some)
+                continue
+            TooLate.check()
+            parts = self._reader.parts(self._units.kind)
+            holding = [part for part in parts if part.rows and _within(part, stored.column_id)]
+            if not holding:  # covered, says the log entry: nothing is proved
+                continue
+            out[places] = False
+            for rows, units in self._reader.each(holding, partial(self._found, some, stored, _NEEDED[name])):
+                number, at = np.nonzero(rows)
+                out[np.array(places)[number], units[at]] = True
         return out
 
-    def _load_many(self, column: ColumnRef, stored: StoredColumn, needs: Needs, questions: Sequence[Question]) -> Mask:
-        holding = self._holding(stored)
-        if not holding:
-            return np.ones((len(questions), self.count), np.bool_)
-        out = np.zeros((len(questions), self.count), np.bool_)
-
-        def matching(part: PartInfo) -> _ManyFound:
-            return self._found_many(part, column, stored, needs, lambda s: s.many(questions))
-
-        for rows, units in self._reader.each(holding, matching):
-            number, at = np.nonzero(rows)
-            out[number, units[at]] = True
-        return out
-
-    def _found_many(
-        self, part: PartInfo, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: AskMany
-    ) -> _ManyFound:
-        """Units of a part, and for each question a truth for each of them."""
-        footer = self._reader.footer(part)
+    def _found(
+        self, questions: Sequence[Question], stored: StoredColumn, needs: Needs, part: PartInfo
+    ) -> tuple[Mask, npt.NDArray[np.int32]]:
+        """Units of a part, and for each question (of one column) a truth for each of them."""
+        footer, column = self._reader.footer(part), questions[0].column
         candidates = self._candidates(footer, stored)
-        if not candidates.any():
-            return np.zeros((0, 0), np.bool_), np.zeros(0, np.int32)
-        may = ask(self._of_footer(footer, column, stored, needs))
-        groups = np.flatnonzero(candidates & may.any(axis=0))
+        if candidates.any():
+            may = self._of_footer(footer, column, stored, needs).many(questions)
+            candidates &= may.any(axis=0)
+        groups = np.flatnonzero(candidates)
         if not len(groups):
             return np.zeros((0, 0), np.bool_), np.zeros(0, np.int32)
         suffix = _SUFFIX[str(physical_type(stored.stored))]
-        table = self._rows(part, groups.tolist(), stored, needs, suffix)
+        table, first = self._rows(part, groups, stored, needs, suffix)
         if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
-            table = self._rows(part, groups.tolist(), stored, _ALL, suffix)
+            table, first = self._rows(part, groups, stored, _ALL, suffix)
         units = Vector(table.column(self._units.number)).numbers
-        answer = ask(_statistics(column, _bounds_of_rows(table, stored.stored, suffix), stored, len(units)))
-        answer &= self._of_groups(part, footer, groups, stored, may)
+        answer = _statistics(column, _bounds_of_rows(table, stored.stored, suffix), stored, len(units)).many(questions)
+        if len(questions) > 1:  # else every one of these row groups may match
+            answer &= may[:, np.repeat(groups, footer.rows[groups])[first : first + len(units)]]
         if self._scope is not None:
             answer &= self._scope[Vector(table.column("partition_ord")).numbers]
         return answer, np.asarray(units)
 
-    def _of_groups(
-        self, part: PartInfo, footer: Footer, groups: npt.NDArray[np.intp], stored: StoredColumn, may: Mask
-    ) -> Mask:
-        """Return the answers of row groups for the column's rows in them."""
-        if len(groups) == 1:
-            return may[:, groups]
-        ids = Vector(self._reader.read(part, groups.tolist(), ["column_id"]).column("column_id")).numbers
-        group_of = np.repeat(groups, footer.rows[groups])
-        first, last = np.searchsorted(ids, stored.column_id), np.searchsorted(ids, stored.column_id, side="right")
-        return may[:, group_of[first:last]]
-
-    def _holding(self, stored: StoredColumn) -> list[PartInfo]:
-        """The parts that may have rows of a column. Covered, says the log entry; where no part holds a row of it
-        nothing is proved."""
-        if self._scope is not None:
-            self._cumulated_scope()
-        parts = self._reader.parts(self._units.kind)
-        return [part for part in parts if part.rows and _within(part, stored.column_id)]
-
-    def _load(self, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> Mask:
-        holding = self._holding(stored)
-        if not holding:
-            return self.constant(True)
-        answer = self.constant(False)
-        for ordinals in self._reader.each(holding, lambda part: self._found(part, column, stored, needs, ask)):
-            answer[ordinals] = True
-        return answer
-
-    def _found(
-        self, part: PartInfo, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask
-    ) -> npt.NDArray[np.int32]:
-        """The units of which a part says that they may."""
-        suffix = _SUFFIX[str(physical_type(stored.stored))]
-        groups = self._groups(self._reader.footer(part), column, stored, needs, ask)
-        if not groups:
-            return np.zeros(0, np.int32)
-        table = self._rows(part, groups, stored, needs, suffix)
-        if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
-            table = self._rows(part, groups, stored, _ALL, suffix)
-        units = Vector(table.column(self._units.number)).numbers
-        bounds = _bounds_of_rows(table, stored.stored, suffix)
-        may = ask(_statistics(column, bounds, stored, len(units)))
-        if self._scope is not None:
-            may &= self._scope[Vector(table.column("partition_ord")).numbers]
-        return np.asarray(units[may])
-
-    def _rows(self, part: PartInfo, groups: list[int], stored: StoredColumn, needs: Needs, suffix: str) -> pa.Table:
-        """The column's rows in the row groups, as far as the question needs them."""
+    def _rows(
+        self, part: PartInfo, groups: npt.NDArray[np.intp], stored: StoredColumn, needs: Needs, suffix: str
+    ) -> tuple[pa.Table, int]:
+        """The column's rows in the row groups, as far as the question needs them, and the place of the first."""
         read = ["column_id", self._units.number]
         if self._scope is not None:
             read.append("partition_ord")
         if needs.bounds:
             read += [f"lower_{suffix}", f"upper_{suffix}"]
         read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
-        table = self._reader.read(part, groups, read)
+        table = self._reader.read(part, groups.tolist(), read)
         ids = Vector(table.column("column_id")).numbers
         start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
-        return table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
-
-    def _groups(self, footer: Footer, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> list[int]:
-        """Row groups that hold rows of the column, touch the scope, and may say yes."""
-        candidates = self._candidates(footer, stored)
-        if not candidates.any():
-            return []
-        may = ask(self._of_footer(footer, column, stored, needs))
-        return [int(g) for g in np.flatnonzero(candidates & may)]
+        return table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start), start
 
     def _candidates(self, footer: Footer, stored: StoredColumn) -> Mask:
         """Row groups that hold rows of the column and touch the scope."""
@@ -240,6 +174,72 @@ class RunStatistics(ManyFiles):
         return self._cumulated
 
 
+def partition_source(run: RunReader, columns: Mapping[ColumnRef, StoredColumn]) -> RunStatistics:
+    """Return a source that treats each partition of a run as one file."""
+    return RunStatistics(run, Units("partition_stats", "partition_ord", run.run.partitions), columns)
+
+
+class BothLevels(ManyFiles):
+    """The files of a run: a partition column is answered by partition, any other by the rows of files."""
+
+    def __init__(self, run: RunReader, columns: Mapping[ColumnRef, StoredColumn], scope: Mask | None) -> None:
+        super().__init__(run.run.files)
+        self._run, self._columns = run, columns
+        # but for what only their partitions say
+        self._files = RunStatistics(run, Units("column_stats", "ordinal", self.count), columns, scope)
+        self._partitions = partition_source(run, columns)
+
+    def _ask(self, question: Question) -> Mask:
+        stored = self._columns.get(question.column)
+        if stored is not None and stored.partition:
+            return expand(self._run, question.ask(self._partitions), stored.column_id)
+        return question.ask(self._files)
+
+    def many(self, questions: Sequence[Question]) -> Mask:
+        out, columns = self._files.many(questions), [self._columns.get(question.column) for question in questions]
+        by_partition = {at: column for at, column in enumerate(columns) if column is not None and column.partition}
+        rows = self._partitions.many([questions[at] for at in by_partition])
+        for (at, column), row in zip(by_partition.items(), rows, strict=True):
+            out[at] = expand(self._run, row, column.column_id)
+        return out
+
+
+def expand(run: RunReader, partitions: Mask, column: int) -> Mask:
+    """Expand a mask of partitions to files: the files of a partition are one range of ordinals. `column`: a covered
+    column whose aggregates are loaded."""
+    first, count = run.derived("partition ranges", lambda: _partition_ranges(run, column))
+    out = np.zeros(run.run.files, np.bool_)
+    inside = np.flatnonzero(partitions)
+    if len(inside) <= 256:
+        for number in inside:
+            out[first[number] : first[number] + count[number]] = True
+    else:
+        out[:] = np.repeat(partitions, count)
+    return out
+
+
+def _partition_ranges(run: RunReader, column: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """First ordinal and number of files of each partition, by its number: the aggregates of any column are in that
+    order and count files."""
+    counts, ords = [], []
+    for part in run.parts("partition_stats"):
+        if part.first_key is None or part.last_key is None or not part.first_key <= column <= part.last_key:
+            continue
+        ids = run.footer(part).range("column_id")
+        groups = [g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= column <= ids.greatest[g]]
+        table = run.read(part, groups, ["column_id", "partition_ord", "file_count"])
+        mine = Vector(table.column("column_id")).numbers == column
+        ords.append(Vector(table.column("partition_ord")).numbers[mine])
+        counts.append(Vector(table.column("file_count")).numbers[mine])
+    count = np.concatenate(counts) if counts else np.zeros(0, np.int32)
+    number = np.concatenate(ords) if ords else count
+    if not np.array_equal(number, np.arange(run.run.partitions)) or int(count.sum()) != run.run.files:
+        raise DamagedIndexError.for_refresh(
+            f"the aggregates of run {run.run.run} count its files, partition by partition; they do not"
+        )
+    return np.cumsum(count, dtype=np.int64) - count, count
+
+
 _NEEDED = {
     "some_between": _BOUNDS,
     "some_among": _BOUNDS,
@@ -253,11 +253,8 @@ _NEEDED = {
 
 def _needed(question: Question) -> str:
     """Return the question's name in `_NEEDED`."""
-    if question.name == "some_among":
-        for value in question.arguments[0]:
-            if value.is_nan:
-                return "some_among_nan"
-    return question.name
+    nan = question.name == "some_among" and any(value.is_nan for value in question.arguments[0])
+    return "some_among_nan" if nan else question.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +329,7 @@ def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> Colum
     if not needs.counts:
         nothing = _ones(all_null)
         return ColumnBounds(type=type_, lower=lower, upper=upper, null_count=nothing, row_count=nothing)
-    nulls = _counts(footer, "null_count")
+    nulls, nans = (_counts(footer, name) for name in ("null_count", "nan_count"))
     nulls[all_null] = 1
     rows = np.where(all_null, 1, 1 << 60)  # nothing but "equal to the counts" and "not zero" is asked of it
     return ColumnBounds(
@@ -340,7 +337,7 @@ def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> Colum
         lower=lower,
         upper=upper,
         null_count=arrow_array(nulls, nulls >= 0, pa.int64()),
-        nan_count=_nan_counts(footer),
+        nan_count=arrow_array(nans, nans >= 0, pa.int64()),
         row_count=arrow_array(rows, None, pa.int64()),
     )
 
@@ -358,11 +355,6 @@ def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
         if ranges.known[g] and ranges.nulls[g] == 0:
             out[g] = ranges.greatest[g]
     return out
-
-
-def _nan_counts(footer: Footer) -> pa.Array:
-    counts = _counts(footer, "nan_count")
-    return arrow_array(counts, counts >= 0, pa.int64())
 
 
 def _physical(bounds: list[Any], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:

@@ -35,9 +35,11 @@ COLUMN_STATS = pa.schema(
         pa.field("partition_id", pa.int64(), nullable=False),
     ]
 )
-"""One row for every file and covered column; none is missing, what is not known is a row of state UNKNOWN.
-Sorted by (column_id, partition_ord, lower bound with nulls first, ordinal), the lower bound being the one of the
-column's physical domain."""
+"""One row for every file and covered column; none is missing, what is not known is a row of state UNKNOWN. The bounds
+of a column stand in those of its physical domain, the others are null."""
+
+ORDER = ("column_id", "partition_ord", "lower_int", "lower_double", "lower_bytes", "ordinal")
+"""By what rows of COLUMN_STATS are sorted, nulls first."""
 
 PARTITION_STATS = pa.schema(
     [

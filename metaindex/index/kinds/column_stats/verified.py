@@ -19,9 +19,10 @@ from metaindex.index.kinds.facts import domain_of, sure
 from metaindex.index.kinds.kind import Mismatch
 from metaindex.index.kinds.states import StatState
 from metaindex.index.log.entry import CoveredColumn
+from metaindex.index.store.kway import stream
 from metaindex.index.store.reader import RunReader
 
-from .rows import STORED_AS, partition_rows, sorted_rows
+from .rows import STORED_AS, aggregates, sorted_rows
 from .schemas import COLUMN_STATS, PARTITION_STATS
 
 
@@ -45,11 +46,8 @@ def check(run: RunReader, partition_ord: Ordinals) -> Iterator[int]:
 def _check_aggregates(run: RunReader, column: CoveredColumn, rows: pa.Table) -> int:
     """Check the aggregates of a column, and return their number."""
     stored = _column(run, "partition_stats", PARTITION_STATS, column.column_id)
-    type_ = column.type
-    if type_ is not None:
-        derived = partition_rows(rows, domain_of(type_))
-        if not stored.combine_chunks().equals(derived.combine_chunks()):
-            raise Mismatch(f"the aggregates of column {column.name!r} are not those of its files", "partition_stats")
+    if not stored.equals(aggregates(rows)):
+        raise Mismatch(f"the aggregates of column {column.name!r} are not those of its files", "partition_stats")
     return int(stored.num_rows)
 
 
@@ -66,10 +64,7 @@ def _of_columns(run: RunReader, partition_ord: Ordinals) -> Iterator[tuple[Cover
             raise Mismatch(f"column {column.name!r} has not one row for each file", "column_stats")
         if not np.array_equal(rows.column("partition_ord").to_numpy(), partition_ord[ordinals]):
             raise Mismatch(f"column {column.name!r} has files in other partitions than they are in", "column_stats")
-        type_ = column.type
-        if type_ is not None and not sorted_rows(rows, domain_of(type_)).column("ordinal").equals(
-            rows.column("ordinal")
-        ):
+        if not sorted_rows(rows).column("ordinal").equals(rows.column("ordinal")):
             raise Mismatch(f"the rows of column {column.name!r} are not in order", "column_stats")
         yield column, rows
 
@@ -116,11 +111,5 @@ def _told(row: dict[str, Any], domain: pa.DataType | None) -> str:
 
 def _column(run: RunReader, kind: str, schema: pa.Schema, column: int) -> pa.Table:
     """The rows of a column, as stored."""
-    tables = [schema.empty_table()]
-    for part in run.parts(kind):
-        ids = run.footer(part).range("column_id")
-        groups = [g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= column <= ids.greatest[g]]
-        if groups:
-            table = run.read(part, groups, schema.names, keep=False).cast(schema)
-            tables.append(table.filter(pc.equal(table.column("column_id"), column)))
+    tables = [schema.empty_table(), *stream(run, kind, schema, column, 1)]
     return pa.concat_tables(tables).combine_chunks()

@@ -1,9 +1,9 @@
-"""Writes the rows of one column of a run: sorted, in pieces, so that the wide stored rows of millions of files are
+"""Writes the rows of the columns of a run: sorted, in pieces, so that the wide stored rows of millions of files are
 never held at once; and their aggregates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,19 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.formats import Leaf
+from metaindex.index.keys import column_id
 from metaindex.index.kinds.described import PartitionColumn
-from metaindex.index.kinds.facts import domain_of, take_bounds
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.rows import PART_ROWS
 from metaindex.index.store.writer import PartStream, RunSink
 
-from .rows import column_rows, partition_column_rows, partition_rows
-from .schemas import COLUMN_STATS, COLUMNS, PARTITION_STATS
+from .rows import aggregated, partition_values, stored_rows, under_stored_names
+from .schemas import COLUMN_STATS, COLUMNS, ORDER, PARTITION_STATS
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnWriter:
-    """Writes the statistics of the files of one run, by ordinal. `partition_ids`: by partition number."""
+    """Writes the statistics of the files of one run, by ordinal: columns by ascending column id. `partition_ids`: by
+    partition number."""
 
     columns: PartStream
     aggregates: PartStream
@@ -37,21 +38,10 @@ class ColumnWriter:
     def of(cls, sink: RunSink, partition_ord: npt.NDArray[np.int32], partition_ids: pa.Array) -> Self:
         return cls(*streams(sink), partition_ord, partition_ids)
 
-    def write(self, leaf: Leaf, facts: pa.Table) -> None:
-        """The next column: COLUMN_STATS in their order (partition, lower bound with nulls first, ordinal),
-        PARTITION_STATS behind them."""
-        order = self._order(facts.column("lower"))
-        partial = []
-        for start in range(0, len(order), self.piece):
-            some = order[start : start + self.piece]
-            partitions = pa.array(self.partition_ord[some])
-            ids = self.partition_ids.take(partitions)
-            ordinals = pa.array(some.astype(np.int32))
-            rows = column_rows(leaf, facts.take(pa.array(some)).combine_chunks(), ordinals, partitions, ids)
-            self.columns.add(rows)
-            partial.append(partition_rows(rows, domain_of(leaf.type)))
-        if partial:
-            self.aggregates.add(aggregated(partial, leaf, self.partition_ord, len(self.partition_ids)))
+    def write(self, leaves: Sequence[Leaf], facts: Sequence[pa.Table]) -> None:
+        """The next columns, by their facts in every file. Few files are written sooner with many columns at once."""
+        for totals in aggregated(self._written(leaves, facts)):
+            self.aggregates.add(totals)
 
     def write_values(self, column: PartitionColumn) -> None:
         """The next column, whose values are those of partitions."""
@@ -61,13 +51,33 @@ class ColumnWriter:
         """Return all parts."""
         return [*self.columns.close(), *self.aggregates.close()]
 
-    def _order(self, lower: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-        """Files in the order of their rows. The sort is stable, so that equal rows stay in order of their ordinals."""
-        keys = {"lower": lower}
+    def _written(self, leaves: Sequence[Leaf], facts: Sequence[pa.Table]) -> Iterator[pa.Table]:
+        """Write rows of COLUMN_STATS, and yield them."""
+        if not leaves:
+            return
+        count, ids = len(self.partition_ord), np.array([column_id(leaf.stable) for leaf in leaves], np.int64)
+        whole = pa.concat_tables(map(under_stored_names, facts), promote_options="default")
+        keys = {name: whole.column(name) for name in ORDER if name in whole.column_names}
         if len(self.partition_ids) > 1:
-            keys = {"partition_ord": pa.array(self.partition_ord), **keys}
-        order = pc.sort_indices(pa.table(keys), [(name, "ascending", "at_start") for name in keys])
-        return np.asarray(order.to_numpy()).astype(np.int64)
+            keys = {"partition_ord": pa.array(np.tile(self.partition_ord, len(leaves))), **keys}
+        if len(leaves) > 1:
+            keys = {"column_id": pa.array(np.repeat(ids, count)), **keys}
+        # The sort is stable: equal rows stay in order of their ordinals.
+        sorted_ = pc.sort_indices(pa.table(keys), [(name, "ascending", "at_start") for name in keys])
+        order = np.asarray(sorted_.to_numpy()).astype(np.int64)
+        for start in range(0, len(order), self.piece):
+            some = order[start : start + self.piece]
+            column, ordinal = np.divmod(some, count)
+            partitions = pa.array(self.partition_ord[ordinal])
+            rows = stored_rows(
+                whole.take(pa.array(some)),
+                pa.array(ids[column]),
+                pa.array(ordinal.astype(np.int32)),
+                partitions,
+                self.partition_ids.take(partitions),
+            )
+            self.columns.add(rows)
+            yield rows
 
 
 def streams(sink: RunSink) -> tuple[PartStream, PartStream]:
@@ -76,34 +86,3 @@ def streams(sink: RunSink) -> tuple[PartStream, PartStream]:
         PartStream(sink, "column_stats", COLUMN_STATS, COLUMNS),
         PartStream(sink, "partition_stats", PARTITION_STATS, COLUMNS),
     )
-
-
-def aggregated(
-    pieces: Sequence[pa.Table], leaf: Leaf, partition_ord: npt.NDArray[np.int32], partitions: int
-) -> pa.Table:
-    """PARTITION_STATS of pieces as those of the whole: a partition may go on from one piece to the next.
-    `partition_ord`: of every file."""
-    if len(pieces) == 1:
-        return pieces[0]
-    rows = partition_rows(pa.concat_tables(pieces).combine_chunks(), domain_of(leaf.type))
-    counts = np.bincount(partition_ord, minlength=partitions).astype(np.int32)
-    at = PARTITION_STATS.get_field_index("file_count")
-    return rows.set_column(at, PARTITION_STATS.field(at), pa.array(counts))
-
-
-def partition_values(column: PartitionColumn) -> pa.Table:
-    """PARTITION_STATS of a column whose values are those of partitions."""
-    tables = []
-    for start in range(0, max(len(column.no_value), 1), PART_ROWS):
-        some = slice(start, start + PART_ROWS)
-        tables.append(
-            partition_column_rows(
-                column.leaf,
-                column.bounds if column.bounds is None else take_bounds(column.bounds, column.rows[some]),
-                column.no_value[some],
-                column.partition_ord[some],
-                column.record_count.slice(start, PART_ROWS),
-                column.partitions,
-            )
-        )
-    return aggregated(tables, column.leaf, column.partition_ord, column.partitions.num_rows)

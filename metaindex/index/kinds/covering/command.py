@@ -21,10 +21,10 @@ _TEXT = {
 
 
 class CoveringCommand(Generic[T]):
-    """Options of one of the three covering kinds. `names`: the parameters after the first."""
+    """Options of one of the three covering kinds. `names`: the parameters."""
 
-    def __init__(self, option: str, make: Callable[..., T], names: Sequence[str]) -> None:
-        self._option, self._make, self._names = option, make, names
+    def __init__(self, kind: str, make: Callable[..., T], names: Sequence[str]) -> None:
+        self._option, self._make, self._names = f"--{kind.replace('_', '-')}", make, names
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         groups = [group_ for group_ in parser._action_groups if group_.title == _TITLE]

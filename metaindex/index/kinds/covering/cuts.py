@@ -1,5 +1,5 @@
 """Cut points of a column: quantiles of a sample of its values, by which each value has a rank, and rows a place in the
-grid of a curve (`hilbert`).
+grid of a curve, and on it.
 
 A value's *word* is eight bytes of its key (`values.encoding`) behind those that the cut points begin with, as a number;
 of a key that begins in another way the least word or the greatest; NULL, which comes first, has the least. So words are
@@ -13,15 +13,25 @@ A cut point is no value of the table: it has as many of the first bits as tell a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Vector, dataclass
 from metaindex.index.kinds.values.encoding import KEPT, encode_values, ordered
 
-from .hilbert import MOST_BITS, Places, Words
+Words = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.uint16]
+
+MOST_BITS = 63
+"""Of a number on the curve, which is stored as a signed one."""
+
+_ONE = np.uint16(1)
+_BLOCK = 1 << 14
+"""Cells whose places and numbers stay in a core's cache."""
 
 BITS = {2: 8, 3: 7, 4: 6, 5: 6, 6: 6, 7: 6, 8: 6}
 """Of a rank, by the number of columns of a curve."""
@@ -154,3 +164,56 @@ def _keys(values: pa.Array) -> Words | pa.Array:
         return ordered(Vector(values.cast(pa.float64())).items(np.float64))
     keys = encode_values(values, values.type)
     return Vector(keys).items(np.int64).view(np.uint64) ^ _SIGN if keys.type == pa.int64() else keys
+
+
+# Hilbert's curve through a grid: neighbours on it are neighbours in the grid, so that a stretch of it is a small box in
+# every dimension (J. Skilling, Programming the Hilbert curve, AIP 707, 2004). A cell is its place in each of n
+# dimensions, numbers of b bits; its number on the curve has n * b bits. ---------------------------------------------
+
+
+def numbers_of(places: Sequence[Places], bits: int) -> Words:
+    """The number on the curve of each cell. `places`: of all cells by dimension, below `1 << bits`, which are 16 bits
+    at most; bits times dimensions is `MOST_BITS` at most."""
+    count = len(places[0])
+    out = np.zeros(count, np.uint64)
+    for start in range(0, count, _BLOCK):
+        out[start : start + _BLOCK] = _numbers([place[start : start + _BLOCK].copy() for place in places], bits)
+    return out
+
+
+def _numbers(axes: list[Places], bits: int) -> Words:
+    for level in range(bits - 1, 0, -1):
+        _turned(axes, level)
+    for this, before in zip(axes[1:], axes, strict=False):
+        this ^= before
+    flips = np.zeros_like(axes[0])
+    for level in range(bits - 1, 0, -1):
+        flips ^= _bit(axes[-1], level) * np.uint16((1 << level) - 1)
+    for axis in axes:
+        axis ^= flips
+    return woven(axes, bits)
+
+
+def _turned(axes: Sequence[Places], level: int) -> None:
+    """Transform below a bit: if it is set, flip the first axis, else swap the first axis with this one."""
+    low = np.uint16((1 << level) - 1)
+    for axis in axes:
+        is_set = _bit(axis, level)
+        swapped = (axes[0] ^ axis) & low & (is_set - _ONE)  # all bits where it is not set, none where it is
+        axes[0] ^= (is_set * low) | swapped
+        if axis is not axes[0]:
+            axis ^= swapped
+
+
+def _bit(axis: Places, level: int) -> Places:
+    return (axis >> np.uint16(level)) & _ONE
+
+
+def woven(axes: Sequence[Places], bits: int) -> Words:
+    """The bits of all dimensions in turn, the first one's first."""
+    out = np.zeros(len(axes[0]), np.uint64)
+    for level in range(bits - 1, -1, -1):
+        for axis in axes:
+            out <<= np.uint64(1)
+            out |= _bit(axis, level)
+    return out

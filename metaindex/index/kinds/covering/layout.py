@@ -20,7 +20,7 @@ PARTITION = "covering"
 
 
 @dataclass(frozen=True)
-class CoveringLayout:
+class RowLayout:
     """Layout of a covering key."""
 
     buckets: int  # 0: rows are in ranges
@@ -31,7 +31,7 @@ class CoveringLayout:
     curve: tuple[int, tuple[str, ...]] | None = None  # bits of a rank, and the cut points of each indexed column
 
     @classmethod
-    def of(cls, key: CoveredKey) -> CoveringLayout:
+    def of(cls, key: CoveredKey) -> RowLayout:
         said = key.layout
         sizes = {name.removeprefix(_BYTES): int(value) for name, value in said.items() if name.startswith(_BYTES)}
         counted = RowSizes(sizes, int(said.get(_KEYS, 0)))
@@ -44,7 +44,7 @@ class CoveringLayout:
 
     @property
     def bounded(self) -> int:
-        """Number of bounded columns; see `served.RowLayout`."""
+        """Number of the first indexed columns by whose bounds parts are skipped; 0 in buckets."""
         return 0 if self.buckets else 1 if self.curve is None else self.indexed
 
     @cached_property
@@ -71,7 +71,7 @@ class CoveringLayout:
 
 _BYTES, _KEYS = "bytes:", "keys"
 INNER = "fields:"
-"""Before the stable name of a column: see `CoveringLayout.inner`."""
+"""Before the stable name of a column: see `RowLayout.inner`."""
 CURVE, BITS_OF, CUTS = "curve", "bits", "cuts:"
 """What a layout says of rows along a curve: `by`; bits of a rank; and of each indexed column by its place."""
 
@@ -79,8 +79,3 @@ CURVE, BITS_OF, CUTS = "curve", "bits", "cuts:"
 def said_of(sizes: RowSizes) -> dict[str, int | str]:
     """Return the sizes as entries of the layout."""
     return {**{f"{_BYTES}{name}": size for name, size in sizes.column_bytes.items()}, _KEYS: sizes.keys}
-
-
-def inner_said(inner: Mapping[str, str]) -> dict[str, int | str]:
-    """Return the inner fields as entries of the layout."""
-    return {f"{INNER}{stable}": fields for stable, fields in inner.items()}

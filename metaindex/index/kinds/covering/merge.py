@@ -26,7 +26,8 @@ from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.index.store.writer import RunSink
 
-from .layout import PARTITION, CoveringLayout, said_of
+from .bounds import Stretch, stretches
+from .layout import PARTITION, RowLayout, said_of
 from .murmur3 import buckets_of
 from .order import Ascending, in_spark_order
 from .parts import (
@@ -40,7 +41,6 @@ from .parts import (
     stored_parts,
     stretch_bytes,
 )
-from .stretches import Stretch, stretches
 
 STRETCH_BYTES = 256 << 20
 """Of parts, that a stretch of ranges is made of, at least."""
@@ -77,7 +77,7 @@ class CoveringMerge:
 
     sink: RunSink
     key_id: int
-    layout: CoveringLayout
+    layout: RowLayout
     place: int
     sources: tuple[MergeSource, ...]
     pieces: tuple[Piece, ...]
@@ -145,8 +145,8 @@ def merge_rows(
     write: WritesPieces | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
     """Merge rows; see `StoredKind.merge`. `write`: by default threads of this process."""
-    key = next((covered for _, covered, _ in some if CoveringLayout.of(covered).sizes.column_bytes), key)
-    layout = CoveringLayout.of(key)  # of a run with rows: cut points of none mean nothing
+    key = next((covered for _, covered, _ in some if RowLayout.of(covered).sizes.column_bytes), key)
+    layout = RowLayout.of(key)  # of a run with rows: cut points of none mean nothing
     parts = [(at, part) for at, (reader, covered, _) in enumerate(some) for part in stored_parts(reader, covered)]
     sources = tuple(MergeSource(reader.run, ordinals) for reader, _, ordinals in some)
     merge = CoveringMerge(
@@ -165,7 +165,7 @@ def merge_rows(
     return {**kept, **said_of(sizes_of(written))}, [part.info for part in written]
 
 
-def _part_bytes(layout: CoveringLayout, size_bytes: int) -> int:
+def _part_bytes(layout: RowLayout, size_bytes: int) -> int:
     """Return the size at which the next part begins, from the total size."""
     if layout.buckets:
         return PART_BYTES
@@ -186,7 +186,7 @@ def _check(merge: CoveringMerge, pieces: Sequence[MergedPiece], rows: int) -> No
         )
 
 
-def _pieces(parts: Sequence[tuple[int, StoredPart]], layout: CoveringLayout, sources: int) -> list[Piece]:
+def _pieces(parts: Sequence[tuple[int, StoredPart]], layout: RowLayout, sources: int) -> list[Piece]:
     """Return each bucket as a piece; for ranges, each stretch."""
     if layout.buckets:
         buckets: dict[int | None, list[tuple[int, PartInfo]]] = {}

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Vector
+from metaindex.index.kinds.xxhash64 import byte_slices
 
 Words = npt.NDArray[np.uint32]
 
@@ -106,12 +107,9 @@ def _of_longs(values: npt.NDArray[np.int64], seeds: Words) -> Words:
 
 
 def _of_bytes(column: pa.Array, seeds: Words) -> Words:
-    column = column.cast(pa.large_binary())
-    _, offsets, data = column.buffers()
-    ends = np.frombuffer(offsets, np.int64, len(column) + 1, 8 * column.offset)
+    held, ends = byte_slices(column.cast(pa.large_binary()))
     starts, lengths = ends[:-1], np.diff(ends)
-    held = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-    held = np.concatenate([held, np.zeros(4, np.uint8)])
+    held = np.concatenate([held, np.zeros(5, np.uint8)])
     out = seeds.copy()
     for word in range(int(lengths.max(initial=0)) // 4):
         rows = np.flatnonzero(lengths >= 4 * word + 4)

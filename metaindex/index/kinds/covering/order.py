@@ -14,14 +14,11 @@ SORT = "_mi_sort"
 _SIGN = np.uint64(1 << 63)
 
 
-def sort_columns(table: pa.Table, indexed: int) -> tuple[pa.Table, list[str]]:
-    """The table with columns behind its own that sort as its first `indexed` columns do, and their names."""
-    names = []
+def sort_columns(table: pa.Table, indexed: int) -> pa.Table:
+    """The table with columns behind its own (`SORT`) that sort as its first `indexed` columns do."""
     for place in range(indexed):
-        name = f"{SORT}{place}"
-        table = table.append_column(name, sort_column(table.column(place)))
-        names.append(name)
-    return table, names
+        table = table.append_column(f"{SORT}{place}", sort_column(table.column(place)))
+    return table
 
 
 def sort_column(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -28,7 +28,7 @@ from metaindex.index.store.reader import RunReader
 from metaindex.index.store.writer import SUFFIX, RunSink, digested_end
 
 from .bounds import Bounds
-from .layout import PARTITION, CoveringLayout
+from .layout import PARTITION, RowLayout
 from .placement import Placement
 
 GROUP_ROWS = 1_000_000
@@ -254,7 +254,7 @@ def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int
 
 def stored_parts(reader: RunReader, key: CoveredKey) -> list[StoredPart]:
     """The parts of a covering key in a run, in order of their bucket or range. One read: the manifest (cached)."""
-    hashed = CoveringLayout.of(key).buckets > 0
+    hashed = RowLayout.of(key).buckets > 0
     parts = [
         StoredPart(part, bucket_of(part.path) if hashed else None)
         for part in reader.parts(PARTITION)

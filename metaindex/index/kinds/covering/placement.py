@@ -1,7 +1,7 @@
 """Placement of rows in a bucket, or in all ranges: their order, and the bounds of each part.
 
     ByColumns   by the indexed columns, in Spark's order
-    ByCurve     by where they are on a curve through the grid of the indexed columns' ranks (`cuts`, `hilbert`)
+    ByCurve     by where they are on a curve through the grid of the indexed columns' ranks (`cuts`)
 
 Rows that are the same so far stand in the order of `_mi_ordinal` and `_mi_row`.
 """
@@ -19,8 +19,7 @@ from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.index.kinds.values.encoding import KEPT, as_bytes, encode_values
 
 from .bounds import Bounds, Extremes, FirstAndLast
-from .cuts import BITS, CutPoints, cut_by, cut_points
-from .hilbert import numbers_of
+from .cuts import BITS, CutPoints, cut_by, cut_points, numbers_of
 from .order import SORT, sort_columns
 
 POINT = "_mi_curve"
@@ -37,10 +36,6 @@ class Placement(Protocol):
     @property
     def sorted_by(self) -> list[str]:
         """The columns that `sorting` adds."""
-
-    @property
-    def bounded(self) -> int:
-        """Number of the first indexed columns whose bounds each part has."""
 
     @property
     def first(self) -> int:
@@ -66,7 +61,6 @@ class ByColumns:
 
     indexed: int
 
-    bounded = 1
     first = 0
     counts_keys = True
 
@@ -75,7 +69,7 @@ class ByColumns:
         return [f"{SORT}{place}" for place in range(self.indexed)]
 
     def sorting(self, rows: pa.Table) -> pa.Table:
-        return sort_columns(rows, self.indexed)[0]
+        return sort_columns(rows, self.indexed)
 
     def leading(self, rows: pa.Table) -> pa.Array:
         column = Vector(rows.column(0)).array
@@ -110,10 +104,6 @@ class ByCurve:
 
     @property
     def indexed(self) -> int:
-        return len(self.cuts)
-
-    @property
-    def bounded(self) -> int:
         return len(self.cuts)
 
     def places(self, columns: list[pa.Array]) -> pa.Array:

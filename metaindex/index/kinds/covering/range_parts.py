@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask, dataclass
-from metaindex.expressions import And, ColumnRef, Interval, Literal, ManyFiles, Predicate, may_match
+from metaindex.expressions import And, ColumnRef, Literal, ManyFiles, Predicate, Question, may_match
 from metaindex.index.kinds.canonical import Absent
 from metaindex.index.kinds.served import StoredPart
-from metaindex.index.kinds.values.asked import Key, encode_interval, encode_literal
+from metaindex.index.kinds.values.asked import Key, encode_each_interval, encode_literal
 from metaindex.index.kinds.values.encoding import CUT, KEPT, as_bytes
 
 from .bounds import bounds_of
-from .layout import CoveringLayout
+from .layout import RowLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class SaidColumn:
     type: pa.DataType
 
 
-def columns_said(layout: CoveringLayout, names: Mapping[ColumnRef, str]) -> dict[ColumnRef, SaidColumn]:
+def columns_said(layout: RowLayout, names: Mapping[ColumnRef, str]) -> dict[ColumnRef, SaidColumn]:
     """Return the columns whose bounds the layout's parts have, named as in a predicate. `names`: their stable names."""
     first, bounded = layout.placement.first, layout.stored.names[: layout.bounded]
     fields = {name: SaidColumn(first + place, layout.stored.field(place).type) for place, name in enumerate(bounded)}
@@ -70,24 +70,30 @@ class _OfColumn:
 
 
 class _Bounds(ManyFiles):
-    """PruningStatistics[Mask] over parts. Of values that are not NULL nothing is known: an empty text has the bound of
-    NULL."""
+    """PruningStatistics[Mask] over parts."""
 
     def __init__(self, parts: Sequence[StoredPart], columns: Mapping[ColumnRef, SaidColumn]) -> None:
         super().__init__(len(parts))
         self._columns = {ref: _OfColumn(parts, said) for ref, said in columns.items()}
 
-    def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
-        bounds = self._columns.get(column)
-        keys = None if bounds is None else encode_interval(interval, bounds.type, bounds.type)
-        if bounds is None or keys is None:
-            return self.constant(True)
-        return self.constant(False) if isinstance(keys, Absent) else bounds.touched(_bytes(keys.low), _bytes(keys.high))
+    def _ask(self, question: Question) -> Mask:
+        bounds = self._columns.get(question.column)
+        match question.name:
+            case "some_between" if bounds is not None:
+                (keys,) = encode_each_interval(question.arguments, bounds.type, bounds.type)
+                if keys is None:
+                    return self.constant(True)
+                if isinstance(keys, Absent):
+                    return self.constant(False)
+                return bounds.touched(_bytes(keys.low), _bytes(keys.high))
+            case "some_among" if bounds is not None:
+                return self._among(question.arguments[0], bounds)
+            case "some_null" if bounds is not None:
+                return bounds.nullable()
+            case _:  # an empty text has the bound of NULL: no part is without values
+                return self.constant(True)
 
-    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        bounds = self._columns.get(column)
-        if bounds is None:
-            return self.constant(True)
+    def _among(self, values: Sequence[Literal], bounds: _OfColumn) -> Mask:
         out = self.constant(False)
         for value in values:
             key = encode_literal(value, bounds.type, bounds.type)
@@ -97,10 +103,6 @@ class _Bounds(ManyFiles):
                 low, high = _around(_bytes(key))
                 out |= bounds.touched(low, high)
         return out
-
-    def some_null(self, column: ColumnRef) -> Mask:
-        bounds = self._columns.get(column)
-        return self.constant(True) if bounds is None else bounds.nullable()
 
 
 def _around(key: bytes | None) -> tuple[bytes | None, bytes | None]:

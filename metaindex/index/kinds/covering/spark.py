@@ -37,7 +37,7 @@ def ranges_of(size_bytes: int) -> int:
 
 
 def spread(rows: DataFrame, indexed: int, buckets: int, size_bytes: int) -> DataFrame:
-    """Distribute the rows; see `served.RowPlan.spread`."""
+    """Distribute the rows; see `RowPlan.spread`."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
     columns: list[Column] = [F.col(f"c{place}") for place in range(indexed)]
@@ -69,7 +69,7 @@ def by_number(rows: DataFrame, count: int, column: str) -> DataFrame:
 
 @dataclass(slots=True)
 class TaskWriter:
-    """Writes the rows of one bucket or range; see `served.RowWriter`."""
+    """Writes the rows of one bucket or range."""
 
     parts: PartWriter
     _ascending: Ascending = field(init=False)

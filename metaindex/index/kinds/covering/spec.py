@@ -1,8 +1,14 @@
-"""User's specification of a copy of the table's rows: bucketed or in ranges, sorted."""
+"""Kinds whose rows are rows of the table, kept a second time: a query reads them in the table's place.
+
+Rows stand in parts that Spark reads as they are, sorted by the indexed columns, which are the first: in buckets by
+Spark's own hash of them, in ranges of their values, or along a curve through several of them. Each row ends in its
+*lineage*: which file of the run it is of, and which row of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,15 +17,16 @@ import pyarrow as pa
 
 from metaindex.core import ArgumentError, Mask, dataclass
 from metaindex.expressions import ColumnRef, Predicate, parse_path
-from metaindex.formats import Schema
-from metaindex.index.kinds.kind import AskedColumns, KeyRows, Kind, LayoutRule, Merged, MergeInto
-from metaindex.index.kinds.served import RowKind, RowPlan, ServedRows, StoredPart
+from metaindex.formats import Leaf, Schema
+from metaindex.index.kinds.kind import AskedColumns, KeyRows, Kind, LayoutRule, Merged, MergeInto, StoredKind
+from metaindex.index.kinds.served import RowSizes, StoredPart
 from metaindex.index.log.entry import CoveredKey, KindSpec
 
-from .layout import BITS_OF, CURVE, CUTS, INNER, PARTITION, CoveringLayout
+from .layout import BITS_OF, CURVE, CUTS, INNER, PARTITION, RowLayout
 
 if TYPE_CHECKING:
     from metaindex.index.kinds.command import KindCommand
+    from metaindex.index.kinds.row_plan import RowPlan
     from metaindex.index.store.reader import RunReader
 
 MOST_BUCKETS = 100_000
@@ -29,6 +36,9 @@ BUCKETS = (8, 64, 512, 4096, 32768)
 the next."""
 BUCKET_BYTES = 128 << 20
 """Of the stored columns, that a bucket has at most then."""
+MOST_COLUMNS = 8
+"""Of a curve: with more of them hardly a part is left out by one."""
+_SUGGESTED = 4
 
 
 def buckets_for(size_bytes: float) -> int:
@@ -36,8 +46,8 @@ def buckets_for(size_bytes: float) -> int:
     return next((count for count in BUCKETS if size_bytes <= count * BUCKET_BYTES), BUCKETS[-1])
 
 
-class CoveredRows(ServedRows):
-    """The stored rows of all covering kinds."""
+class CoveredRows(StoredKind):
+    """The stored rows of all covering kinds. They answer nothing of files."""
 
     __slots__ = ()
     partition = PARTITION
@@ -62,7 +72,7 @@ class CoveredRows(ServedRows):
 
     @classmethod
     def senseless(cls, key: CoveredKey) -> str | None:
-        layout = CoveringLayout.of(key)
+        layout = RowLayout.of(key)
         if not 0 < layout.indexed <= len(key.columns) or not 0 <= layout.buckets < MOST_BUCKETS:
             return "counts that no covering key has"
         if layout.curve is None:
@@ -73,7 +83,7 @@ class CoveredRows(ServedRows):
 
     @classmethod
     def together(cls, key: CoveredKey, other: CoveredKey) -> bool:
-        layout, another = CoveringLayout.of(key), CoveringLayout.of(other)
+        layout, another = RowLayout.of(key), RowLayout.of(other)
         rows = layout.sizes.column_bytes and another.sizes.column_bytes
         # Of no rows, cut points mean nothing.
         return layout.inner == another.inner and (layout.curve == another.curve or not rows)
@@ -88,17 +98,20 @@ class CoveredRows(ServedRows):
         return f"covering({how}{', '.join(names[:indexed])}{included})"
 
     @classmethod
-    def row_layout(cls, key: CoveredKey) -> CoveringLayout:
-        return CoveringLayout.of(key)
+    def row_layout(cls, key: CoveredKey) -> RowLayout:
+        """Return the layout of a key."""
+        return RowLayout.of(key)
 
     @classmethod
     def lasting(cls, key: CoveredKey) -> str:
-        if CoveringLayout.of(key).curve is None:
+        """Return a note on values in the key's layout, which stay until a full refresh; empty if there are none."""
+        if RowLayout.of(key).curve is None:
             return ""
         return "its curve keeps cut points, which are beginnings of values that its rows had when they were made"
 
     @classmethod
     def parts(cls, reader: RunReader, key: CoveredKey) -> list[StoredPart]:
+        """The parts of a key in a run, in order of their bucket or range. One read: the manifest (cached)."""
         from .parts import stored_parts
 
         return stored_parts(reader, key)
@@ -111,21 +124,102 @@ class CoveredRows(ServedRows):
         conjuncts: Sequence[Predicate],
         names: Mapping[ColumnRef, str],
     ) -> list[StoredPart]:
+        """Return the parts, not in buckets, that may hold matching rows. `names`: the stable names of columns, as the
+        predicate names them. A part with unknown bounds is kept."""
         from .range_parts import columns_said, parts_left
 
-        return parts_left(parts, conjuncts, columns_said(CoveringLayout.of(key), names))
+        return parts_left(parts, conjuncts, columns_said(RowLayout.of(key), names))
 
     @classmethod
     def rows_of(cls, reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
+        """Return all rows of some files, with lineage."""
         from .verified import rows_of
 
         return rows_of(reader, key, ordinals)
 
     @classmethod
     def planned_again(cls, key: CoveredKey, schema: Schema) -> RowPlan | None:
-        from .plan import planned_again
+        """The key as it would be built at a schema; None where it would store something else."""
+        from metaindex.index.kinds.row_plan import RowPlan
 
-        return planned_again(key, schema)
+        return RowPlan.again(key, schema)
+
+
+class RowKind(Kind):
+    """A kind that keeps rows of the table: of the indexed columns, by which they are sorted, and of included ones.
+    Built by Spark."""
+
+    __slots__ = ()
+    needs_spark = True
+    indexed: tuple[str, ...]
+    included: tuple[str, ...]
+
+    def __init__(self, indexed: str | Sequence[str], included: str | Sequence[str] = ()) -> None:
+        kind, every = type(self).__name__, list[str]()
+        for what, columns in (("indexed", indexed), ("included", included)):
+            names = (columns,) if isinstance(columns, str) or not isinstance(columns, Sequence) else tuple(columns)
+            if not all(isinstance(name, str) and name for name in names):
+                raise ArgumentError(
+                    f"columns are names, as in {kind}(indexed=['day'], included=['tailnum']); {what} is {columns!r}"
+                )
+            object.__setattr__(self, what, names)
+            every += names
+        if not self.indexed:
+            raise ArgumentError(
+                f"{kind} indexes at least one column; none was given; name it, as in {kind}(indexed=['user_id'])"
+            )
+        if again := next((name for name in every if every.count(name) > 1), None):
+            raise ArgumentError(f"{kind} names each column once; {again!r} is named again; leave it out")
+
+    def spec(self) -> KindSpec:
+        return KindSpec(self.name, self.version, {"indexed": list(self.indexed), "included": list(self.included)})
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        return cls(said["indexed"], said["included"])
+
+    @property
+    def title(self) -> str:
+        included = f"; {', '.join(self.included)}" if self.included else ""
+        return f"{self.name}({', '.join(self.indexed)}{included})"
+
+    @classmethod
+    def stored(cls) -> Sequence[type[StoredKind]]:
+        return (CoveredRows,)
+
+    @classmethod
+    def rows(cls) -> type[CoveredRows]:
+        """The rows that it keeps."""
+        return CoveredRows
+
+    @classmethod
+    def command(cls) -> KindCommand[Self]:
+        from .command import CoveringCommand
+
+        return CoveringCommand(cls.name, cls, [field.name for field in fields(cls)])  # type: ignore[arg-type]
+
+    def planned(self, schema: Schema, place: int) -> RowPlan:
+        """Plan the build for a schema. `place`: its number among those of its run, so that the parts of each have names
+        of their own. UnknownColumnError, with the near names, for a column that is not there; UnsupportedFeatureError
+        for one whose type is not stored, or that is indexed and has no order."""
+        from metaindex.index.kinds.row_plan import RowPlan
+
+        return RowPlan.of(self.indexed, self.included, self.buckets_at(0), schema, place)
+
+    def check_columns(self, schema: Schema) -> None:
+        self.planned(schema, 0)
+
+    def reads(self, schema: Schema) -> list[Leaf]:
+        return [*self.planned(schema, 0).columns]
+
+    def buckets_at(self, size_bytes: float) -> int:
+        """Return the number of buckets for rows of so many bytes; 0: in ranges."""
+        return 0
+
+    @property
+    def bounded(self) -> int:
+        """Return how many indexed columns have bounds by which parts are skipped, without buckets."""
+        return 1
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -142,6 +236,7 @@ class Covering(RowKind):
     indexed: tuple[str, ...]
     included: tuple[str, ...]
     buckets: int | None
+    name = "covering"
 
     def __init__(
         self, indexed: str | Sequence[str], included: str | Sequence[str] = (), buckets: int | None = None
@@ -150,12 +245,8 @@ class Covering(RowKind):
             not isinstance(buckets, int) or isinstance(buckets, bool) or not 1 <= buckets < MOST_BUCKETS
         ):
             raise ArgumentError(f"buckets is a number from 1 to {MOST_BUCKETS - 1:,}; got {buckets!r}")
-        object.__setattr__(self, "indexed", names_of("Covering", "indexed", indexed))
-        object.__setattr__(self, "included", names_of("Covering", "included", included))
         object.__setattr__(self, "buckets", buckets)
-        check_names("Covering", self.indexed, self.included)
-
-    name = "covering"
+        RowKind.__init__(self, indexed, included)
 
     def spec(self) -> KindSpec:
         said = {"indexed": list(self.indexed), "included": list(self.included), "buckets": self.buckets}
@@ -164,15 +255,6 @@ class Covering(RowKind):
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
         return cls(said["indexed"], said["included"], said["buckets"])
-
-    @classmethod
-    def rows(cls) -> type[ServedRows]:
-        return CoveredRows
-
-    def planned(self, schema: Schema, place: int) -> RowPlan:
-        from .plan import planned
-
-        return planned(self.indexed, self.included, self.buckets or BUCKETS[0], schema, place)
 
     def buckets_at(self, size_bytes: float) -> int:
         return self.buckets or buckets_for(size_bytes)
@@ -184,19 +266,11 @@ class Covering(RowKind):
         firsts = dict.fromkeys((*asked.compared[:1], *asked.joined[:1], *asked.grouped[:1]))
         return [cls([first], other_columns(asked, first)) for first in firsts]
 
-    @classmethod
-    def command(cls) -> KindCommand[Self]:
-        from .command import CoveringCommand
-
-        return CoveringCommand("--covering", cls, ("indexed", "included", "buckets"))
-
     def sized(self, schema: Schema, table_bytes: int) -> Covering:
         """Choose the number of buckets, unless it is given, for the stored columns' share of the table's bytes,
         estimated from the widths of types."""
         if self.buckets is not None:
             return self
-        from metaindex.index.kinds.served import RowSizes
-
         every = sum(RowSizes.of_value(field.type) for field in schema.fields) or 1
         widths = {leaf.parts: RowSizes.of_value(leaf.type) for leaf in schema.columns}
         columns = (schema.column(name, "") for name in (*self.indexed, *self.included))
@@ -211,43 +285,46 @@ class CoveringRange(RowKind):
 
     indexed: tuple[str, ...]
     included: tuple[str, ...]
-
-    def __init__(self, indexed: str | Sequence[str], included: str | Sequence[str] = ()) -> None:
-        object.__setattr__(self, "indexed", names_of("CoveringRange", "indexed", indexed))
-        object.__setattr__(self, "included", names_of("CoveringRange", "included", included))
-        check_names("CoveringRange", self.indexed, self.included)
-
     name = "covering_range"
-
-    def spec(self) -> KindSpec:
-        return KindSpec(self.name, self.version, {"indexed": list(self.indexed), "included": list(self.included)})
-
-    @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
-        return cls(said["indexed"], said["included"])
-
-    @classmethod
-    def rows(cls) -> type[ServedRows]:
-        return CoveredRows
-
-    def planned(self, schema: Schema, place: int) -> RowPlan:
-        from .plan import planned
-
-        return planned(self.indexed, self.included, 0, schema, place)
-
-    def buckets_at(self, size_bytes: float) -> int:
-        return 0
 
     @classmethod
     def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
         firsts = asked.ranged or (asked.ordered if asked.needed else ())
         return [cls([first], other_columns(asked, first)) for first in firsts[:1]]
 
-    @classmethod
-    def command(cls) -> KindCommand[Self]:
-        from .command import CoveringCommand
 
-        return CoveringCommand("--covering-range", cls, ("indexed", "included"))
+@dataclass(frozen=True, slots=True, init=False)
+class CoveringCurve(RowKind):
+    """Copy of rows like `CoveringRange`, but for conditions on any of two to eight columns: rows are sorted along a
+    Hilbert curve through the ranks of their indexed columns, so that the rows of a part are close together in each of
+    them, and a part is skipped by the bounds of every one. The cut points of the ranks are quantiles of the rows that
+    are indexed first; refreshes keep to them, a full one makes them anew. Joins shuffle."""
+
+    indexed: tuple[str, ...]
+    included: tuple[str, ...]
+    name = "covering_curve"
+
+    def __init__(self, indexed: str | Sequence[str], included: str | Sequence[str] = ()) -> None:
+        RowKind.__init__(self, indexed, included)
+        if not 2 <= len(self.indexed) <= MOST_COLUMNS:
+            raise ArgumentError(
+                f"a curve goes through 2 to {MOST_COLUMNS} indexed columns; CoveringCurve was given"
+                f" {len(self.indexed)}; of one column take CoveringRange, of many those that most queries ask"
+            )
+
+    def planned(self, schema: Schema, place: int) -> RowPlan:
+        from metaindex.index.kinds.row_plan import CurvePlan
+
+        return CurvePlan.of(self.indexed, self.included, 0, schema, place)
+
+    @property
+    def bounded(self) -> int:
+        return len(self.indexed)
+
+    @classmethod
+    def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
+        indexed = list(dict.fromkeys((*asked.ranged, *asked.compared)))[:_SUGGESTED]
+        return [cls(indexed, other_columns(asked, *indexed))] if len(indexed) > 1 else []
 
 
 def other_columns(asked: AskedColumns, *indexed: str) -> list[str]:
@@ -255,24 +332,3 @@ def other_columns(asked: AskedColumns, *indexed: str) -> list[str]:
     needed = {parse_path(name) for name in asked.needed}
     named = [name for name in asked.named if len(path := parse_path(name)) == 1 or path[:1] not in needed]
     return [name for name in dict.fromkeys((*named, *asked.needed)) if name not in indexed]
-
-
-def names_of(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...]:
-    """The columns that a constructor is given. ArgumentError for what is no name."""
-    names = (columns,) if isinstance(columns, str) or not isinstance(columns, Sequence) else tuple(columns)
-    if not all(isinstance(name, str) and name for name in names):
-        raise ArgumentError(
-            f"columns are names, as in {kind}(indexed=['day'], included=['tailnum']); {what} is {columns!r}"
-        )
-    return names
-
-
-def check_names(kind: str, indexed: tuple[str, ...], included: tuple[str, ...]) -> None:
-    """ArgumentError where no column is indexed, or one is named twice."""
-    if not indexed:
-        raise ArgumentError(
-            f"{kind} indexes at least one column; none was given; name it, as in {kind}(indexed=['user_id'])"
-        )
-    every = [*indexed, *included]
-    if again := next((name for name in every if every.count(name) > 1), None):
-        raise ArgumentError(f"{kind} names each column once; {again!r} is named again; leave it out")

@@ -21,7 +21,7 @@ from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, StoredPart, with_
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.reader import RunReader
 
-from .layout import PARTITION, CoveringLayout
+from .layout import PARTITION, RowLayout
 from .murmur3 import buckets_of
 from .order import Ascending
 from .parts import read_groups, stored_parts
@@ -30,7 +30,7 @@ from .parts import read_groups, stored_parts
 def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
     """Raises Mismatch, or what reading raises, where something is wrong. `records`: by ordinal, how many rows the
     table's log says, NULL where it does not."""
-    layout = CoveringLayout.of(key)
+    layout = RowLayout.of(key)
     counts = np.zeros(len(unkeyed), np.int64)
     sums, most = counts.copy(), np.full(len(unkeyed), -1, np.int64)
     numbered = False
@@ -64,7 +64,7 @@ def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.C
 class _SaidBounds:
     """Checks the bounds of parts, those of a bucket or of all ranges, against the manifest."""
 
-    def __init__(self, key: CoveredKey, layout: CoveringLayout) -> None:
+    def __init__(self, key: CoveredKey, layout: RowLayout) -> None:
         self._key, self._placement = key, layout.placement
         self._part: StoredPart | None = None
         self._bounds = self._placement.bounds()
@@ -83,8 +83,8 @@ class _SaidBounds:
 
 
 def rows_of(reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
-    """Return all rows of some files; see `served.ServedRows.rows_of`."""
-    layout = CoveringLayout.of(key)
+    """Return all rows of some files; see `CoveredRows.rows_of`."""
+    layout = RowLayout.of(key)
     wanted = pa.array(ordinals.astype(np.int32))
     tables = [with_lineage(layout.stored).empty_table()]
     for _, table in tables_of(reader, stored_parts(reader, key), layout):
@@ -93,7 +93,7 @@ def rows_of(reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) 
 
 
 def tables_of(
-    reader: RunReader, parts: Sequence[StoredPart], layout: CoveringLayout
+    reader: RunReader, parts: Sequence[StoredPart], layout: RowLayout
 ) -> Iterator[tuple[StoredPart, pa.Table]]:
     for part in parts:
         for group in range(len(reader.footer(part.info).rows)):

@@ -10,13 +10,12 @@ import pyarrow as pa
 from metaindex.core import ArgumentError, DamagedIndexError, dataclass
 from metaindex.index.kinds.canonical import plain_type
 from metaindex.index.kinds.kind import LayoutRule
-from metaindex.index.kinds.of_files import FileAggregate, OfFilesKind, one_column_each
+from metaindex.index.kinds.of_files import FileAggregate, OfFile, OfFilesKind, one_column_each
 from metaindex.index.kinds.theta.sketch import Theta
-from metaindex.index.log.entry import CoveredKey, KindSpec
+from metaindex.index.log.entry import CoveredKey
 
 if TYPE_CHECKING:
     from metaindex.index.kinds.command import KindCommand
-    from metaindex.index.kinds.of_files_built import OfFile
 
 SKETCHES = pa.schema(
     [
@@ -54,9 +53,6 @@ class Sketches(OfFilesKind):
             raise ArgumentError(f"entries is a whole number from 16 to {Theta.MOST_ENTRIES:,}; got {entries!r}")
         object.__setattr__(self, "keys", one_column_each("Sketches", columns))
         object.__setattr__(self, "entries", entries)
-
-    def spec(self) -> KindSpec:
-        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "entries": self.entries})
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:

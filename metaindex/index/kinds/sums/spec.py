@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
 from metaindex.core import dataclass
 from metaindex.index.kinds.exact_sums import SUM_BYTES, SumOfFile
 from metaindex.index.kinds.kind import LayoutRule
-from metaindex.index.kinds.of_files import FileAggregate, OfFilesKind, one_column_each
-from metaindex.index.log.entry import CoveredKey, KindSpec
-
-if TYPE_CHECKING:
-    from metaindex.index.kinds.of_files_built import OfFile
+from metaindex.index.kinds.of_files import FileAggregate, OfFile, OfFilesKind, one_column_each
+from metaindex.index.log.entry import CoveredKey
 
 SUMS = pa.schema(
     [
@@ -43,13 +40,6 @@ class Sums(OfFilesKind):
 
     def __init__(self, *columns: str | Sequence[str]) -> None:
         object.__setattr__(self, "keys", one_column_each("Sums", columns))
-
-    def spec(self) -> KindSpec:
-        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys]})
-
-    @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
-        return cls(*said["keys"])
 
     @property
     def row_bytes(self) -> int:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Vector
+from metaindex.index.kinds.xxhash64 import byte_slices
 
 Hashes = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
@@ -48,11 +49,7 @@ def hash_rows(rows: Bytes) -> Hashes:
 
 def hash_texts(values: pa.Array) -> Hashes:
     """The hash of each text or byte string, none of which is NULL; 0 of an empty one, which has none."""
-    large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
-    offsets = np.frombuffer(values.buffers()[1], np.int64 if large else np.int32)
-    offsets = offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    data = values.buffers()[2]
-    all_bytes = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    all_bytes, offsets = byte_slices(values)
     lengths, hashes = np.diff(offsets), np.zeros(len(values), np.uint64)
     for length in np.unique(lengths[lengths > 0]).tolist():
         places = np.flatnonzero(lengths == length)

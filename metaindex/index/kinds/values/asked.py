@@ -24,11 +24,10 @@ from metaindex.expressions import (
 )
 from metaindex.index.kinds.canonical import NO_VALUE, Absent, plain_type
 
-from .encoding import CUT, KEPT, key_type, ordered
+from .encoding import CUT, KEPT, ordered
 
 NAN = b"\xff" * 8
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
-_MANY = 8
 _MICROS_PER_DAY = 86_400_000_000
 
 Key = int | bytes
@@ -46,28 +45,11 @@ class KeyRange:
     high: Key | None
 
 
-def encode_all_literals(
-    values: Sequence[Sequence[Literal]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
-) -> Keys | None:
-    """Encode many keys, ascending, each once, without those that have no value; None if one is unknown."""
-    if len(stored) == 1 and len(values) >= _MANY:
-        plain = _encode_plain([literal.value for (literal,) in values], plain_type(stored[0]), plain_type(now[0]))
-        if plain is not None:
-            return plain
-    keys: set[Key] = set()
-    for literals in values:
-        key = encode_literals(literals, stored, now)
-        if key is None:
-            return None
-        if not isinstance(key, Absent):
-            keys.add(key)
-    return in_order(keys, key_type(stored))
-
-
 def encode_each_list(
     lists: Sequence[Sequence[Sequence[Literal]]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
 ) -> tuple[list[Key], list[int], frozenset[int]]:
-    """Encode the values of many lists, each with its list's number; and return the lists with an unknown one."""
+    """Encode the values of many lists, each with its list's number, without those that have no value; and return the
+    lists with an unknown one."""
     flat = [(number, value) for number, values in enumerate(lists) for value in values]
     if len(stored) == 1:
         fast = _plain_keys([literal.value for _, (literal,) in flat], plain_type(stored[0]), plain_type(now[0]))
@@ -86,7 +68,8 @@ def encode_each_list(
 
 
 def _plain_keys(values: list[object], stored: pa.DataType, now: pa.DataType) -> list[Key | None] | None:
-    """Like `_encode_plain`, a key per value: None for an integer out of range. None altogether: other types."""
+    """Encode integers for integer columns, or texts for text columns, which are their own physical values: None for an
+    integer out of range. None altogether: other types."""
     kinds, is_ = set(map(type, values)), pa.types
     if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
         return [v if isinstance(v, int) and _INT64_MIN <= v <= _INT64_MAX else None for v in values]
@@ -101,24 +84,6 @@ def _plain_keys(values: list[object], stored: pa.DataType, now: pa.DataType) -> 
 def in_order(keys: Iterable[Key], type_: pa.DataType) -> Keys:
     """Keys as a vector, ascending, each once."""
     return np.array(sorted(set(keys)), np.int64 if type_ == pa.int64() else object)
-
-
-def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -> Keys | None:
-    """Encode integers for integer columns, or texts for text columns, which are their own physical values. None for
-    others."""
-    kinds, is_ = set(map(type, values)), pa.types
-    if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
-        try:
-            return np.unique(np.array(values, np.int64))
-        except OverflowError:
-            return in_order((v for v in values if isinstance(v, int) and _INT64_MIN <= v <= _INT64_MAX), pa.int64())
-    if kinds == {str} and all(is_.is_string(t) or is_.is_large_string(t) for t in (stored, now)):
-        try:
-            texts = [str(value).encode() for value in values]
-        except UnicodeEncodeError:
-            return None
-        return in_order(map(_cut_one, texts) if max(map(len, texts)) >= CUT else texts, pa.binary())
-    return None
 
 
 def encode_literals(
@@ -160,16 +125,11 @@ def encode_literal(literal: Literal, stored: pa.DataType, now: pa.DataType) -> K
     return _cut_one(key) if isinstance(key, bytes) else key
 
 
-def encode_interval(interval: Interval, stored: pa.DataType, now: pa.DataType) -> KeyRange | Absent | None:
-    """The keys of non-null, non-NaN values inside the interval, and perhaps a few more. NO_VALUE where none can be;
-    None where it cannot be compared."""
-    return encode_each_interval([interval], stored, now)[0]
-
-
 def encode_each_interval(
     intervals: Sequence[Interval], stored: pa.DataType, now: pa.DataType
 ) -> list[KeyRange | Absent | None]:
-    """`encode_interval` of each."""
+    """The keys of non-null, non-NaN values inside each interval, and perhaps a few more. NO_VALUE where none can be;
+    None where it cannot be compared."""
     old, new = plain_type(stored), plain_type(now)
     alike, nan = _alike(old, new), may_be_nan(stored)
 

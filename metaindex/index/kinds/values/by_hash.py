@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.index.kinds.canonical import hash_key
-from metaindex.index.kinds.keyed import KeyPlan, Units
+from metaindex.index.kinds.keyed import Gathered, KeyPlan, Units
 from metaindex.index.kinds.xxhash64 import Hashes
-from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.rows import PART_ROWS, ROW_GROUP_ROWS
 from metaindex.index.store.writer import RunSink
@@ -36,16 +35,14 @@ class HashCollector(GroupCollector[Hashes]):
 
     held = 3  # units and entries are made beside the hashes
 
-    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
-        if self._spills:
-            return HashFinisher(self._plan, self._sink, self._spill, self._files, [self.hand_over()]).close()
-        layout = hash_layout(self._files, self._entries, self._groups)
-        pieces, raw = self._taken()
+    def _finisher(self, gathered: Sequence[Gathered]) -> HashFinisher:
+        return HashFinisher(self._plan, self._sink, self._spill, self._files, gathered)
+
+    def _written(self, layout: Layout, pieces: list[Hashes], raw: Units) -> list[PartInfo]:
         hashes = _joined(pieces)
-        del pieces
+        pieces.clear()
         entries = distinct(packed(hashes, units_of(raw, layout.group_bits), layout))
-        parts = write_entries(self._plan, self._sink, entries, 0, self._entries)
-        return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
+        return write_entries(self._plan, self._sink, entries, 0, self._entries)
 
     def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
         """Add row groups; see `keyed.AddsGroups`."""

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from metaindex.core import Vector, arrow_array, dataclass
 from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
-from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
 
@@ -48,13 +47,11 @@ class ValueCollector(GroupCollector[pa.Array]):
         self._samples: list[Key] = []
         self._total_bytes = 0
 
-    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
-        if self._spills:
-            return ValueFinisher(self._plan, self._sink, self._spill, self._files, [self.hand_over()]).close()
-        layout = key_layout(self._files, self._groups, self._key_type == pa.int64())
-        pieces, raw = self._taken()
-        parts = write_keys(self._plan, self._sink, layout, joined(pieces, self._key_type), raw, 0, self._entries)
-        return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
+    def _finisher(self, gathered: Sequence[Gathered]) -> ValueFinisher:
+        return ValueFinisher(self._plan, self._sink, self._spill, self._files, gathered)
+
+    def _written(self, layout: Layout, pieces: list[pa.Array], raw: Units) -> list[PartInfo]:
+        return write_keys(self._plan, self._sink, layout, joined(pieces, self._key_type), raw, 0, self._entries)
 
     def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
         """Add row groups; see `keyed.AddsGroups`."""

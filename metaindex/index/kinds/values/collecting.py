@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,15 +23,7 @@ from metaindex.index.store.writer import RunSink
 
 from .rows import Layout, raw_unit
 
-
-class _Sized(Protocol):
-    def __len__(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int: ...
-
-
-T = TypeVar("T", bound=_Sized)
+T = TypeVar("T", npt.NDArray[np.uint64], pa.Array)
 
 
 class GroupCollector(ABC, Generic[T]):
@@ -83,14 +76,26 @@ class GroupCollector(ABC, Generic[T]):
         self._entries = self._entries_before
         self._unkeyed.append(self._ordinal)
 
-    @abstractmethod
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         """Write the key; see `keyed.KeyCollector`."""
+        if self._spills:
+            return self._finisher([self.hand_over()]).close()
+        finisher = self._finisher([Gathered((), self._entries, tuple(self._unkeyed), self._details())])
+        key, unkeyed = finisher.covered()
+        return key, self._written(finisher.layout, *self._taken()), unkeyed
 
     def hand_over(self) -> Gathered:
         """Hand over the gathered share; see `keyed.KeyCollector`."""
         self._put_aside()
         return Gathered(tuple(self._spills), self._entries, tuple(self._unkeyed), self._details())
+
+    @abstractmethod
+    def _finisher(self, gathered: Sequence[Gathered]) -> Finisher:
+        """Return who writes what was gathered."""
+
+    @abstractmethod
+    def _written(self, layout: Layout, pieces: list[T], raw: Units) -> list[PartInfo]:
+        """Write a key of which nothing was put aside."""
 
     @abstractmethod
     def _made(self, values: Sequence[pa.Array]) -> T:
@@ -128,10 +133,6 @@ class GroupCollector(ABC, Generic[T]):
         )
         raw = np.repeat(np.array([unit for _, unit in done], np.int64), [len(keys) for keys, _ in done])
         return [keys for keys, _ in done], raw
-
-    @property
-    def _unkeyed_units(self) -> Units:
-        return np.array(sorted(self._unkeyed), np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ import pyarrow as pa
 from metaindex.core import Vector, arrow_array
 from metaindex.expressions import physical_type, to_physical
 from metaindex.index.kinds.canonical import check_form, plain_type
-from metaindex.index.kinds.xxhash64 import hash_slices
+from metaindex.index.kinds.xxhash64 import byte_slices, hash_slices
 
 CUT = 256
 """Bytes of a cut value. Fewer: the value is whole."""
@@ -52,7 +52,7 @@ def encode_key(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> pa.
     parts = [as_bytes(encode_values(values, t)) for values, t in zip(columns, types, strict=True)]
     pieces = []
     for part in parts:
-        lengths = np.diff(_offsets(part)).astype(">u2").view(np.uint8).reshape(-1, 2)
+        lengths = np.diff(byte_slices(part)[1]).astype(">u2").view(np.uint8).reshape(-1, 2)
         pieces += [arrow_array(np.ascontiguousarray(lengths), None), part]
     return _cut(pc.binary_join_element_wise(*pieces, b""))
 
@@ -110,17 +110,14 @@ def _cut(values: pa.Array) -> pa.Array:
 
     rows = arrow_array(long.astype(np.int64), None, pa.int64())
     some = values.take(rows).cast(pa.large_binary())
-    offsets = _offsets(some)
-    hashes = hash_slices(
-        np.frombuffer(some.buffers()[2], np.uint8), offsets[:-1].astype(np.int64), np.diff(offsets).astype(np.int64)
-    )
-    ends = arrow_array(_words(hashes), None).cast(pa.large_binary())
+    held, offsets = byte_slices(some)
+    ends = arrow_array(_words(hash_slices(held, offsets[:-1], np.diff(offsets))), None).cast(pa.large_binary())
     short = pc.binary_join_element_wise(pc.binary_slice(some, 0, KEPT), ends, pa.scalar(b"", pa.large_binary()))
     mask = np.zeros(len(values), np.bool_)
     mask[long] = True
     # Long values are gone before the rest becomes one array of short offsets.
-    held = pc.if_else(pa.array(mask), None, values.cast(pa.large_binary()))
-    return pc.replace_with_mask(held, pa.array(mask), short).cast(pa.binary())
+    rest = pc.if_else(pa.array(mask), None, values.cast(pa.large_binary()))
+    return pc.replace_with_mask(rest, pa.array(mask), short).cast(pa.binary())
 
 
 def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
@@ -129,15 +126,6 @@ def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
         return np.full(len(values), values.type.byte_width, np.int64)
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
         values = values.cast(pa.large_binary())
-    lengths = np.diff(_offsets(values)).astype(np.int64)
+    lengths = np.diff(byte_slices(values)[1])
     valid = Vector(values).valid
     return lengths if valid is None else np.where(valid, lengths, 0)
-
-
-def _offsets(values: pa.Array) -> npt.NDArray[np.signedinteger]:
-    wide = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
-    kind = np.dtype(np.int64 if wide else np.int32)
-    data = values.buffers()[1]
-    if data is None or not data.size:
-        return np.zeros(len(values) + 1, kind)
-    return np.frombuffer(data, kind, len(values) + 1, values.offset * kind.itemsize)

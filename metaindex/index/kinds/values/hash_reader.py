@@ -12,17 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Vector, dataclass
 from metaindex.expressions import Literal
-from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
+from metaindex.index.kinds.canonical import hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits, Units
 from metaindex.index.kinds.xxhash64 import Hashes
 from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.layout import PartInfo, bound_number
+from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 
+from .ranges import by_owner, covered, spans, spread
 from .rows import Layout
-from .spans import by_owner, covered, spans, spread
+from .stored import SortedRows
 
 _FEW_GROUPS = 16
 """Row groups of a look-up up to which they are kept in the cache: it is for look-ups of few values, and not for one of
@@ -30,27 +30,15 @@ all."""
 _NONE = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _PartBounds:
-    """The parts of a key, with the least and greatest entry of each."""
-
-    parts: tuple[PartInfo, ...]
-    least: Units
-    greatest: Units
-
-
 class HashReader(EqualityReader):
     """Looks up hashes; see `keyed.KeyReader`."""
 
     def __init__(self, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> None:
         self._run, self._key, self._types = run, key, types
-        self._layout = Layout.of(key.layout)
+        self._layout, self._rows = Layout.of(key.layout), SortedRows(run, key, "entry", integers=True)
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
-        hashes = hash_all_literals(values, self._types)
-        if hashes is None:
-            return None
-        return self._holding_one(int(hashes[0])) if len(hashes) == 1 else self.holding(hashes)
+        return self.among_each([values])[0]
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
         """Look up many lists; see `keyed.SupportsBatchReads`."""
@@ -77,24 +65,12 @@ class HashReader(EqualityReader):
             return Hits(units=_NONE, group_bits=self._layout.group_bits)
         return self.among([(Literal(float("nan")),)])
 
-    def holding(self, hashes: Hashes) -> Hits:
-        """The units of any of the hashes."""
-        layout = self._layout
-        shift = np.uint64(64 - layout.hash_bits)
-        tops = np.unique(hashes >> shift) if len(hashes) > 1 else hashes >> shift
-        matching = self._entries(tops)
-        if not matching:
-            return Hits(units=_NONE, group_bits=layout.group_bits)
-        entries = matching[0] if len(matching) == 1 else np.concatenate(matching)
-        units = entries & ((1 << layout.unit_bits) - 1)
-        return Hits(units=units if len(tops) == 1 else np.unique(units), group_bits=layout.group_bits)
-
     def _entries(self, tops: Hashes) -> list[Units]:
         """The entries of hashes that begin so (ascending, each once), part by part."""
         layout = self._layout
         lows = (tops << np.uint64(layout.unit_bits)).view(np.int64)
         highs = lows + ((1 << layout.unit_bits) - 1)
-        parts = self._parts()
+        parts = self._rows.parts()
         first = np.searchsorted(parts.greatest, lows, side="left")
         last = np.searchsorted(parts.least, highs, side="right")
         some = []
@@ -103,56 +79,17 @@ class HashReader(EqualityReader):
             some.append((parts.parts[at], lows[mine], highs[mine]))
         return self._run.each(some, self._in_part)
 
-    def _holding_one(self, value: int) -> Hits:
-        """Look up one hash, with numbers instead of vectors, which are slow to set up."""
-        layout = self._layout
-        low = value >> 64 - layout.hash_bits << layout.unit_bits
-        high = low + (1 << layout.unit_bits) - 1
-        parts = self._parts()
-        matching: list[Units] = []
-        for at in range(int(parts.greatest.searchsorted(low)), int(parts.least.searchsorted(high, "right"))):
-            part = parts.parts[at]
-            least, greatest = self._bounds(part)
-            groups = list(range(int(greatest.searchsorted(low)), int(least.searchsorted(high, "right"))))
-            if groups:
-                entries = Vector(self._run.read(part, groups, ["entry"]).column("entry")).numbers
-                matching.append(entries[entries.searchsorted(low) : entries.searchsorted(high, "right")])
-        units = matching[0] if len(matching) == 1 else np.concatenate(matching) if matching else _NONE
-        return Hits(units=units & ((1 << layout.unit_bits) - 1), group_bits=layout.group_bits)
-
-    def _bounds(self, part: PartInfo) -> tuple[Units, Units]:
-        """Least and greatest entry of each row group of a part."""
-        footer = self._run.footer(part)
-        bounds: tuple[Units, Units] | None = footer.derived.get("entry")
-        if bounds is None:
-            said = footer.range("entry")
-            bounds = footer.derived["entry"] = (np.array(said.least, np.int64), np.array(said.greatest, np.int64))
-        return bounds
-
     def _in_part(self, part_and_bounds: tuple[PartInfo, Units, Units]) -> Units:
         """The entries of a part within any of the ranges, which are sorted and apart."""
         part, lows, highs = part_and_bounds
-        least, greatest = self._bounds(part)
+        groups = self._rows.groups(part)
+        least, greatest = groups.least, groups.greatest
         first = np.searchsorted(greatest, lows, side="left")
         last = np.searchsorted(least, highs, side="right")
         wanted = covered(first, last, len(least))
         if not len(wanted):
             return _NONE
         keep = len(wanted) <= _FEW_GROUPS
-        entries = Vector(self._run.read(part, wanted.tolist(), ["entry"], keep=keep).column("entry")).numbers
+        entries = self._rows.numbers(part, wanted.tolist(), "entry", keep=keep)
         start, end = np.searchsorted(entries, lows, side="left"), np.searchsorted(entries, highs, side="right")
         return entries[int(start[0]) : int(end[0])] if len(lows) == 1 else entries[spans(start, end)]
-
-    def _parts(self) -> _PartBounds:
-        def load() -> _PartBounds:
-            parts = tuple(
-                part for part in self._run.parts(self._key.kind) if part.first_key == self._key.key_id and part.rows
-            )
-            bounds = [
-                np.array([bound_number(p, text) for p, text in zip(parts, texts, strict=True)], np.int64)
-                for texts in ([p.least for p in parts], [p.greatest for p in parts])
-            ]
-            return _PartBounds(parts, *bounds)
-
-        loaded: _PartBounds = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
-        return loaded

@@ -27,18 +27,15 @@ from .asked import (
     Key,
     KeyRange,
     Keys,
-    encode_all_literals,
     encode_each_interval,
     encode_each_list,
-    encode_interval,
     encode_literal,
     in_order,
     may_be_nan,
 )
 from .encoding import CUT
-from .ranges import holding_some, rows_of_each, units_of_each
+from .ranges import by_owner, covered, holding_some, rows_of_each, spans, spread, units_of_each
 from .rows import Layout
-from .spans import by_owner, covered, spans, spread
 from .stored import KeyGroups, StoredKeys
 
 _FEW_GROUPS = 16
@@ -63,8 +60,7 @@ class KeyValueReader:
         self._stored = self._keys.types
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
-        asked = encode_all_literals(values, self._stored, self._now)
-        return None if asked is None else self._hits(self._equal(asked))
+        return self.among_each([values])[0]
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
         """Look up many lists; see `keyed.SupportsBatchReads`."""
@@ -84,7 +80,7 @@ class KeyValueReader:
     def between(self, interval: Interval) -> Hits | None:
         if not self._single:
             return None
-        keys = encode_interval(interval, self._stored[0], self._now[0])
+        (keys,) = encode_each_interval([interval], self._stored[0], self._now[0])
         if keys is None:
             return None
         return self._hits([]) if isinstance(keys, Absent) else self._inside(keys)
@@ -142,10 +138,6 @@ class KeyValueReader:
 
     # -- finding ---------------------------------------------------------------------------------------------------
 
-    def _equal(self, asked: Keys) -> list[Units]:
-        """The units of keys that are among some, which are sorted."""
-        return [units for in_part in self._each_part(asked, self._equal_in) for units in in_part]
-
     def _each_part(self, asked: Keys, work: Callable[[tuple[PartInfo, Keys, int]], _R]) -> list[_R]:
         """Parts that may hold some of the keys, each with those and the place of the first of them. They are looked
         through side by side."""
@@ -154,10 +146,6 @@ class KeyValueReader:
         last = np.searchsorted(asked, parts.greatest, side="right") if len(asked) else first
         pieces = zip(parts.parts, first.tolist(), last.tolist(), strict=True)
         return self._run.each([(part, asked[start:end], start) for part, start, end in pieces if start < end], work)
-
-    def _equal_in(self, wanted: tuple[PartInfo, Keys, int]) -> list[Units]:
-        part, asked, _ = wanted
-        return [units[_equal_rows(keys, asked)] for keys, units in self._read(part, self._holding(part, asked))]
 
     def _equal_each_in(self, wanted: tuple[PartInfo, Keys, int]) -> list[tuple[Units, Units]]:
         """Units, and the place of the key that each is of, ascending."""
@@ -198,7 +186,7 @@ class KeyValueReader:
                 matching.append(units[_between(keys, low, high)])
             if whole:
                 matching.append(
-                    self._keys.units(part, [groups.start + g for g in whole], keep=len(whole) <= _FEW_GROUPS)
+                    self._keys.numbers(part, [groups.start + g for g in whole], "unit", keep=len(whole) <= _FEW_GROUPS)
                 )
         return self._hits(matching)
 
@@ -229,7 +217,7 @@ class KeyValueReader:
                 mask = np.ones(len(units), np.bool_) if valid is None else valid.copy()
                 if len(but):
                     same = np.zeros(len(units), np.bool_)
-                    same[_equal_rows(keys, but)] = True
+                    same[_rows_of_each(keys, but)[0]] = True
                     if keys.type != pa.int64():
                         same &= Vector(compute("binary_length", keys)).numbers < CUT
                     mask &= ~same
@@ -262,20 +250,11 @@ def _within(groups: KeyGroups, group: int, low: Key | None, high: Key | None) ->
 # Rows, which are sorted with NULL first ---------------------------------------------------------------------------
 
 
-def _equal_rows(keys: pa.Array, asked: Keys) -> npt.NDArray[np.int64]:
-    """The rows whose key is among some, which are sorted."""
-    if len(asked) == 1:
-        return np.arange(position(keys, asked[0]), position(keys, asked[0], right=True))
-    if keys.type == pa.int64():
-        nulls: int = keys.null_count
-        held: Units = Vector(keys).numbers[nulls:]
-        return spans(held.searchsorted(asked), held.searchsorted(asked, "right")) + nulls
-    mask = compute("is_in", keys, options=SetLookupOptions(arrow_array(asked.tolist()), skip_nulls=True))
-    return np.flatnonzero(Vector(mask).truths(null=False))
-
-
 def _rows_of_each(keys: pa.Array, asked: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the matching rows with the place of each row's key, ascending."""
+    """The rows whose key is among some, which are sorted, with the place of each row's key, ascending."""
+    if len(asked) == 1:
+        rows = np.arange(position(keys, asked[0]), position(keys, asked[0], right=True))
+        return rows, np.zeros_like(rows)
     if keys.type == pa.int64():
         nulls: int = keys.null_count
         held: Units = Vector(keys).numbers[nulls:]

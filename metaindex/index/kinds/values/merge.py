@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Vector, dataclass
+from metaindex.core import dataclass
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.kinds.kind import KeyRows
 from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.layout import PartInfo, bound_number
+from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.rows import ROW_GROUP_ROWS, Columns
 from metaindex.index.store.writer import RunSink
@@ -37,7 +37,7 @@ from .by_hash import entry_rows, part_rows
 from .by_value import in_order, joined, key_rows
 from .key_reader import position
 from .rows import Layout, distinct, merged_layout
-from .stored import StoredKeys
+from .stored import SortedRows, StoredKeys
 
 WINDOW_ROWS = 4 << 20
 """Rows of all sources that are merged at a time, or a little more."""
@@ -59,7 +59,7 @@ def merge_entries(
         for run, source, places in some:
             bits = Layout.of(source.layout)
             low, high = (at << (bits.hash_bits - windows + bits.unit_bits) for at in (window, window + 1))
-            for entries in _entries(run, source, low, high):
+            for entries in _entries(SortedRows(run, source, "entry", integers=True), low, high - 1):
                 top = entries >> (bits.unit_bits + bits.hash_bits - layout.hash_bits) << layout.unit_bits
                 units, kept = _renumbered(entries & ((1 << bits.unit_bits) - 1), bits, layout, places)
                 in_window.append((top | units)[kept])
@@ -133,16 +133,14 @@ def _parts(run: RunReader, key: CoveredKey) -> list[PartInfo]:
 # Entries ----------------------------------------------------------------------------------------------------------
 
 
-def _entries(run: RunReader, key: CoveredKey, low: int, high: int) -> Iterator[Units]:
-    """The entries of a source from `low` on and below `high`."""
-    for part in _parts(run, key):
-        if bound_number(part, part.greatest) < low or bound_number(part, part.least) >= high:
-            continue
-        said = run.footer(part).range("entry")
-        groups = [g for g, (a, b) in enumerate(zip(said.least, said.greatest, strict=True)) if b >= low and a < high]
-        if groups:
-            entries = Vector(run.read(part, groups, ["entry"], keep=False).column("entry")).numbers
-            yield entries[np.searchsorted(entries, low) : np.searchsorted(entries, high)]
+def _entries(rows: SortedRows, low: int, high: int) -> Iterator[Units]:
+    """The entries of a source from `low` to `high`, which is one of them."""
+    parts = rows.parts()
+    first, last = parts.greatest.searchsorted(low), parts.least.searchsorted(high, "right")
+    for part in parts.parts[int(first) : int(last)]:
+        if groups := rows.groups(part).between(low, high):
+            entries = rows.numbers(part, groups, "entry", keep=False)
+            yield entries[entries.searchsorted(low) : entries.searchsorted(high, "right")]
 
 
 # Keys -------------------------------------------------------------------------------------------------------------
@@ -239,7 +237,7 @@ def carried_parts(sources: Sequence[tuple[StoredKeys, Stays]], least_rows: int) 
         alone = [
             part.rows >= least_rows
             and not any(_reaches(other, part, low, high) for other in others)
-            and stays(stored.units(part, stored.row_groups(part), keep=False))
+            and stays(stored.numbers(part, stored.row_groups(part), "unit", keep=False))
             for part, low, high in zip(parts.parts, parts.least, parts.greatest, strict=True)
         ]
         _keep_apart(alone, [bool(parts.greatest[i] == parts.least[i + 1]) for i in range(len(parts.parts) - 1)])

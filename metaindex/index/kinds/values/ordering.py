@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Vector, arrow_array
+from metaindex.index.kinds.xxhash64 import byte_slices
 
 _Ints = npt.NDArray[np.int64]
 
@@ -74,11 +75,8 @@ def _words(keys: pa.Array) -> npt.NDArray[np.uint64]:
 
 def words_behind(keys: pa.Array, skip: int) -> npt.NDArray[np.uint64]:
     """Eight bytes of each key behind so many, big-endian; zeros where a key is shorter."""
-    offsets = np.frombuffer(keys.buffers()[1], np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
-    raw = keys.buffers()[2]
-    data = np.zeros((raw.size if raw is not None else 0) + 8, np.uint8)
-    if raw is not None:
-        data[:-8] = np.frombuffer(raw, np.uint8)
+    held, offsets = byte_slices(keys)
+    data = np.concatenate([held, np.zeros(8, np.uint8)])
     every = np.ndarray((len(data) - 7,), ">u8", data, strides=(1,))
     starts = np.minimum(offsets[:-1] + skip, offsets[1:])
     words: npt.NDArray[np.uint64] = every[starts].astype(np.uint64)

@@ -18,7 +18,6 @@ from metaindex.core import Vector
 from metaindex.index.kinds.keyed import Units
 
 from .asked import Key, KeyRange, Keys
-from .spans import by_owner, covered, spans
 
 Places = npt.NDArray[np.int64]
 
@@ -98,3 +97,46 @@ def _looked_at(distinct: Units, which: Places, first: Places, last: Places) -> l
             units[owner] = some[start:stop]
         behind, end = where[0], int(starts[0])
     return units
+
+
+# Ranges [first, last) of places in sorted things, many at once ---------------------------------------------------
+
+
+def covered(first: Places, last: Places, count: int) -> Places:
+    """Return every number below `count` that is in one of the ranges."""
+    steps = np.zeros(count + 1, np.int64)
+    some = first < last
+    np.add.at(steps, first[some], 1)
+    np.add.at(steps, last[some], -1)
+    return np.flatnonzero(np.cumsum(steps[:-1]))
+
+
+def spans(start: Places, end: Places) -> npt.NDArray[np.int64]:
+    """Return every position of the ranges, one range after the other."""
+    lengths = end - start
+    total = int(lengths.sum())
+    offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
+    return offsets + np.arange(total, dtype=np.int64)
+
+
+def by_owner(units: Sequence[Places], owners: Sequence[Places], count: int) -> list[npt.NDArray[np.int64]]:
+    """Units that were found in pieces, each with its owner's number below `count`, as those of each owner: sorted, each
+    once."""
+    every = np.concatenate([np.empty(0, np.int64), *units])
+    if count == 1:
+        return [np.unique(every)]
+    owner = np.concatenate([np.empty(0, np.int64), *owners])
+    order = np.lexsort((every, owner))
+    every, owner = every[order], owner[order]
+    new = np.ones(len(every), np.bool_)
+    new[1:] = (every[1:] != every[:-1]) | (owner[1:] != owner[:-1])
+    every, owner = every[new], owner[new]
+    bounds = owner.searchsorted(np.arange(count + 1)).tolist()
+    return [every[start:end] for start, end in pairwise(bounds)]
+
+
+def spread(places: Places, asked: Places, owners: Places) -> tuple[Places, Places]:
+    """Return the place and the owner of each match: `places` are those of what was found, `asked` the sorted places
+    that `owners` asked for, each as often as it was asked."""
+    first, last = places.searchsorted(asked), places.searchsorted(asked, "right")
+    return spans(first, last), np.repeat(owners, last - first)

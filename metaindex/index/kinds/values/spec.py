@@ -1,13 +1,16 @@
-"""User's specification of the inverted index; and its rows, by hash and by value."""
+"""User's specification of the inverted index, and of the distinct values of every file; and their rows, by hash and by
+value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import pyarrow as pa
 
 from metaindex.core import ArgumentError, Mask, dataclass
+from metaindex.expressions import physical_type
+from metaindex.index.kinds.canonical import answers_for
 from metaindex.index.kinds.kind import (
     AskedColumns,
     KeyCheck,
@@ -20,11 +23,12 @@ from metaindex.index.kinds.kind import (
     MergeInto,
     PlannedKey,
     StoredKind,
+    WholeKind,
     keys_of,
+    kind_missing,
 )
-from metaindex.index.log.entry import CoveredKey, KindSpec
-
-from .layouts import BITS, NUMBERS, VALUE_LAYOUT, values_carry_over
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.log.fields import MAX_FILES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,12 +40,16 @@ if TYPE_CHECKING:
     from metaindex.index.store.writer import RunSink
 
 
+_BITS: Final = frozenset({"by", "hash_bits", "unit_bits", "group_bits", "groups", "key"})
+_NUMBERS: Final = {"unit_bits": 63, "group_bits": 63, "groups": MAX_FILES}
+
+
 class HashRows(LookedUpRows):
     """Hashes of values, each with the files and row groups that hold it."""
 
     __slots__ = ()
     partition = "values"
-    layout = LayoutRule(BITS, {"by": ("hash",)}, {"hash_bits": 63, **NUMBERS})
+    layout = LayoutRule(_BITS, {"by": ("hash",)}, {"hash_bits": 63, **_NUMBERS})
     exact = True
     turn = 0
     carries_types = True
@@ -82,7 +90,7 @@ class ValueRows(LookedUpRows):
 
     __slots__ = ()
     partition = "value_keys"
-    layout = VALUE_LAYOUT
+    layout = LayoutRule(_BITS, {"by": ("value",), "key": ("int64",)}, _NUMBERS)
     exact = True
     equality_only = False
     turn = 1
@@ -101,7 +109,11 @@ class ValueRows(LookedUpRows):
 
     @classmethod
     def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
-        return values_carry_over(old, new)
+        """Return whether values written under one type have the same bytes under another."""
+        decimals = pa.types.is_decimal(old) or pa.types.is_decimal(new)
+        temporal = any(pa.types.is_temporal(type_) for type_ in (old, new))
+        alike = physical_type(old) == physical_type(new) and not decimals and not temporal
+        return bool(answers_for(old, new) and alike)
 
     @classmethod
     def each_value(cls, reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
@@ -153,13 +165,6 @@ class Values(KeyKind):
     name = "values"
     words = ("values", "secondary_index")
 
-    def spec(self) -> KindSpec:
-        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "by": self.by})
-
-    @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
-        return cls(*said["keys"], by=said["by"])
-
     @classmethod
     def stored(cls) -> Sequence[type[StoredKind]]:
         return (HashRows, ValueRows)
@@ -203,6 +208,69 @@ class Values(KeyKind):
             from .by_hash import HashFinisher
 
             return HashFinisher(plan, sink, spill, files, gathered)
+        from .by_value import ValueFinisher
+
+        return ValueFinisher(plan, sink, spill, files, gathered)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ValueList(ValueRows, WholeKind):
+    """The distinct values of every file, exactly, as long as they are at most `limit`; of a file with more nothing is
+    known. Answers `=`, `IN`, `NOT IN`, `!=`, NULL, ranges, prefixes."""
+
+    keys: tuple[tuple[str, ...], ...]
+    limit: int
+
+    def __init__(self, *keys: str | Sequence[str], limit: int = 1000) -> None:
+        if not isinstance(limit, int) or not 1 <= limit <= 1_000_000:
+            raise ArgumentError(
+                f"limit is a number of values from 1 to 1,000,000; got {limit!r}; leave it out for 1,000"
+            )
+        object.__setattr__(self, "keys", keys_of("ValueList", keys))
+        object.__setattr__(self, "limit", limit)
+
+    name = partition = "value_lists"
+    words = ("value_list", "set", "value_set")
+    turn = 2
+    unkeyed_because = "too many values"
+
+    @classmethod
+    def command(cls) -> KindCommand[Self]:
+        from metaindex.index.kinds.command import Keys
+
+        return Keys(
+            cls,
+            "--value-list",
+            "value lists: for columns with few values (a country, a state)",
+            "the distinct values of this column in each file, or of several columns as one (a,b); can be repeated",
+            limit={
+                "type": int,
+                "metavar": "N",
+                "help": "of a file with more distinct values nothing is kept, and it is read; 1 to 1,000,000; default:"
+                " 1000",
+            },
+        )
+
+    @classmethod
+    def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
+        """Return the kind with the largest limit in the index: the same columns may be listed twice."""
+        limits = [kind.limit for kind in kinds if isinstance(kind, cls)]
+        if not limits:
+            raise kind_missing(cls.name)
+        return cls([column.name for column in key.columns], limit=max(limits))
+
+    @classmethod
+    def said(cls, key: CoveredKey) -> str:
+        return f"{key.kind}({', '.join(column.name for column in key.columns)})"
+
+    def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
+        from .by_value import ListCollector
+
+        return ListCollector(plan, sink, spill, files, self.limit)
+
+    def finisher(
+        self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
+    ) -> KeyFinisher:
         from .by_value import ValueFinisher
 
         return ValueFinisher(plan, sink, spill, files, gathered)

@@ -51,17 +51,12 @@ class KeyGroups:
         return range(first, last)
 
 
-class StoredKeys:
-    """Stored rows of one key of a run."""
+class SortedRows:
+    """Stored rows of one key of a run, sorted by a column: of integers, or of bytes."""
 
-    def __init__(self, run: RunReader, key: CoveredKey) -> None:
+    def __init__(self, run: RunReader, key: CoveredKey, column: str, integers: bool) -> None:
         self._run, self._key = run, key
-        self.types = [self._type(column.type_text) for column in key.columns]
-        self.type = key_type(self.types)
-        self._integers = self.type == pa.int64()
-        self.column = "key_int" if self._integers else "key"
-        if Layout.of(key.layout).integers != self._integers:
-            raise self._damaged(f"keys of its columns are {self.type}; its layout says another form")
+        self.column, self._integers = column, integers
 
     def parts(self) -> Parts:
         """Return the parts in the order of their keys."""
@@ -80,7 +75,7 @@ class StoredKeys:
     def groups(self, part: PartInfo) -> KeyGroups:
         """The row groups of a part."""
         footer = self._run.footer(part)
-        groups: KeyGroups | None = footer.derived.get("key")
+        groups: KeyGroups | None = footer.derived.get(self.column)
         if groups is None:
             said = footer.range(self.column)
             if not said.known.all():
@@ -89,8 +84,35 @@ class StoredKeys:
                 )
             start = next((at for at, least in enumerate(said.least) if least is not None), len(said.least))
             least, greatest = (self._vector(list(keys[start:])) for keys in (said.least, said.greatest))
-            groups = footer.derived["key"] = KeyGroups(start, least, greatest, np.flatnonzero(said.nulls).tolist())
+            null = np.flatnonzero(said.nulls).tolist()
+            groups = footer.derived[self.column] = KeyGroups(start, least, greatest, null)
         return groups
+
+    def numbers(self, part: PartInfo, groups: Sequence[int], column: str, *, keep: bool) -> Units:
+        """One column of integers alone."""
+        return Vector(self._run.read(part, groups, [column], keep=keep).column(column)).numbers
+
+    def _bound(self, part: PartInfo, text: str | None) -> Key:
+        """A bound of a part."""
+        if not self._integers:
+            return bound_key(part, text)
+        return _INT64_MIN if text == "" else bound_number(part, text)
+
+    def _vector(self, keys: list[Key]) -> Keys:
+        return np.array(keys, np.int64 if self._integers else object)
+
+
+class StoredKeys(SortedRows):
+    """Stored rows of `value_keys` or `value_lists`."""
+
+    def __init__(self, run: RunReader, key: CoveredKey) -> None:
+        self._run, self._key = run, key
+        self.types = [self._type(column.type_text) for column in key.columns]
+        self.type = key_type(self.types)
+        integers = self.type == pa.int64()
+        super().__init__(run, key, "key_int" if integers else "key", integers)
+        if Layout.of(key.layout).integers != integers:
+            raise self._damaged(f"keys of its columns are {self.type}; its layout says another form")
 
     def read(self, part: PartInfo, groups: Sequence[int], *, keep: bool) -> Iterator[tuple[pa.Array, Units]]:
         """Keys and units of some row groups, in order, in a piece or several."""
@@ -107,22 +129,9 @@ class StoredKeys:
         """A part, byte for byte."""
         return self._run.whole(part)
 
-    def units(self, part: PartInfo, groups: Sequence[int], *, keep: bool) -> Units:
-        """The units alone."""
-        return Vector(self._run.read(part, groups, ["unit"], keep=keep).column("unit")).numbers
-
     def rows(self, table: pa.Table) -> tuple[pa.Array, Units]:
         """Keys and units of stored rows."""
         return Vector(table.column(self.column)).array, Vector(table.column("unit")).numbers
-
-    def _bound(self, part: PartInfo, text: str | None) -> Key:
-        """A bound of a part."""
-        if not self._integers:
-            return bound_key(part, text)
-        return _INT64_MIN if text == "" else bound_number(part, text)
-
-    def _vector(self, keys: list[Key]) -> Keys:
-        return np.array(keys, np.int64 if self._integers else object)
 
     def _damaged(self, what: str) -> DamagedIndexError:
         return self._run.damaged(f"{self._key.kind}/{self._run.run.run}", what)

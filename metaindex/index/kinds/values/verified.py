@@ -21,7 +21,7 @@ from metaindex.index.store.writer import RunSink
 
 from .collecting import read_spill, unsigned
 from .encoding import as_bytes
-from .rows import Layout, distinct, packed, units_of
+from .rows import Layout, packed, units_of
 from .stored import StoredKeys
 
 _SIGN = np.uint64(1 << 63)
@@ -98,17 +98,33 @@ class _RowCheck(ABC):
         layout = Layout.of(self._key.layout)
         asked = np.zeros(self._reader.run.files, np.bool_)
         asked[list(ordinals)] = True
-        lacking, extra = self._apart(layout, asked)
-        for message, units in ((LACKS, lacking), (EXTRA, extra)):
+
+        def of_asked(rows: Iterator[tuple[pa.Array, Units]]) -> pa.Table:
+            tables = [pa.table({"row": row, "unit": pa.array(units)}) for row, units in rows]
+            every = pa.concat_tables([self._nothing, *tables])
+            return every.filter(pa.array(asked[every.column("unit").to_numpy() >> layout.group_bits]))
+
+        should = of_asked(self._collected(table, layout) for table in self._tables())
+        does = of_asked(self._stored(table, layout) for table in stored_rows(self._reader, self._key))
+        for message, units in ((LACKS, _without(should, does)), (EXTRA, _without(does, should))):
             ordinals_, counts = np.unique(units >> layout.group_bits, return_counts=True)
             yield from (
                 (ordinal, message.format(f"{count:,}"))
                 for ordinal, count in zip(ordinals_.tolist(), counts.tolist(), strict=True)
             )
 
+    @property
     @abstractmethod
-    def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
-        """The units of what is not stored, and of what is stored and is not so."""
+    def _nothing(self) -> pa.Table:
+        """No rows: what makes each equal to others, and its unit."""
+
+    @abstractmethod
+    def _collected(self, table: pa.Table, layout: Layout) -> tuple[pa.Array, Units]:
+        """Rows as the collector put them aside: what makes each equal to others, and its unit."""
+
+    @abstractmethod
+    def _stored(self, table: pa.Table, layout: Layout) -> tuple[pa.Array, Units]:
+        """Stored rows likewise."""
 
     def _tables(self) -> Iterator[pa.Table]:
         for path in self._found().spills:
@@ -124,71 +140,38 @@ class _RowCheck(ABC):
 class EntryCheck(_RowCheck):
     """Checks hashes."""
 
-    def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
-        return _entries_apart(self._tables(), stored_rows(self._reader, self._key), layout, asked)
+    _nothing = pa.table({"row": pa.nulls(0, pa.int64()), "unit": pa.nulls(0, pa.int64())})
+
+    def _collected(self, table: pa.Table, layout: Layout) -> tuple[pa.Array, Units]:
+        units = units_of(table.column("raw").to_numpy(), layout.group_bits)
+        return pa.array(packed(unsigned(table.column("hash")) ^ _SIGN, units, layout)), units
+
+    def _stored(self, table: pa.Table, layout: Layout) -> tuple[pa.Array, Units]:
+        entries = table.column("entry").combine_chunks()
+        return entries, entries.to_numpy() & ((1 << layout.unit_bits) - 1)
 
 
 class ValueCheck(_RowCheck):
     """Checks values."""
 
-    def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
-        keys = StoredKeys(self._reader, self._key)
-        stored = map(keys.rows, stored_rows(self._reader, self._key))
-        return _values_apart(self._tables(), stored, keys.type, layout, asked)
+    _nothing = pa.table({"row": pa.nulls(0, pa.large_binary()), "unit": pa.nulls(0, pa.int64())})
+
+    def _collected(self, table: pa.Table, layout: Layout) -> tuple[pa.Array, Units]:
+        units = units_of(table.column("raw").to_numpy(), layout.group_bits)
+        return _as_row(table.column("key").combine_chunks(), units), units
+
+    def _stored(self, table: pa.Table, layout: Layout) -> tuple[pa.Array, Units]:
+        keys, units = StoredKeys(self._reader, self._key).rows(table)
+        return _as_row(keys, units), units
 
 
-def _entries_apart(
-    tables: Iterator[pa.Table], stored: Iterator[pa.Table], layout: Layout, asked: Mask
-) -> tuple[Units, Units]:
-    """Compare entries; see `_RowCheck._apart`."""
-    mask = (1 << layout.unit_bits) - 1
-    expected, does_store = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for table in tables:
-        hashes, raw = unsigned(table.column("hash")) ^ _SIGN, table.column("raw").to_numpy()
-        mine = asked[raw >> 32]
-        expected.append(packed(hashes[mine], units_of(raw[mine], layout.group_bits), layout))
-    for table in stored:
-        entries = table.column("entry").to_numpy()
-        does_store.append(entries[asked[(entries & mask) >> layout.group_bits]])
-    should, does = distinct(np.concatenate(expected)), np.concatenate(does_store)
-    return np.setdiff1d(should, does, assume_unique=True) & mask, np.setdiff1d(does, should, assume_unique=True) & mask
-
-
-def _values_apart(
-    tables: Iterator[pa.Table],
-    stored: Iterator[tuple[pa.Array, Units]],
-    type_: pa.DataType,
-    layout: Layout,
-    asked: Mask,
-) -> tuple[Units, Units]:
-    """Compare values; see `_RowCheck._apart`. `type_`: of the keys."""
-    nothing = _rows(pa.nulls(0, type_), np.zeros(0, np.int64))
-    expected, does_store = [nothing], [nothing]
-    for table in tables:
-        raw = table.column("raw").to_numpy()
-        mine = asked[raw >> 32]
-        expected.append(
-            _rows(table.column("key").filter(pa.array(mine)).combine_chunks(), units_of(raw[mine], layout.group_bits))
-        )
-    for keys, units in stored:
-        mine = asked[units >> layout.group_bits]
-        does_store.append(_rows(keys.filter(pa.array(mine)), units[mine]))
-    should, does = pa.concat_tables(expected), pa.concat_tables(does_store)
-    return _without(should, does), _without(does, should)
-
-
-def _rows(keys: pa.Array, units: Units) -> pa.Table:
-    """Rows with what makes them equal, as bytes: the unit, whether there is a value, the value."""
+def _as_row(keys: pa.Array, units: Units) -> pa.Array:
+    """Rows as bytes: the unit, whether there is a value, the value."""
     data = pa.py_buffer(np.ascontiguousarray(units.astype(">i8")))
     fixed = pa.Array.from_buffers(pa.binary(8), len(units), [None, data]).cast(pa.large_binary())
     flag = pc.if_else(pc.is_null(keys), b"0", b"1").cast(pa.large_binary())
     value = pc.fill_null(as_bytes(keys).cast(pa.large_binary()), b"")
-    return pa.table(
-        {
-            "unit": pa.array(units),
-            "row": pc.binary_join_element_wise(fixed, flag, value, pa.scalar(b"", pa.large_binary())),
-        }
-    )
+    return pc.binary_join_element_wise(fixed, flag, value, pa.scalar(b"", pa.large_binary()))
 
 
 def _without(some: pa.Table, others: pa.Table) -> Units:

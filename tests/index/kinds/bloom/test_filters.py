@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.expressions import Literal
-from metaindex.index.kinds.bloom import layout, pieces, writer
+from metaindex.index.kinds.bloom import layout, writer
 from metaindex.index.kinds.bloom import stored as stored_filters
 from metaindex.index.kinds.bloom.reader import StoredFilters
 from metaindex.index.kinds.bloom.sizing import blocks_for
@@ -213,8 +213,8 @@ def test_filters_of_many_sizes_that_stand_near_one_another_are_one_read(tmp_path
 def test_pieces_out_of_order_are_put_in_order() -> None:
     bits = np.random.default_rng(3).integers(0, 256, (4, 5, 32), np.uint8)
     order = np.array([9, 2, 5])
-    apart = pieces.Assembled(
-        [pieces.HeldPiece(4, order, bits[:, :3]), pieces.HeldPiece(4, np.array([1, 7]), bits[:, 3:])]
+    apart = writer.Assembled(
+        [writer.HeldPiece(4, order, bits[:, :3]), writer.HeldPiece(4, np.array([1, 7]), bits[:, 3:])]
     )
     assert apart.ordinals.tolist() == [1, 2, 5, 7, 9]
     assert (apart.read(1, 2) == bits[1:3, [3, 1, 2, 4, 0]]).all()

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from metaindex.core import Vector
 from metaindex.index.build.local import LocalBuilder
-from metaindex.index.build.protocol import BuildRequest, KeyBuild, Progress
+from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.index.build.row_source import RowSource
-from metaindex.index.build.row_tasks import ROW_FILE, Doubts, ReadRows, RowTaskReport, SampledRows, WriteRows, unpickled
-from metaindex.index.build.spark_rows import BuiltRows, check_written, doubted, key_build_of
+from metaindex.index.build.row_tasks import ROW_FILE, Doubts, ReadRows, RowTaskReport, SampledRows, WriteRows
+from metaindex.index.build.spark_rows import BuiltRows, built_rows, check_written, doubted, key_build_of
+from metaindex.index.build.spark_tasks import unpickled
 from metaindex.index.kinds.covering.murmur3 import buckets_of
 from metaindex.index.kinds.covering.order import in_spark_order
-from metaindex.index.kinds.covering.plan import CoveringPlan
 from metaindex.index.kinds.covering.spark import BUCKET, RANGE
-from metaindex.index.kinds.served import RowPlan, sizes_of, travelling
+from metaindex.index.kinds.row_plan import RowPlan
 from metaindex.index.store.writer import RunSink
 
 RANGE_BYTES = 64 << 20
@@ -39,11 +39,10 @@ class ArrowBuilder(LocalBuilder):
 
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
-        ours = [plan for plan in plans if isinstance(plan, CoveringPlan)]
-        return key_build_of([self._one(request, plan, sink) for plan in ours], request, sink)
+    ) -> BuildReport:
+        return key_build_of([self._one(request, plan, sink) for plan in plans], request, sink)
 
-    def _one(self, request: BuildRequest, asked_for: CoveringPlan, sink: RunSink) -> BuiltRows:
+    def _one(self, request: BuildRequest, asked_for: RowPlan, sink: RunSink) -> BuiltRows:
         plan = asked_for.settled(request.earlier, self.ranges * RANGE_BYTES, lambda some: self._all(request, some))
         kinds, source = self.source.of(request, plan)
         files, count = _files(request, kinds), len(request.files)
@@ -59,23 +58,23 @@ class ArrowBuilder(LocalBuilder):
                 break
         check_written(written, np.setdiff1d(asked.column("ordinal").to_numpy(), early))
         parts = [part for one in written for part in one.parts]
-        return BuiltRows(plan.covered(sizes_of(parts), len(why)), tuple(part.info for part in parts), why)
+        return built_rows(plan, parts, why)
 
     def _all(self, request: BuildRequest, plan: RowPlan) -> pa.Table:
         """The sample: all rows."""
         kinds, source = self.source.of(request, plan)
         task = SampledRows(request.ref.storage, source, 1 << 20, 1)
         batches = task.run(iter(_files(request, kinds).to_batches()))
-        return pa.Table.from_batches(batches, schema=travelling(plan))
+        return pa.Table.from_batches(batches, schema=plan.travelling)
 
     def _write(
-        self, request: BuildRequest, plan: CoveringPlan, source: RowSource, files: pa.Table, sink: RunSink, attempt: int
+        self, request: BuildRequest, plan: RowPlan, source: RowSource, files: pa.Table, sink: RunSink, attempt: int
     ) -> list[RowTaskReport]:
         batches = list(ReadRows(request.ref.storage, source).run(iter(files.to_batches())))
         if not batches:
             return []
         table, keys = pa.Table.from_batches(batches), [f"key{place}" for place in range(len(plan.placement.sorted_by))]
-        sorting = plan.placement.sorting(table.select(travelling(plan).names)).select(plan.placement.sorted_by)
+        sorting = plan.placement.sorting(table.select(plan.travelling.names)).select(plan.placement.sorted_by)
         for key, column in zip(keys, sorting.columns, strict=True):
             table = table.append_column(key, column)
         table = self.sorts(table, keys)

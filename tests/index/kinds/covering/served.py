@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
-from metaindex.index.kinds.covering.layout import CoveringLayout
+from metaindex.index.kinds.covering.layout import RowLayout
 from metaindex.index.kinds.covering.parts import bucket_of, stored_parts
 from metaindex.index.kinds.served import ORDINAL, ROW
 from metaindex.index.log.entry import CoveredKey, RunRef
@@ -61,7 +61,7 @@ class Held:
     def stored(self, run: RunRef, key_id: int) -> pa.Table:
         """All rows of a key in a run, with lineage, as the parts have them."""
         key = next(one for one in self.keys(run) if one.key_id == key_id)
-        layout = CoveringLayout.of(key)
+        layout = RowLayout.of(key)
         tables = [layout.stored.append(pa.field(ORDINAL, pa.int32())).append(pa.field(ROW, pa.int64())).empty_table()]
         for part in stored_parts(self.index.reader(run), key):
             data = self.index.storage.read(part.path)
@@ -116,7 +116,7 @@ class Held:
 
         for run in self.runs:
             for key in self.keys(run):
-                layout = CoveringLayout.of(key)
+                layout = RowLayout.of(key)
                 parts = stored_parts(self.index.reader(run), key)
                 if not parts:
                     continue

@@ -22,12 +22,12 @@ from metaindex.cli import kinds
 from metaindex.core import BuildError, DamagedIndexError, UnknownColumnError, UnsupportedFeatureError
 from metaindex.formats import Schema
 from metaindex.index.build.row_source import DataFile, RowSource
-from metaindex.index.kinds.covering.layout import CoveringLayout
+from metaindex.index.kinds.covering.layout import RowLayout
 from metaindex.index.kinds.covering.murmur3 import buckets_of, hashed
-from metaindex.index.kinds.covering.order import in_spark_order, out_of_order, sort_columns
+from metaindex.index.kinds.covering.order import SORT, in_spark_order, out_of_order, sort_columns
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.registry import KINDS
-from metaindex.index.kinds.served import ORDINAL, ROW, row_plans
+from metaindex.index.kinds.served import ORDINAL, ROW
 from metaindex.index.kinds.spark_types import arrow_schema, spark_schema, stored_type
 from metaindex.storage import Storage
 from tests.hostile.changes import turned
@@ -84,7 +84,7 @@ def test_columns_that_spark_and_arrow_do_not_carry_alike_are_refused() -> None:
             )
         )
     )
-    plan = row_plans([mi.Covering("a2", ["st", "ST.X"])], schema)[0]
+    plan = KINDS.row_plans([mi.Covering("a2", ["st", "ST.X"])], schema)[0]
     assert plan.stored.names == ["A2", "st", "st.x"]
     for kind, error, why in (
         (mi.Covering("b"), UnknownColumnError, "there is no .b."),
@@ -96,13 +96,13 @@ def test_columns_that_spark_and_arrow_do_not_carry_alike_are_refused() -> None:
         (mi.Covering("a", ["A"]), UnsupportedFeatureError, "without regard to case"),
     ):
         with pytest.raises(error, match=why):
-            row_plans([kind], schema)
+            KINDS.row_plans([kind], schema)
     of_partition = replace(schema.fields[0], type=pa.timestamp("us", "UTC"), partition=True)
     with pytest.raises(UnsupportedFeatureError, match="time zone"):
-        row_plans([mi.Covering("A2", ["a"])], Schema((of_partition, *schema.fields[1:])))
+        KINDS.row_plans([mi.Covering("A2", ["a"])], Schema((of_partition, *schema.fields[1:])))
     ids = {plan.key_id for kind in (WIDE, mi.Covering("k", buckets=3), mi.Covering("k", buckets=4),
         mi.CoveringRange("k"), mi.Covering(["k", "s"], buckets=3), mi.Covering("k", "s", 3))
-           for plan in row_plans([kind], Schema(fields_of(awkward(0).schema)))}  # fmt: skip
+           for plan in KINDS.row_plans([kind], Schema(fields_of(awkward(0).schema)))}  # fmt: skip
     assert len(ids) == 6
 
 
@@ -148,7 +148,7 @@ def test_the_order_is_sparks(rows: list[tuple[float | None, str | None, int | No
         text = (False, b"") if s is None else (True, s.encode())
         return number, text, (False, 0) if d is None else (True, d), ordinal, place
 
-    wide, names = sort_columns(table, 3)
+    wide, names = sort_columns(table, 3), [f"{SORT}{place}" for place in range(3)]
     found = in_spark_order(wide, names)
     assert found.column(ROW).to_pylist() == sorted(range(len(rows)), key=key)
     assert not out_of_order(found, names)
@@ -197,7 +197,7 @@ def test_built_refreshed_merged_and_built_anew_are_the_same_rows(tmp_path: Path)
     for place in (0, 1):
         assert erased.physical(place) == anew.physical(place) == live[place]
         key = erased.key(place)
-        sizes = CoveringLayout.of(key).sizes.column_bytes
+        sizes = RowLayout.of(key).sizes.column_bytes
         parts = stored_parts(erased.index.reader(erased.runs[0]), key)
         assert 0 < sum(sizes.values()) < sum(part.info.size_bytes for part in parts)
         if place == 0:  # one part a bucket, that says which

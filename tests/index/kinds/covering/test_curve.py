@@ -18,9 +18,8 @@ from metaindex.core import DamagedIndexError
 from metaindex.expressions import And, ColumnRef, Predicate, col
 from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering import parts as written
-from metaindex.index.kinds.covering.cuts import BITS, cut_by, cut_points, no_curve
-from metaindex.index.kinds.covering.hilbert import MOST_BITS, numbers_of, places_of
-from metaindex.index.kinds.covering.layout import CoveringLayout
+from metaindex.index.kinds.covering.cuts import BITS, MOST_BITS, Places, Words, cut_by, cut_points, no_curve, numbers_of
+from metaindex.index.kinds.covering.layout import RowLayout
 from metaindex.index.kinds.covering.order import sort_column
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.covering.placement import ByCurve
@@ -41,6 +40,28 @@ from .test_range_parts import VALUES
 
 CURVE = mi.CoveringCurve(["k", "f", "s"], ["st", "d", "b"])
 COLUMNS = ["k", "f", "s", "st", "d", "b"]
+
+
+def places_of(numbers: Words, dimensions: int, bits: int) -> list[Places]:
+    """The place of each cell in each dimension, by its number on the curve: `numbers_of` backwards."""
+    axes = [np.zeros(len(numbers), np.uint16) for _ in range(dimensions)]
+    for level in range(bits):
+        for place, axis in enumerate(reversed(axes)):
+            bit = (numbers >> np.uint64(level * dimensions + place)) & np.uint64(1)
+            axis |= bit.astype(np.uint16) << np.uint16(level)
+    last = axes[-1] >> np.uint16(1)
+    for this, before in zip(reversed(axes[1:]), reversed(axes[:-1]), strict=True):
+        this ^= before
+    axes[0] ^= last
+    for level in range(1, bits):
+        low = np.uint16((1 << level) - 1)
+        for axis in reversed(axes):
+            is_set = (axis >> np.uint16(level)) & np.uint16(1)
+            swapped = (axes[0] ^ axis) & low & (is_set - np.uint16(1))
+            axes[0] ^= (is_set * low) | swapped
+            if axis is not axes[0]:
+                axis ^= swapped
+    return axes
 
 
 @given(st.integers(2, 6), st.integers(1, 6))
@@ -181,7 +202,7 @@ def test_specs_say_what_they_are_and_come_back() -> None:
 
 def cuts_of(held: Held) -> list[object]:
     """Of each run."""
-    return [CoveringLayout.of(held.keys(run)[0]).curve for run in held.runs]
+    return [RowLayout.of(held.keys(run)[0]).curve for run in held.runs]
 
 
 @pytest.mark.slow
@@ -263,7 +284,7 @@ def test_runs_of_other_cut_points_stay_apart(tmp_path: Path, monkeypatch: pytest
     pq.write_table(awkward(5), root / "f5.parquet")
     settle(root)
     with monkeypatch.context() as patch:  # no refresh of ours makes cut points where there are some
-        patch.setattr("metaindex.index.kinds.covering.curve_plan.CurvePlan._as_before", lambda self, earlier: None)
+        patch.setattr("metaindex.index.kinds.row_plan.CurvePlan._as_before", lambda self, earlier: None)
         table.refresh_index("c", builder=ArrowBuilder())
     held = Held.of(table, "c")
     assert len(set(cuts_of(held))) == 2
@@ -293,14 +314,14 @@ def test_rows_that_are_not_in_the_order_of_the_curve_are_found_and_not_merged(
     table = mi.open_table(str(root))
     table.create_index("c", CURVE, builder=ArrowBuilder())
     held = Held.of(table, "c")
-    real = CoveringLayout.of
+    real = RowLayout.of
 
-    def other(key: object) -> CoveringLayout:
+    def other(key: object) -> RowLayout:
         layout = real(key)  # type: ignore[arg-type]
         bits, cuts = layout.curve
         return replace(layout, curve=(bits, (cuts[0], cuts[2], cuts[1])))
 
-    monkeypatch.setattr(CoveringLayout, "of", other)
+    monkeypatch.setattr(RowLayout, "of", other)
     assert "do not ascend" in str(table.verify_index("c"))
     monkeypatch.undo()
     assert table.verify_index("c").sound

@@ -18,11 +18,11 @@ from metaindex.core import BuildError, DamagedIndexError
 from metaindex.index.build.protocol import Progress
 from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering import order
+from metaindex.index.kinds.covering.bounds import Stretch, stretches
 from metaindex.index.kinds.covering.murmur3 import buckets_of
 from metaindex.index.kinds.covering.order import Ascending
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.covering.placement import ByColumns
-from metaindex.index.kinds.covering.stretches import Stretch, stretches
 from metaindex.index.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge, in_threads
 from metaindex.index.kinds.row_sums import RowSum, sum_of_counts, sum_of_files, sum_of_rows
 from metaindex.index.kinds.values.encoding import KEPT, as_bytes, encode_values

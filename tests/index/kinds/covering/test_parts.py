@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.index.kinds.covering import parts
-from metaindex.index.kinds.covering.layout import CoveringLayout
+from metaindex.index.kinds.covering.layout import RowLayout
 from metaindex.index.kinds.covering.parts import GROUP_ROWS, LEAST_RANGE_BYTES, RANGE_BYTES, range_bytes, stored_parts
 from tests.tables import settle
 
@@ -97,7 +97,7 @@ def test_keys_are_counted(tmp_path: Path) -> None:
                 values = [tuple(row.values()) for row in rows.select(range(len(kind.indexed))).to_pylist()]
                 changes += 1 + sum(one != other for one, other in pairwise(values))
             assert changes > 3
-            assert CoveringLayout.of(key).sizes.keys == changes
+            assert RowLayout.of(key).sizes.keys == changes
 
 
 @given(st.integers(0, 1 << 50))
@@ -141,4 +141,4 @@ def test_keys_are_counted_over_row_groups(tmp_path: Path) -> None:
     (part,) = stored_parts(held.index.reader(held.runs[0]), held.key())
     assert pq.read_metadata(index_folder(table, "c") / part.path).num_row_groups == 2
     assert GROUP_ROWS % 3  # the first group ends within a key
-    assert CoveringLayout.of(held.key()).sizes.keys == len(numbers) // 3
+    assert RowLayout.of(held.key()).sizes.keys == len(numbers) // 3
