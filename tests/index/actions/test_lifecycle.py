@@ -63,7 +63,7 @@ def test_the_life_of_an_index(table: Table) -> None:
         (
             lambda t: t.create_index("stats", mi.ColumnStats(), builder="local"),
             mi.IndexExistsError,
-            "it, or choose",
+            "it, choose another name, or keep it",
         ),
         (lambda t: t.restore_index("stats"), mi.IndexStateError, "needs state DELETED"),
         (lambda t: t.vacuum_index("stats"), mi.IndexStateError, "drop it first"),
