@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import At, Field, FileTable, Leaf, Schema, Snapshot, TableRef, Version, open_ref
 from metaindex.formats.model import SnapshotDetails
-from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest
-from metaindex.index.keys import partition_id
+from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild
+from metaindex.index.keys import column_id, partition_id
 from metaindex.index.store.rows import PARTITIONS
 from metaindex.index.store.writer import RunSink, number_partitions
 from metaindex.storage import LocalStorage
@@ -119,16 +119,10 @@ class Built:
 
     def row(self, request: BuildRequest, column: str, ordinal: int = 0) -> dict[str, object]:
         """The row of one column of one file, as Python values."""
-        from metaindex.index.keys import column_id
-
         leaf = next(leaf for leaf in request.leaves if ".".join(leaf.parts) == column)
-        rows = [
-            r
-            for r in self.column_stats.to_pylist()
-            if r["column_id"] == column_id(leaf.stable) and r["ordinal"] == ordinal
-        ]
-        assert len(rows) == 1
-        return rows[0]
+        of = (column_id(leaf.stable), ordinal)
+        (row,) = (r for r in self.column_stats.to_pylist() if (r["column_id"], r["ordinal"]) == of)
+        return row
 
 
 def build(builder: Builder, request: BuildRequest, index: Path) -> Built:
@@ -138,7 +132,7 @@ def build(builder: Builder, request: BuildRequest, index: Path) -> Built:
     return Built(report, *(read_parts(index, report, kind) for kind in ("column_stats", "partition_stats")))
 
 
-def read_parts(index: Path, report: BuildReport, kind: str) -> pa.Table:
+def read_parts(index: Path, report: BuildReport | KeyBuild, kind: str) -> pa.Table:
     parts = [part for part in report.parts if part.kind == kind]
     tables = [pq.read_table(pa.BufferReader((index / part.path).read_bytes())) for part in parts]
     assert [t.num_rows for t in tables] == [p.rows for p in parts]
@@ -149,3 +143,9 @@ def write(root: Path, path: str, table: pa.Table, **options: object) -> str:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, root / path, **options)
     return path
+
+
+def request_of(root: Path, files: Mapping[str, pa.Table], **options: object) -> BuildRequest:
+    """A request for tables that are written as files; its schema is that of the first."""
+    paths = [write(root, path, table, **options) for path, table in files.items()]
+    return request_for(root, fields_of(next(iter(files.values())).schema), paths)

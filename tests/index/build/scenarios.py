@@ -1,6 +1,7 @@
 """Tables that a builder must understand, each in a fresh folder: what both builders are compared over."""
 
 import datetime as dt
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pyarrow as pa
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import Leaf
 from metaindex.index.build.protocol import BuildRequest
-from tests.index.build.lake import FolderDetails, fields_of, request_for, write
+from tests.index.build.lake import FolderDetails, fields_of, request_for, request_of, write
 
 NAN = float("nan")
 
@@ -58,14 +59,13 @@ def every_type(root: Path) -> BuildRequest:
 def without_statistics(root: Path) -> BuildRequest:
     """Footers that say nothing: everything is scanned."""
     table = pa.table({"i": [3, None, 1], "s": ["b", "a", None], "f": [NAN, None, 2.0]})
-    return request_for(root, fields_of(table.schema), [write(root, "a.parquet", table, write_statistics=False)])
+    return request_of(root, {"a.parquet": table}, write_statistics=False)
 
 
 def old_timestamps(root: Path) -> BuildRequest:
     """INT96, whose footer statistics are not believed."""
     table = pa.table({"t": pa.array([dt.datetime(1900, 1, 1), None, dt.datetime(2262, 1, 1)], pa.timestamp("us"))})
-    path = write(root, "a.parquet", table, use_deprecated_int96_timestamps=True)
-    return request_for(root, fields_of(table.schema), [path])
+    return request_of(root, {"a.parquet": table}, use_deprecated_int96_timestamps=True)
 
 
 def floats_of_one_kind(root: Path) -> BuildRequest:
@@ -146,8 +146,6 @@ _ROWS = [
 
 def csv_files(root: Path) -> BuildRequest:
     """All types as text: good rows, no rows, a header alone, a value that does not parse, a file that is gone."""
-    import gzip
-
     header = ",".join(CSV_SCHEMA.names)
     text = "\n".join([header, *_ROWS]) + "\n"
     bodies = {
@@ -201,3 +199,9 @@ SCENARIOS: dict[str, Callable[[Path], BuildRequest]] = {
         json_files,
     )
 }
+
+
+def scenario(name: str, folder: Path) -> BuildRequest:
+    """Its table in a folder of this one."""
+    (folder / "table").mkdir()
+    return SCENARIOS[name](folder / "table")

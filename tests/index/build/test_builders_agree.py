@@ -8,15 +8,14 @@ from pyspark.sql import SparkSession
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.spark import SparkBuilder
 from tests.index.build.lake import build
-from tests.index.build.scenarios import SCENARIOS
+from tests.index.build.scenarios import SCENARIOS, scenario
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_builders_write_the_same_rows(name: str, tmp_path: Path, spark: SparkSession) -> None:
-    (tmp_path / "table").mkdir()
-    request = SCENARIOS[name](tmp_path / "table")
+    request = scenario(name, tmp_path)
     local = build(LocalBuilder(), request, tmp_path / "local")
     spark_built = build(SparkBuilder(spark, files_per_task=2), request, tmp_path / "spark")
     # The order of rows is part of the outcome: a run is sorted.

@@ -6,12 +6,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.sql import SparkSession
 
 import metaindex as mi
@@ -109,22 +111,19 @@ def held(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, gate: Gate, nth: 
 
 def lake(folder: Path) -> Path:
     folder.mkdir()
-    for number in range(2):
-        write(folder, number)
-    settle(folder)
+    grow(folder, 0)
+    grow(folder, 1)
     return folder
 
 
-def write(folder: Path, number: int) -> None:
+def grow(folder: Path, number: int) -> None:
     rows = pa.table({"s": [f"k{number}{i}" for i in range(50)], "a": list(range(50))})
     pq.write_table(rows, folder / f"{number}.parquet")
+    settle(folder)
 
 
 def created(*kinds: Any) -> Build:
-    def build(table: mi.Table, grow: Grow) -> Verb:
-        return lambda: table.create_index("x", *kinds, builder="spark")
-
-    return build
+    return lambda table, _: lambda: table.create_index("x", *kinds, builder="spark")
 
 
 def refreshed(table: mi.Table, grow: Grow) -> Verb:
@@ -158,13 +157,8 @@ def test_no_job_of_an_interrupted_build_goes_on(
 ) -> None:
     root, index = lake(tmp_path / "lake"), tmp_path / "_metaindex" / "lake"
     table = mi.open_table(str(root), spark=spark)
-
-    def grow(number: int) -> None:
-        write(root, number)
-        settle(root)
-
     build, nth = CASES[name]
-    verb = build(table, grow)
+    verb = build(table, partial(grow, root))
     before = objects(index)
     with gate(tmp_path / "others") as others:
         job = started(spark, others)
@@ -228,8 +222,6 @@ def test_no_job_goes_on_whose_rows_were_to_come_here(
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(3)])
 def test_an_interrupt_is_no_failure_of_spark(spark: SparkSession, tmp_path: Path, end: BaseException) -> None:
     """The error of a connection that it broke hides it, and is that of Spark where nothing was interrupted."""
-    from py4j.protocol import Py4JNetworkError
-
     table = mi.open_table(str(lake(tmp_path / "lake")), spark=spark)
     broken = Py4JNetworkError("Answer from Java side is empty")
 
@@ -240,7 +232,7 @@ def test_an_interrupt_is_no_failure_of_spark(spark: SparkSession, tmp_path: Path
             raise broken
 
     def fail(*_: object) -> None:
-        raise Py4JNetworkError("Answer from Java side is empty")
+        raise broken
 
     for kind in (COVERING, mi.Values("s"), mi.ColumnStats()):
         with pytest.raises(type(end)) as ended:
@@ -255,8 +247,6 @@ def test_an_interrupt_is_no_failure_of_spark(spark: SparkSession, tmp_path: Path
 
 @pytest.mark.spark
 def test_an_error_cancels_the_jobs_of_its_block_alone(spark: SparkSession, tmp_path: Path) -> None:
-    from py4j.protocol import Py4JJavaError
-
     context = spark.sparkContext
 
     def fail(at: Gate) -> None:

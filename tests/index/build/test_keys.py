@@ -30,8 +30,8 @@ from metaindex.index.store.layout import manifest_bytes, manifest_path
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
-from tests.index.build.lake import FolderDetails, fields_of, request_for, write
-from tests.index.build.scenarios import SCENARIOS
+from tests.index.build.lake import FolderDetails, fields_of, request_for, request_of, write
+from tests.index.build.scenarios import scenario
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,6 @@ def keyed(request: BuildRequest, index: Path, *kinds: KeyKind) -> KeyedRun:
     return KeyedRun(request, found, RunReader(sink.storage, ref, StoreCache(), ReadCount()))
 
 
-def scenario(name: str, tmp_path: Path) -> BuildRequest:
-    (tmp_path / "table").mkdir()
-    return SCENARIOS[name](tmp_path / "table")
-
-
 def column_of(table: pa.Table, leaf: Leaf) -> pa.Array:
     values = table.column(leaf.parts[0]).combine_chunks()
     return pc.struct_field(values, list(leaf.parts[1:])) if len(leaf.parts) > 1 else values
@@ -95,31 +90,22 @@ def test_every_value_that_pyarrow_reads_is_found_and_nothing_else(name: str, tmp
     leaves = [leaf for leaf in request.leaves if physical_type(leaf.type) is not None]
     names = [".".join(leaf.parts) for leaf in leaves]
     run = keyed(request, tmp_path / "index", ValueList(*names), Values(*names), Values(*names, by="value"))
-    root = Path(request.ref.path)
-    tables = [
-        pq.ParquetFile(root / path, coerce_int96_timestamp_unit="us").read() for path in request.files.paths.to_pylist()
-    ]
+    root, paths = Path(request.ref.path), request.files.paths.to_pylist()
+    tables = [pq.ParquetFile(root / path, coerce_int96_timestamp_unit="us").read() for path in paths]
+    known = {column: [Path(path).name not in run.unkeyed(column) for path in paths] for column in names}
     for leaf, column in zip(leaves, names, strict=True):
         held = [column_of(table, leaf) for table in tables]
-        unkeyed = run.unkeyed(column)
-        for value in {
-            shown
-            for array in held
-            for shown in array.to_pylist()
-            if isinstance(shown, (int, float, str, bytes, Decimal, dt.datetime, dt.date))
-        }:
+        plain = (int, float, str, bytes, Decimal, dt.datetime, dt.date)
+        for value in {shown for array in held for shown in array.to_pylist() if isinstance(shown, plain)}:
             try:
                 Literal.of(value)
             except LiteralTypeError:
                 continue  # nanoseconds
-            expected = [_holds(array, value) for array in held]
+            expected = np.array([_holds(array, value) for array in held])[known[column]]
             for place in range(3):
-                mask = run.hits(column, value, place=place).mask(len(request.files))
-                keyed_files = [Path(path).name not in unkeyed for path in request.files.paths.to_pylist()]
-                assert mask[keyed_files].tolist() == [
-                    e for e, known in zip(expected, keyed_files, strict=True) if known
-                ], (column, value)
-        if not unkeyed:
+                mask = run.hits(column, value, place=place).mask(len(paths))
+                assert mask[known[column]].tolist() == expected.tolist(), (column, value)
+        if all(known[column]):
             assert run.hits(column, None).mask(len(held)).tolist() == [array.null_count > 0 for array in held]
 
 
@@ -135,9 +121,8 @@ def test_nanoseconds_that_are_no_whole_microseconds_are_unkeyed(tmp_path: Path) 
 
 
 def test_columns_that_files_lack_have_another_type_or_another_case(tmp_path: Path) -> None:
-    run = keyed(
-        scenario("other_schemas", tmp_path), tmp_path / "index", ValueList("Id", "added", "wide", "given", "lost")
-    )
+    request = scenario("other_schemas", tmp_path)
+    run = keyed(request, tmp_path / "index", ValueList("Id", "added", "wide", "given", "lost"))
     assert run.files("Id", 2) == ["1.parquet"]
     assert run.files("Id", 5) == ["2.parquet"]
     assert run.files("added", None) == ["1.parquet", "2.parquet"]
@@ -190,23 +175,19 @@ def test_field_ids_find_renamed_columns_and_files_without_ids_are_unkeyed(tmp_pa
 
 def test_values_that_readers_show_as_others_are_unkeyed(tmp_path: Path) -> None:
     """int64 shown as double: 2^53 + 1 would be another number. Texts shown as dates. Two columns of one name."""
-    write(tmp_path, "a.parquet", pa.table({"f": [1, 2], "d": ["x", "y"]}))
-    write(tmp_path, "b.parquet", pa.table({"f": [1.0, 2.0], "d": [dt.date(2020, 1, 1)] * 2}))
-    write(
-        tmp_path,
-        "c.parquet",
-        pa.table([[1.0], [2.0]], names=["F", "f"]).append_column("d", pa.array([dt.date(2020, 1, 2)])),
+    day = pa.array([dt.date(2020, 1, 2)])
+    twice = pa.table([[1.0], [2.0]], names=["F", "f"]).append_column("d", day)
+    files = {
+        "b.parquet": pa.table({"f": [1.0, 2.0], "d": [dt.date(2020, 1, 1)] * 2}),
+        "a.parquet": pa.table({"f": [1, 2], "d": ["x", "y"]}),
+        "c.parquet": twice,
+        "d.parquet": twice.rename_columns(["F", "F", "d"]),
+    }
+    for path, table in files.items():
+        write(tmp_path, path, table)
+    run = keyed(
+        request_for(tmp_path, fields_of(files["b.parquet"].schema), sorted(files)), tmp_path / "index", Values("f", "d")
     )
-    write(
-        tmp_path,
-        "d.parquet",
-        pa.table([[1.0], [2.0]], names=["F ", "FX"])
-        .rename_columns(["F", "F"])
-        .append_column("d", pa.array([dt.date(2020, 1, 2)])),
-    )
-    schema = pa.schema([("f", pa.float64()), ("d", pa.date32())])
-    request = request_for(tmp_path, fields_of(schema), ["a.parquet", "b.parquet", "c.parquet", "d.parquet"])
-    run = keyed(request, tmp_path / "index", Values("f", "d"))
     assert run.unkeyed("f") == ["a.parquet", "c.parquet", "d.parquet"]
     assert run.unkeyed("d") == ["a.parquet"]
     assert run.files("f", 2.0) == ["b.parquet"]
@@ -250,17 +231,9 @@ def test_no_files_have_no_rows(tmp_path: Path) -> None:
 
 
 def test_row_groups_are_named_and_read_alone(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        "a.parquet",
-        pa.table({"i": list(range(100)), "s": [f"v{i // 30}" for i in range(100)]}),
-        row_group_size=10,
-    )
-    run = keyed(
-        request_for(tmp_path, fields_of(pa.schema([("i", pa.int64()), ("s", pa.string())])), [path]),
-        tmp_path / "index",
-        Values("i", "s"),
-    )
+    table = pa.table({"i": list(range(100)), "s": [f"v{i // 30}" for i in range(100)]})
+    request = request_of(tmp_path, {"a.parquet": table}, row_group_size=10)
+    run = keyed(request, tmp_path / "index", Values("i", "s"))
     assert np.flatnonzero(run.hits("i", 42).groups(0, 10)).tolist() == [4]
     assert np.flatnonzero(run.hits("s", "v1").groups(0, 10)).tolist() == [3, 4, 5]
 
@@ -277,11 +250,8 @@ def test_a_default_stands_in_every_row_group_beside_columns_that_are_there(tmp_p
 
 def test_values_of_megabytes_and_of_every_length_around_the_cut(tmp_path: Path) -> None:
     texts = ["x" * n for n in (0, 1, 246, 247, 248, 249, 254, 255, 256, 257, 3_000_000)] + ["x" * 3_000_000 + "y"]
-    for at, text in enumerate(texts):
-        write(tmp_path, f"{at:02d}.parquet", pa.table({"s": [text, None]}))
-    request = request_for(
-        tmp_path, fields_of(pa.schema([("s", pa.string())])), [f"{at:02d}.parquet" for at in range(len(texts))]
-    )
+    files = {f"{at:02d}.parquet": pa.table({"s": [text, None]}) for at, text in enumerate(texts)}
+    request = request_of(tmp_path, files)
     run = keyed(request, tmp_path / "index", ValueList("s"), Values("s"), Values("s", by="value"))
     for at, text in enumerate(texts):
         for place in range(3):
@@ -291,27 +261,21 @@ def test_values_of_megabytes_and_of_every_length_around_the_cut(tmp_path: Path) 
 
 def test_more_distinct_values_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(7)
-    for file in range(6):
-        numbers = generator.integers(0, 3000, 2000)
-        write(
-            tmp_path,
-            f"{file}.parquet",
-            pa.table({"i": numbers, "s": [f"user-{n % 2500}" for n in numbers]}),
-            row_group_size=500,
-        )
-    request = request_for(
-        tmp_path,
-        fields_of(pa.schema([("i", pa.int64()), ("s", pa.string())])),
-        [f"{file}.parquet" for file in range(6)],
-    )
+    drawn = [generator.integers(0, 3000, 2000) for _ in range(6)]
+    tables = [pa.table({"i": numbers, "s": [f"user-{n % 2500}" for n in numbers]}) for numbers in drawn]
+    request = request_of(tmp_path, {f"{n}.parquet": t for n, t in enumerate(tables)}, row_group_size=500)
     kinds = (Values("i", "s", ("i", "s")), Values("i", "s", by="value"), ValueList("i", limit=5000))
     whole = keyed(request, tmp_path / "a", *kinds)
     monkeypatch.setattr("metaindex.index.build.key_build.MEMORY_BYTES", 1_000_000)
     spilled = keyed(request, tmp_path / "b", *kinds)
-    assert whole.found.keys == spilled.found.keys
-    for key in whole.found.keys:
-        assert _rows(whole, key.kind, key.key_id) == _rows(spilled, key.kind, key.key_id)
+    _same_rows(whole, spilled)
     assert len(spilled.found.parts) > len(whole.found.parts)
+
+
+def _same_rows(whole: KeyedRun, other: KeyedRun) -> None:
+    assert whole.found.keys == other.found.keys
+    for key in whole.found.keys:
+        assert _rows(whole, key.kind, key.key_id) == _rows(other, key.kind, key.key_id)
 
 
 def _rows(run: KeyedRun, kind: str, key_id: int) -> pa.Table:
@@ -323,14 +287,11 @@ def _rows(run: KeyedRun, kind: str, key_id: int) -> pa.Table:
 
 def test_row_groups_read_in_pieces_are_as_whole_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"{number % 400:05d}" * 20 for number in range(3000)]
-    path = write(tmp_path, "a.parquet", pa.table({"s": texts}), row_group_size=1000)
-    request = request_for(tmp_path, fields_of(pa.schema([("s", pa.string())])), [path])
+    request = request_of(tmp_path, {"a.parquet": pa.table({"s": texts})}, row_group_size=1000)
     kinds = (Values("s"), Values("s", by="value"), ValueList("s"))
     whole = keyed(request, tmp_path / "a", *kinds)
     monkeypatch.setattr("metaindex.index.build.key_parquet._LARGE_GROUP", 10_000)
-    pieces = keyed(request, tmp_path / "b", *kinds)
-    for key in whole.found.keys:
-        assert _rows(whole, key.kind, key.key_id) == _rows(pieces, key.kind, key.key_id)
+    _same_rows(whole, keyed(request, tmp_path / "b", *kinds))
 
 
 class Silent(LocalStorage):
@@ -339,8 +300,7 @@ class Silent(LocalStorage):
 
 
 def test_a_store_that_does_not_answer_fails_the_build(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.parquet", pa.table({"i": [1]}))
-    request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [path])
+    request = request_of(tmp_path, {"a.parquet": pa.table({"i": [1]})})
     silent = replace(request, ref=replace(request.ref, storage=Silent(request.ref.storage.root)))
     keyed(request, tmp_path / "answering", Values("i"))
     with pytest.raises(StorageUnavailableError):
@@ -357,13 +317,8 @@ def test_threads_change_nothing(tmp_path: Path, threads: int) -> None:
 
 
 def test_what_is_stored_is_plain_parquet_in_order(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.parquet", pa.table({"i": [3, 1, None, 2]}))
-    run = keyed(
-        request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [path]),
-        tmp_path / "index",
-        Values("i", by="value"),
-        Values("i"),
-    )
+    request = request_of(tmp_path, {"a.parquet": pa.table({"i": [3, 1, None, 2]})})
+    run = keyed(request, tmp_path / "index", Values("i", by="value"), Values("i"))
     tables = {
         part.kind: pq.read_table(pa.BufferReader((tmp_path / "index" / part.path).read_bytes()))
         for part in run.found.parts
@@ -375,8 +330,7 @@ def test_what_is_stored_is_plain_parquet_in_order(tmp_path: Path) -> None:
 
 
 def test_literals_of_other_kinds_say_nothing_or_nothing_is_there(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.parquet", pa.table({"i": [1, 2]}))
-    request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [path])
+    request = request_of(tmp_path, {"a.parquet": pa.table({"i": [1, 2]})})
     run = keyed(request, tmp_path / "index", Values("i"), Values("i", by="value"), ValueList("i"))
     readers = [registry.KINDS.key_reader(run.reader, key, [pa.int64()]) for key in run.found.keys]
     for reader in readers:

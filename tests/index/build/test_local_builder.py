@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,9 +19,11 @@ from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.keys import column_id, partition_id
 from metaindex.index.kinds.states import BOUND_BYTES, StatState
+from metaindex.index.store.writer import RunSink
+from metaindex.storage import LocalStorage
 from tests.evaluate import compare_values
-from tests.index.build.lake import Built, FolderDetails, build, fields_of, request_for, write
-from tests.index.build.scenarios import SCENARIOS
+from tests.index.build.lake import Built, FolderDetails, build, fields_of, request_for, request_of, write
+from tests.index.build.scenarios import SCENARIOS, scenario
 from tests.strategies import TYPES, values
 
 UNKNOWN, ALL_NULL, VALUES = (int(state) for state in StatState)
@@ -28,8 +31,7 @@ _DOMAINS = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
 
 
 def built(name: str, folder: Path) -> tuple[BuildRequest, Built]:
-    (folder / "table").mkdir()
-    request = SCENARIOS[name](folder / "table")
+    request = scenario(name, folder)
     return request, build(LocalBuilder(), request, folder / "index")
 
 
@@ -125,8 +127,6 @@ def test_bounds_enclose_all_values_and_counts_are_theirs(
 
 
 def test_counts_and_bounds_are_those_that_duckdb_finds(tmp_path: Path) -> None:
-    import duckdb
-
     request, out = built("every_type", tmp_path)
     con = duckdb.connect()
     for ordinal, path in enumerate(request.files.paths.to_pylist()):
@@ -166,8 +166,7 @@ def test_nan_poisons_neither_the_file_nor_its_partition(tmp_path: Path) -> None:
 
 
 def test_without_a_scan_of_floats_nan_is_unknown_and_bounds_stay(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.parquet", pa.table({"f": [1.0, float("nan"), 3.0]}))
-    request = request_for(tmp_path, fields_of(pa.schema([("f", pa.float64())])), [path], scan_floats=False)
+    request = replace(request_of(tmp_path, {"a.parquet": pa.table({"f": [1.0, float("nan"), 3.0]})}), scan_floats=False)
     out = build(LocalBuilder(), request, tmp_path / "index")
     row = out.row(request, "f")
     assert (row["state"], row["lower_double"], row["upper_double"], row["nan_count"]) == (VALUES, 1.0, 3.0, None)
@@ -192,8 +191,9 @@ def test_int96_bounds_come_from_the_data(tmp_path: Path) -> None:
     assert row["trust"] == Trust.COMPUTED
 
 
-def test_absent_column_is_what_the_table_shows_for_it(tmp_path: Path) -> None:
+def test_absent_column_is_what_the_table_shows_for_it_and_one_of_another_type_unknown(tmp_path: Path) -> None:
     request, out = built("other_schemas", tmp_path)
+    assert out.row(request, "given", 1)["state"] == UNKNOWN
     ids = out.row(request, "Id")
     assert (ids["lower_int"], ids["upper_int"]) == (1, 2)  # found without regard to case
     assert out.row(request, "added")["state"] == ALL_NULL
@@ -202,11 +202,6 @@ def test_absent_column_is_what_the_table_shows_for_it(tmp_path: Path) -> None:
     assert out.row(request, "lost")["state"] == UNKNOWN
     wide = out.row(request, "wide")
     assert (wide["lower_double"], wide["upper_double"], wide["nan_count"]) == (1.5, 1.5, 1)
-
-
-def test_column_written_as_another_type_is_unknown(tmp_path: Path) -> None:
-    request, out = built("other_schemas", tmp_path)
-    assert out.row(request, "given", 1)["state"] == UNKNOWN
 
 
 def test_file_that_is_not_what_the_snapshot_says_is_unknown_and_told(tmp_path: Path) -> None:
@@ -276,11 +271,7 @@ def test_field_ids_find_renamed_columns_and_files_without_ids_are_unknown(tmp_pa
 
 
 def test_progress_is_told_and_ends_whole(tmp_path: Path) -> None:
-    (tmp_path / "table").mkdir()
-    request = SCENARIOS["every_type"](tmp_path / "table")
-    from metaindex.index.store.writer import RunSink
-    from metaindex.storage import LocalStorage
-
+    request = scenario("every_type", tmp_path)
     told: list[tuple[str, int, int]] = []
     LocalBuilder().facts(request, RunSink(LocalStorage(str(tmp_path / "i")), "r"), lambda *a: told.append(a))
     assert ("files read", 3, 3) in told

@@ -11,6 +11,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.formats import Trust
+from tests.index.actions.delta_history import DeltaHistory
 from tests.tables import iceberg_lake
 
 NAMES = ["ant", "bee", "a name of more than thirty-two characters", "zebra", None]
@@ -91,8 +92,6 @@ def test_floats_are_read_unless_they_need_not_be(tmp_path: Path) -> None:
 
 
 def test_files_without_statistics_are_opened(tmp_path: Path) -> None:
-    from tests.index.actions.delta_history import DeltaHistory
-
     lake = DeltaHistory(tmp_path / "lake")
     table = mi.open_table(str(lake.root))
     table.create_index("log", mi.ColumnStats(trust_log=True), builder="local")
@@ -104,15 +103,17 @@ def test_files_without_statistics_are_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize("refreshed", [False, True])
 def test_iceberg_metrics_are_taken(tmp_path: Path, refreshed: bool) -> None:
     lake = iceberg_lake(tmp_path)
-    for number in range(3):
-        lake.append(rows(number).drop(["none"]))
+
+    def grow(*numbers: int) -> None:
+        for number in numbers:
+            lake.append(rows(number).drop(["none"]))
+
+    grow(0, 1, 2)
     table = lake.open()
     table.create_index("log", mi.ColumnStats("id", "day", trust_log=True), builder="local")
     if refreshed:
-        for number in range(3, 6):
-            lake.append(rows(number).drop(["none"]))
+        grow(3, 4, 5)
         table.refresh_index("log", builder="local")
-
     assert set(table.statistics("log", "id").column("trust").to_pylist()) == {int(Trust.LOG)}
     for question, kept in (("id = 13", 1), ("day >= DATE '2026-01-03'", 4 if refreshed else 1)):
         assert table.prune(question, indexes=["log"]).kept_files == kept

@@ -18,7 +18,7 @@ from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.build.spark import SparkBuilder
 from metaindex.index.build.spark_workers import write_archive
 from metaindex.index.kinds.states import StatState
-from tests.index.build.lake import Built, build, fields_of, request_for, request_of_table, write
+from tests.index.build.lake import Built, build, fields_of, request_for, request_of, request_of_table, write
 
 pytestmark = [pytest.mark.spark]
 
@@ -105,8 +105,7 @@ def test_many_ranges_are_sorted_across_parts(
 
 
 def test_failure_of_a_task_is_one_line_with_the_trace_behind_it(tmp_path: Path, spark: SparkSession) -> None:
-    table = pa.table({"i": [1]})
-    request = request_for(tmp_path, fields_of(table.schema), [write(tmp_path, "a.parquet", table)])
+    request = request_of(tmp_path, {"a.parquet": pa.table({"i": [1]})})
     broken = replace(request.ref, storage="no storage at all")  # type: ignore[arg-type]
     with pytest.raises(BuildError) as caught:
         build(SparkBuilder(spark), replace(request, ref=broken), tmp_path / "index")

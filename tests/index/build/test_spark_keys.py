@@ -35,7 +35,7 @@ from metaindex.index.store.layout import PartInfo, new_run_id
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 from tests.index.build.lake import fields_of, request_for, request_of_table, write
-from tests.index.build.scenarios import SCENARIOS
+from tests.index.build.scenarios import SCENARIOS, scenario
 from tests.tables import settle
 
 KINDS: list[KeyKind] = [Values("x"), Values("x", by="value"), ValueList("x", limit=3), Bloom("x", fpp=0.01)]
@@ -86,22 +86,21 @@ def agree(one: Keys, other: Keys) -> None:
     assert one.found.files_scanned == other.found.files_scanned
 
 
+def files_of(request: BuildRequest) -> pa.Table:
+    """The files, as a task is given them."""
+    count, table = len(request.files), request.files.table
+    columns = (range(count), *(table.column(name).to_pylist() for name in ("path", "size_bytes")))
+    columns = (*columns, request.partition_ord, [0] * count)
+    return pa.table([pa.array(one, f.type) for one, f in zip(columns, FILE, strict=True)], schema=FILE)
+
+
 def by_tasks(
     request: BuildRequest, plans: Sequence[PlannedKey], index: Path, shares: Sequence[Sequence[int]], limit_bytes: int
 ) -> Keys:
     """The tasks, one after the other in this process: each share of the ordinals in one, then each range."""
     sink, count = RunSink(LocalStorage(str(index)), "run"), len(request.files)
     source = KeyScan.of(request, plans)
-    files = pa.Table.from_arrays(
-        [
-            pa.array(range(count), pa.int32()),
-            request.files.paths,
-            request.files.table.column("size_bytes"),
-            pa.array(request.partition_ord),
-            pa.array(np.zeros(count, np.int64)),
-        ],
-        schema=FILE,
-    )
+    files = files_of(request)
     gathered: list[list[Gathered]] = [[] for _ in plans]
     problems: dict[int, str] = {}
     scanned = 0
@@ -169,8 +168,7 @@ def test_no_two_objects_of_tasks_and_keys_have_one_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_tasks_write_the_rows_of_the_local_builder(name: str, tmp_path: Path) -> None:
-    (tmp_path / "table").mkdir()
-    request = SCENARIOS[name](tmp_path / "table")
+    request = scenario(name, tmp_path)
     plans = plans_of(request)
     count = len(request.files)
     shares = [list(range(0, count, 2)), list(range(1, count, 2))[::-1]]
@@ -229,16 +227,7 @@ def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
     for run in (new_run_id(), entry.content.runs[0].run):
         sink = RunSink(LocalStorage(str(index)), run)
         task = CollectTask(request.ref.storage, KeyScan.of(request, plans_of(request)), sink, 1, 1 << 20)
-        files = [[0], request.files.paths.to_pylist(), request.files.table.column("size_bytes").to_pylist(), [0], [0]]
-        list(
-            task.run(
-                iter(
-                    pa.Table.from_arrays(
-                        [pa.array(c, f.type) for c, f in zip(files, FILE, strict=True)], schema=FILE
-                    ).to_batches()
-                )
-            )
-        )
+        list(task.run(iter(files_of(request).to_batches())))
         left += list((index / "spills" / f"run={run}").iterdir())
     assert left
     table.clean_index("find", retention=0)
@@ -254,8 +243,7 @@ def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
     "name", ["every_type", "damaged_files", "partition_columns", "csv_files", "json_files", "no_files"]
 )
 def test_spark_writes_the_rows_of_the_local_builder(name: str, tmp_path: Path, spark: SparkSession) -> None:
-    (tmp_path / "table").mkdir()
-    request = SCENARIOS[name](tmp_path / "table")
+    request = scenario(name, tmp_path)
     plans = plans_of(request)
     sink = RunSink(LocalStorage(str(tmp_path / "spark")), "run")
     found = SparkBuilder(spark, files_per_task=2).keys(request, plans, sink)

@@ -142,18 +142,23 @@ def many_files(draw: st.DrawFn) -> tuple[pa.DataType, pa.Table, list[int]]:
     return type_, facts_of(bounds, count, Trust.FOOTER), partitions
 
 
+NAMES = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
+
+
+def rows_of(type_: pa.DataType, table: pa.Table, partitions: list[int]) -> pa.Table:
+    ordinals, ords = pa.array(range(len(partitions)), pa.int32()), pa.array(partitions, pa.int32())
+    return column_rows(Leaf((Field("c", type_),)), table, ordinals, ords, pa.array(partitions, pa.int64()))
+
+
 @given(many_files())
 @settings(deadline=None)
 def test_partition_rows_are_the_aggregate_of_their_files(drawn: tuple[pa.DataType, pa.Table, list[int]]) -> None:
     type_, table, partitions = drawn
-    leaf = Leaf((Field("c", type_),))
-    count = len(partitions)
-    ords = pa.array(partitions, pa.int32())
-    rows = column_rows(leaf, table, pa.array(range(count), pa.int32()), ords, pa.array(partitions, pa.int64()))
+    rows = rows_of(type_, table, partitions)
     assert rows.schema == COLUMN_STATS
     stats = aggregates(rows)
     assert stats.schema == PARTITION_STATS
-    name = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}[domain_of(type_)]
+    name = NAMES[domain_of(type_)]
     by_partition = {row["partition_ord"]: row for row in stats.to_pylist()}
     assert sorted(by_partition) == sorted(set(partitions)) == [row["partition_ord"] for row in stats.to_pylist()]
     for part, found in by_partition.items():
@@ -179,12 +184,8 @@ def test_partition_rows_are_the_aggregate_of_their_files(drawn: tuple[pa.DataTyp
 @settings(deadline=None)
 def test_rows_are_stored_by_partition_lower_bound_and_ordinal(drawn: tuple[pa.DataType, pa.Table, list[int]]) -> None:
     type_, table, partitions = drawn
-    count = len(partitions)
-    ords = pa.array(partitions, pa.int32())
-    rows = column_rows(
-        Leaf((Field("c", type_),)), table, pa.array(range(count), pa.int32()), ords, pa.array(partitions, pa.int64())
-    )
-    name = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}[domain_of(type_)]
+    rows = rows_of(type_, table, partitions)
+    name = NAMES[domain_of(type_)]
     out = sorted_rows(rows).to_pylist()
     keys = [
         (r["partition_ord"], r[f"lower_{name}"] is not None, r[f"lower_{name}"] or (type_ and 0), r["ordinal"])
@@ -193,4 +194,4 @@ def test_rows_are_stored_by_partition_lower_bound_and_ordinal(drawn: tuple[pa.Da
     if name == "bytes":
         keys = [(p, known, low or b"", o) for p, known, low, o in keys]
     assert keys == sorted(keys)
-    assert len(out) == count
+    assert len(out) == len(partitions)

@@ -4,10 +4,16 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
+from metaindex.index import Kind
 from tests.query.aggregates.lakes import FIVE
 from tests.tables import Lake
 
 FILES, ROWS = 6, 10
+
+
+def kinds() -> list[Kind]:
+    values = mi.ValueList("name", "day"), mi.Values("id", by="value")
+    return [mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day"), *values]
 
 
 def fill(lake: Lake) -> Lake:
@@ -22,7 +28,5 @@ def fill(lake: Lake) -> Lake:
 def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
     lake = fill(FIVE[request.param](tmp_path_factory.mktemp(request.param)))
     made = lake.open()
-    values = mi.ValueList("name", "day"), mi.Values("id", by="value")
-    kinds = mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day"), *values
-    made.create_index("stats", *kinds, builder="local")
+    made.create_index("stats", *kinds(), builder="local")
     return made

@@ -1,7 +1,7 @@
 """Tables of all five formats for questions to their metadata, and how many data files an answer opens."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,13 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import Schema
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import metaindex as mi
-from metaindex.expressions import ColumnRef, Opaque, Predicate, bind
+from metaindex.expressions import ColumnRef, Predicate, bind
 from metaindex.storage import Storage
 from metaindex.table import handle_of
+from tests.expressions.engines.tables import understood
 from tests.formats.delta.hand import add, commit, metadata, protocol, remove
 from tests.formats.delta.test_deletes import z85
 from tests.formats.framed import encode_framed
@@ -88,8 +90,15 @@ class HandDelta:
 
     def __post_init__(self) -> None:
         self.root.mkdir()
-        log = json.loads(schema_to_json(self.schema))
+        log = json.loads(Schema.from_arrow(self.schema).to_json())
         self._commit(protocol(3, ["deletionVectors", "timestampNtz"]), metadata(*log["fields"]))
+
+    @classmethod
+    def of(cls, root: Path, schema: pa.Schema, tables: Sequence[pa.Table], stats: Sequence[Any]) -> "HandDelta":
+        lake = cls(root, schema)
+        for content, said in zip(tables, stats, strict=True):
+            lake.append(content, said)
+        return lake
 
     def append(self, content: pa.Table, stats: Any = None) -> None:
         """A file more. `stats`: as they stand in the log."""
@@ -101,9 +110,10 @@ class HandDelta:
 
     def delete(self, number: int, rows: set[int]) -> None:
         """Rows of a file are deleted, too."""
-        gone = remove(self.names[number], **self._vector(number))
-        self.deleted[number] = self.deleted.get(number, set()) | rows
-        self._commit(gone, self._add(number))
+        if rows:
+            gone = remove(self.names[number], **self._vector(number))
+            self.deleted[number] = self.deleted.get(number, set()) | rows
+            self._commit(gone, self._add(number))
 
     def _add(self, number: int) -> dict[str, Any]:
         size = (self.root / self.names[number]).stat().st_size
@@ -129,17 +139,7 @@ class HandDelta:
         self.rows.append(live)
 
 
-def schema_to_json(schema: pa.Schema) -> str:
-    """As a Delta log has it."""
-    from deltalake import Schema
-
-    return str(Schema.from_arrow(schema).to_json())
-
-
 def conditions(schema: pa.Schema, max_leaves: int) -> st.SearchStrategy[Predicate]:
     """Predicates that are understood whole: others are refused by every reader of rows here."""
-
-    def understood(predicate: Predicate) -> bool:
-        return not any(isinstance(leaf, Opaque) for leaf in bind(predicate, schema).leaves())
-
-    return predicates({ColumnRef((f.name,)): f.type for f in schema}, max_leaves=max_leaves).filter(understood)
+    fields = {ColumnRef((f.name,)): f.type for f in schema}
+    return predicates(fields, max_leaves=max_leaves).filter(lambda p: understood(bind(p, schema)))

@@ -25,6 +25,7 @@ from tests.duck import connected
 from tests.formats.iceberg.written import Drawn, histories
 from tests.hostile.changes import DAMAGES
 from tests.hostile.driver import put
+from tests.query.aggregates import conftest
 from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.query.pruning.test_damage import PARTS
@@ -176,15 +177,12 @@ def questions(draw: st.DrawFn, schema: pa.Schema) -> tuple[dict[str, list[str]],
 def test_every_answer_is_that_of_all_rows(data: st.DataObject, made: Any, index: bool) -> None:
     schema, tables, deleted, stats = made
     with tempfile.TemporaryDirectory() as folder:
-        lake = HandDelta(Path(folder) / "t", schema)
-        for content, said in zip(tables, stats, strict=True):
-            lake.append(content, said)
+        lake = HandDelta.of(Path(folder) / "t", schema, tables, stats)
         table = mi.open_table(str(lake.root))
         if index:
             table.create_index("stats", *kinds(schema), builder="local")
         for number, rows in enumerate(deleted):
-            if rows:
-                lake.delete(number, rows)
+            lake.delete(number, rows)
         asked, keys, where = data.draw(questions(schema))
         for version in {len(tables), len(lake.rows) - 1, None}:
             found = answer(lambda at=version: table.aggregate(**asked, where=where, group_by=keys, version=at))
@@ -255,9 +253,7 @@ def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str)
     made = fill(FIVE[lake](tmp_path))
     for name, damage in DAMAGES.items():
         table = made.open()
-        values = mi.ValueList("name"), mi.Values("id", by="value")
-        kinds = mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day"), *values
-        table.create_index(name, *kinds, builder="local")
+        table.create_index(name, *conftest.kinds(), builder="local")
         folder = Path(table.indexes()[name].location)
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and part in str(p.relative_to(folder))):
             put(path, damage(path.read_bytes()))

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,9 +52,6 @@ def test_every_engine_gives_the_same_rows(table: mi.Table, limit: int) -> None:
 
 
 def test_what_an_engine_filters_it_filters_of_the_first_rows(table: mi.Table) -> None:
-    import polars as pl
-    import pyarrow.compute as pc
-
     scan = table.scan("id >= 5", limit=25)
     expected = [i for i in scan.to_arrow().column("id").to_pylist() if i > 27]
     assert scan.to_dataset().to_table(filter=pc.field("id") > 27).column("id").to_pylist() == expected
@@ -90,8 +90,6 @@ def test_a_file_that_is_gone_fails_only_who_needs_it(tmp_path: Path) -> None:
 
 def test_a_false_number_of_records_costs_no_row(tmp_path: Path) -> None:
     """The log says of the first file that it has a million rows, of the second that it has none."""
-    import pyarrow.parquet as pq
-
     root = tmp_path / "t"
     root.mkdir()
     adds = []

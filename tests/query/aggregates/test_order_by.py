@@ -59,15 +59,12 @@ def sorted_by_duckdb(every: pa.Table, keys: list[tuple[str, ...]], limit: int) -
 def test_the_first_rows_are_those_of_all_rows_sorted(data: st.DataObject, made: Any, index: bool) -> None:
     schema, tables, deleted, stats = made
     with tempfile.TemporaryDirectory() as folder:
-        lake = HandDelta(Path(folder) / "t", schema)
-        for content, said in zip(tables, stats, strict=True):
-            lake.append(content, said)
+        lake = HandDelta.of(Path(folder) / "t", schema, tables, stats)
         table = mi.open_table(str(lake.root))
         if index:
             table.create_index("stats", mi.ColumnStats(), builder="local")
         for number, rows in enumerate(deleted):
-            if rows:
-                lake.delete(number, rows)
+            lake.delete(number, rows)
         columns = data.draw(st.lists(st.sampled_from(schema.names), unique=True, min_size=1, max_size=3))
         keys = [(name, *data.draw(st.sampled_from(SIDES))) for name in columns]
         where = data.draw(st.none() | conditions(schema, 2))

@@ -32,6 +32,7 @@ from metaindex.index.actions import records
 from metaindex.index.actions.clean import trim
 from metaindex.index.log import history
 from metaindex.index.log.sealed import digest, seal, to_text
+from metaindex.storage import storage_for
 from tests.hostile.changes import STRANGE, as_bytes, random_bytes, random_json
 from tests.hostile.driver import Change, Content
 from tests.tables import FORMATS, Lake
@@ -95,15 +96,12 @@ def make(lake: Lake) -> None:
         lake.open().refresh_index(INDEX, builder="local")
     log = OperationLog(lake_storage(lake))
     assert trim(log, 4)
-    latest = log.latest()
-    assert latest is not None
+    assert log.latest() is not None
     (index_folder(lake) / "_heartbeats").mkdir(exist_ok=True)
     (index_folder(lake) / "_heartbeats" / "nonce").write_bytes(b"")
 
 
 def lake_storage(lake: Lake) -> Any:
-    from metaindex.storage import storage_for
-
     return storage_for(str(index_folder(lake)))[0]
 
 
@@ -250,21 +248,7 @@ class Fuzz:
         return ""
 
 
-ASKED = (
-    "scan",
-    "scan",
-    "scan",
-    "scan",
-    "prune",
-    "prune",
-    "prune",
-    "explain",
-    "locate",
-    "indexes",
-    "indexes",
-    "history",
-    "verify",
-)
+ASKED = (*["scan"] * 4, *["prune"] * 3, *["indexes"] * 2, "explain", "locate", "history", "verify")
 
 
 def kind_of(name: str) -> str:

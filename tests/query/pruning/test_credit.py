@@ -10,6 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
+from metaindex.query.explanation import Credit
 from tests.tables import settle
 
 FILES = 8
@@ -78,15 +79,9 @@ def test_partitions_are_the_tables_own(tmp_path: Path) -> None:
     settle(tmp_path)
     table = mi.open_table(tmp_path)
     table.create_index("stats", mi.ColumnStats(), builder="local")
-    assert table.explain("p = 2").credit in (mi_credit(3, {}), mi_credit(3, {"stats": 0}))
+    assert table.explain("p = 2").credit in (Credit(3, {}), Credit(3, {"stats": 0}))
     both = table.explain("p < 3 AND k = 2").credit
     assert (both.own_files, both.beyond["stats"]) == (1, 2)
-
-
-def mi_credit(own: int, beyond: dict[str, int]) -> object:
-    from metaindex.query.explanation import Credit
-
-    return Credit(own, beyond)
 
 
 def test_without_an_index_nobody_is_credited(delta: mi.Table) -> None:

@@ -5,12 +5,14 @@ An index that cannot be used says why in the report.
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import metaindex as mi
+from metaindex.index.log import codec
 from metaindex.table import Table
 from tests.hostile.changes import DAMAGES
 from tests.hostile.driver import put
@@ -144,10 +146,6 @@ def test_an_index_of_another_format_is_not_used(lake: Lake, tmp_path: Path) -> N
     table = indexed(lake)
     log = Path(table.indexes()[0].location) / "_log"
     newest = sorted(log.iterdir())[-1]
-    from dataclasses import replace
-
-    from metaindex.index.log import codec
-
     entry = codec.decode(newest.read_bytes(), "here")
     other = "iceberg" if entry.table.format != "iceberg" else "delta"
     os.unlink(newest)

@@ -3,6 +3,7 @@ files (docs/decisions/0010)."""
 
 from pathlib import Path
 
+import deltalake
 import pyarrow as pa
 import pytest
 
@@ -15,8 +16,6 @@ FILES = 8
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    import deltalake
-
     root = str(tmp_path / "t")
     for n in range(FILES):
         rows = pa.table({"a": [n, n + 100], "b": [n, n], "c": [n % 2, n % 2]})

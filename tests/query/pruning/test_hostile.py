@@ -4,7 +4,7 @@ reason, nobody waits, and a verb makes it right again."""
 import contextlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,16 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import DamagedIndexError, ForeignIndexError
+from metaindex.formats import Field, Schema
 from metaindex.index.log.operation_log import entry_path
+from metaindex.index.log.schema_codec import schema_to_json
 from metaindex.index.log.sealed import digest, seal
 from metaindex.table import Table
 from tests.hostile.changes import STRANGE
 from tests.hostile.driver import at_most
 from tests.tables import FORMATS, Lake
+
+MARK = {"operation": "refresh", "nonce": "n", "who": "w"}
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +56,15 @@ def newest(log: Path) -> Path:
 
 def said(path: Path) -> Any:
     return json.loads(path.read_bytes().split(b"\n")[0])
+
+
+@contextlib.contextmanager
+def changed(lake: Lake, *, anew: bool = False) -> Iterator[Any]:
+    """The newest entry, written again as it is left: in its place, or `anew` under the number that it then has."""
+    path = newest(log_of(lake))
+    value = said(path)
+    yield value
+    (path.with_name(f"{value['id']:020d}.json") if anew else path).write_bytes(seal(value, None))
 
 
 def left_out(lake: Lake, why: str = "") -> None:
@@ -101,11 +114,8 @@ CRAFTED: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.parametrize("name", CRAFTED)
 def test_a_malformed_entry_whose_digest_is_right_is_left_out(lake: Lake, name: str) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    CRAFTED[name](value)
-    path.write_bytes(seal(value, None))
-
+    with changed(lake) as value:
+        CRAFTED[name](value)
     left_out(lake)
     assert len(lake.open().indexes()[0].problem) < 500
 
@@ -115,12 +125,9 @@ IDS = {"digits": "9" * 5000, "no_digit_of_ours": "\u00b2", "long": "9" * 25, "si
 
 @pytest.mark.parametrize("id_", IDS.values(), ids=list(IDS))
 def test_a_version_that_no_table_has_ends_no_verb(lake: Lake, id_: str) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    for record in value["content"]["versions"]:
-        record["version"]["id"] = id_
-    path.write_bytes(seal(value, None))
-
+    with changed(lake) as value:
+        for record in value["content"]["versions"]:
+            record["version"]["id"] = id_
     assert lake.open().scan("id = 23").to_arrow().column("id").to_pylist() == [23]
     assert str(lake.open().verify_index("stats"))
     assert str(lake.open().history("stats"))
@@ -140,26 +147,17 @@ def test_a_version_that_no_table_has_ends_no_verb(lake: Lake, id_: str) -> None:
     ids=["no_base64", "no_bitmap", "file_that_is_not_there"],
 )
 def test_a_recorded_version_that_makes_no_sense_counts_as_not_recorded(lake: Lake, removed: str, files: int) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    run = value["content"]["runs"][0]["run"]
-    value["content"]["versions"][0]["removed"] = {run: removed}
-    path.write_bytes(seal(value, None))
-
+    with changed(lake) as value:
+        run = value["content"]["runs"][0]["run"]
+        value["content"]["versions"][0]["removed"] = {run: removed}
     assert lake.open().prune("id = 23").total_files == files
     assert lake.open().scan("id = 23").to_arrow().num_rows == 1
     assert lake.open().indexes()[0].state == "ACTIVE"
 
 
 def test_a_recorded_schema_that_lacks_a_column_is_not_the_last_word(lake: Lake) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    from metaindex.formats import Field, Schema
-    from metaindex.index.log.schema_codec import schema_to_json
-
-    value["content"]["schemas"] = [schema_to_json(Schema((Field("other", pa.int64()),)))]
-    path.write_bytes(seal(value, None))
-
+    with changed(lake) as value:
+        value["content"]["schemas"] = [schema_to_json(Schema((Field("other", pa.int64()),)))]
     assert lake.open().scan("id = 23").to_arrow().column("id").to_pylist() == [23]
     with pytest.raises(mi.MetaIndexError, match="no_such"):
         lake.open().prune("no_such = 1")
@@ -249,11 +247,9 @@ def test_cancel_makes_the_log_of_a_deleted_index_right_too(lake: Lake) -> None:
 
 
 def test_what_was_under_way_below_a_copied_entry_is_cancelled_with_it(lake: Lake) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    mark = {"operation": "refresh", "began": value["id"] + 1, "nonce": "n", "who": "w", "since_ms": 1, "runs": ["r"]}
-    value |= {"id": value["id"] + 1, "state": "REFRESHING", "under_way": [mark]}
-    path.with_name(f"{value['id']:020d}.json").write_bytes(seal(value, None))
+    with changed(lake, anew=True) as value:
+        mark = MARK | {"began": value["id"] + 1, "since_ms": 1, "runs": ["r"]}
+        value |= {"id": value["id"] + 1, "state": "REFRESHING", "under_way": [mark]}
     copied(lake)
 
     lake.open().cancel_index("stats")
@@ -264,11 +260,9 @@ def test_what_was_under_way_below_a_copied_entry_is_cancelled_with_it(lake: Lake
 
 @pytest.mark.parametrize("number", ["9" * 20, "9" * 21, "1".ljust(19, "0").zfill(20)])
 def test_a_number_that_no_entry_has_counts_for_nothing(lake: Lake, number: str) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    value["id"] = int(number)
-    stray = path.with_name(f"{number}.json")
-    stray.write_bytes(seal(value, None))
+    with changed(lake, anew=True) as value:
+        value["id"] = int(number)
+    stray = log_of(lake) / f"{number}.json"
     used(lake)
     assert "clean removes it" in str(lake.open().verify_index("stats"))
 
@@ -281,10 +275,8 @@ def test_a_number_that_no_entry_has_counts_for_nothing(lake: Lake, number: str) 
 
 
 def test_the_last_number_is_refused_and_not_lost(lake: Lake) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    value["id"] = 10**18 - 1
-    path.with_name(f"{value['id']:020d}.json").write_bytes(seal(value, None))
+    with changed(lake, anew=True) as value:
+        value["id"] = 10**18 - 1
     used(lake)
 
     with pytest.raises(mi.MetaIndexError, match="at its end"):
@@ -305,10 +297,8 @@ def test_a_log_put_together_of_two_is_told(lake: Lake) -> None:
 
 @pytest.mark.parametrize("verb", ["cancel", "repair"])
 def test_an_entry_of_a_newer_version_is_not_mended_away(lake: Lake, verb: str) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    value |= {"format_version": 99, "id": value["id"] + 1}
-    path.with_name(f"{value['id']:020d}.json").write_bytes(seal(value, None))
+    with changed(lake, anew=True) as value:
+        value |= {"format_version": 99, "id": value["id"] + 1}
     left_out(lake, "upgrade metaindex")
 
     with pytest.raises(ForeignIndexError, match="upgrade metaindex"):
@@ -316,11 +306,9 @@ def test_an_entry_of_a_newer_version_is_not_mended_away(lake: Lake, verb: str) -
 
 
 def test_a_mark_of_any_time_is_told(lake: Lake) -> None:
-    path = newest(log_of(lake))
-    value = said(path)
-    mark = {"operation": "refresh", "began": 1, "nonce": "n", "who": "w", "since_ms": 2**62, "runs": []}
-    value |= {"id": value["id"] + 1, "state": "REFRESHING", "under_way": [mark], "timestamp_ms": -(2**62)}
-    path.with_name(f"{value['id']:020d}.json").write_bytes(seal(value, None))
+    with changed(lake, anew=True) as value:
+        mark = MARK | {"began": 1, "since_ms": 2**62, "runs": []}
+        value |= {"id": value["id"] + 1, "state": "REFRESHING", "under_way": [mark], "timestamp_ms": -(2**62)}
 
     found = lake.open().indexes()
 
@@ -371,11 +359,9 @@ OF_A_KEY: dict[str, Callable[[dict[str, Any]], object]] = {
 @pytest.mark.parametrize("name", OF_A_KEY)
 @pytest.mark.parametrize("place", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, 4))])
 def test_a_key_that_makes_no_sense_loses_no_row_and_no_verb_its_words(keyed: Lake, name: str, place: int) -> None:
-    path = newest(log_of(keyed))
-    value = said(path)
-    for run in value["content"]["runs"]:
-        OF_A_KEY[name](run["keys"][place])
-    path.write_bytes(seal(value, None))
+    with changed(keyed) as value:
+        for run in value["content"]["runs"]:
+            OF_A_KEY[name](run["keys"][place])
 
     for version in keyed.open().versions():
         found = keyed.open().scan("id = 23", version=version).to_arrow()
@@ -421,18 +407,16 @@ def test_a_bound_of_a_part_that_is_none_ends_no_verb(
     whole_of_two: Path, tmp_path: Path, kind: str, end: str, text: str
 ) -> None:
     keyed = copied_lake(whole_of_two, tmp_path)
-    path = newest(log_of(keyed))
-    value = said(path)
-    run = value["content"]["runs"][0]
-    (manifest,) = path.parents[1].glob(f"_manifests/*{run['run']}*")
-    told = json.loads(manifest.read_bytes())
-    for part in told["parts"]:
-        if part["kind"] == kind:
-            part[end] = text
-    data = json.dumps(told).encode()
-    manifest.write_bytes(data)
-    run.update(manifest_digest=digest(data), manifest_bytes=len(data))
-    path.write_bytes(seal(value, None))
+    with changed(keyed) as value:
+        run = value["content"]["runs"][0]
+        (manifest,) = log_of(keyed).parent.glob(f"_manifests/*{run['run']}*")
+        told = json.loads(manifest.read_bytes())
+        for part in told["parts"]:
+            if part["kind"] == kind:
+                part[end] = text
+        data = json.dumps(told).encode()
+        manifest.write_bytes(data)
+        run.update(manifest_digest=digest(data), manifest_bytes=len(data))
 
     found = keyed.open().scan("id = 23").to_arrow()
     assert found.num_rows == keyed.open(config=mi.Config(use_indexes=False)).scan("id = 23").to_arrow().num_rows
@@ -452,9 +436,6 @@ def test_what_fails_by_no_single_index_s_fault_leaves_them_all_out(lake: Lake, m
     monkeypatch.setattr("metaindex.index.lookup.run_source.BoundPredicate.answered_by_table", lambda *_: 1 // 0)
     monkeypatch.setattr("metaindex.query.pruning.recorded.few", lambda *_: False)
 
-    left_out_of(lake.open().prune("id = 23"))
-    assert lake.open().scan("id = 23").to_arrow().column("id").to_pylist() == [23]
-
-
-def left_out_of(result: mi.PruneResult) -> None:
+    result = lake.open().prune("id = 23")
     assert [(one.name, one.used) for one in result.indexes if one.name == "stats"] == [("stats", False)]
+    assert lake.open().scan("id = 23").to_arrow().column("id").to_pylist() == [23]

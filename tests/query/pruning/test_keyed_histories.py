@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyiceberg.types import DoubleType, LongType, StringType
 
 import metaindex as mi
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate
@@ -93,8 +94,6 @@ class Keyed(IcebergHistory):
         super().rename(*self.schema.names)
 
     def widen(self) -> None:
-        from pyiceberg.types import DoubleType, LongType
-
         for f in self.schema:
             if f.type in (pa.int32(), pa.float32()):
                 with self.table.update_schema() as update:
@@ -103,8 +102,6 @@ class Keyed(IcebergHistory):
 
     def again(self) -> None:
         """A column is dropped, and another added under its name."""
-        from pyiceberg.types import DoubleType, LongType, StringType
-
         name = self.random.choice(self.schema.names)
         with self.table.update_schema(allow_incompatible_changes=True) as update:
             update.delete_column(name)

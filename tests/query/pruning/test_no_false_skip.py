@@ -3,6 +3,8 @@ gives the matching rows and no other."""
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,61 +14,65 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import ScanError
-from metaindex.expressions import ColumnRef
+from metaindex.expressions import ColumnRef, Predicate
 from tests import strategies
 from tests.evaluate import matches
+from tests.expressions.engines.tables import arrow_schema
 from tests.tables import settle
 
+Expected = list[tuple[str, int, strategies.Row]]
+"""Of each row its file, its number and its values."""
 
-def arrow_schema(schema: strategies.Schema) -> pa.Schema:
-    fields: list[pa.Field] = []
-    for column, type_ in schema.items():
-        if len(column.parts) == 1:
-            fields.append(pa.field(column.parts[0], type_))
-        else:
-            fields.append(pa.field(column.parts[0], pa.struct([(column.parts[1], type_)])))
-    return pa.schema([pa.field("row", pa.int64()), *fields])
+
+@contextmanager
+def drawn_lake(
+    data: st.DataObject, schema: strategies.Schema, most: int, layouts: list[str]
+) -> Iterator[tuple[mi.Table, Expected]]:
+    """A table of drawn rows, which are numbered in the column `row`."""
+    files = data.draw(st.lists(st.lists(strategies.rows(schema), max_size=most), min_size=1, max_size=5))
+    layout, groups = data.draw(st.sampled_from(layouts)), data.draw(st.sampled_from([1, 2, 1000]))
+    written = pa.schema([pa.field("row", pa.int64()), *arrow_schema(schema)])
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "lake"
+        expected: Expected = []
+        for place, rows in enumerate(files):
+            path = root / layout.format(place % 3 if "p=" in layout else place)
+            path = path.with_name(f"{place}-{path.name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            numbered = [{"row": len(expected) + i, **row} for i, row in enumerate(rows)]
+            pq.write_table(pa.Table.from_pylist(numbered, written), path, row_group_size=groups)
+            expected += [(str(path), row["row"], row) for row in numbered]
+        settle(root)
+        yield mi.open_table(str(root)), expected
+
+
+def check(table: mi.Table, predicate: Predicate, expected: Expected) -> int | None:
+    """What is kept, certain and scanned; how many rows match, or None where no scan takes the predicate."""
+    result = table.prune(predicate)
+    kept, certain = set(result.paths), {f"{table.path}/{p}" for p in result.certain.paths.to_pylist()}
+    wanted = [(path, row) for path, row, values in expected if matches(predicate, values) is True]
+    assert {path for path, _ in wanted} <= kept
+    assert [row for path, row, _ in expected if path in certain] == [row for path, row in wanted if path in certain]
+    assert kept.isdisjoint(f"{table.path}/{p}" for p in result.dropped.paths.to_pylist())
+    assert len(result.dropped) + result.kept_files == result.total_files
+    try:
+        scanned = table.scan(predicate, columns=["row"]).to_arrow()
+    except ScanError:  # a literal that the column cannot be compared with is refused, not guessed at
+        return None
+    assert sorted(scanned.column("row").to_pylist()) == sorted(row for _, row in wanted)
+    return len(wanted)
 
 
 @settings(max_examples=8 if os.environ.get("METAINDEX_FAST") else 25)
 @given(st.data())
 def test_dropped_files_hold_no_matching_row(data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas())
-    files = data.draw(st.lists(st.lists(strategies.rows(schema), max_size=4), min_size=1, max_size=5))
-    layout = data.draw(st.sampled_from(["{}.parquet", "p={}/f.parquet"]))
-    groups = data.draw(st.sampled_from([1, 2, 1000]))
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "lake"
-        number = 0
-        expected: list[tuple[str, int, strategies.Row]] = []
-        for place, rows in enumerate(files):
-            path = root / layout.format(place % 3 if "p=" in layout else place)
-            path = path.with_name(f"{place}-{path.name}")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            numbered = [{"row": number + i, **row} for i, row in enumerate(rows)]
-            number += len(rows)
-            pq.write_table(pa.Table.from_pylist(numbered, arrow_schema(schema)), path, row_group_size=groups)
-            expected += [(str(path), row["row"], row) for row in numbered]
-        settle(root)
-        table = mi.open_table(str(root))
+    with drawn_lake(data, schema, 4, ["{}.parquet", "p={}/f.parquet"]) as (table, expected):
         table.create_index("stats", mi.ColumnStats(), builder="local")
+        files = sum(1 for _ in Path(table.path).rglob("*.parquet"))
         for predicate in data.draw(st.lists(strategies.predicates(schema), min_size=4, max_size=8)):
-            result = table.prune(predicate)
-            kept, certain = set(result.paths), {f"{root}/{p}" for p in result.certain.paths.to_pylist()}
-            wanted = [(path, row) for path, row, values in expected if matches(predicate, values) is True]
-
-            assert {path for path, _ in wanted} <= kept
-            assert {path for path, row, _ in expected if path in certain} <= {path for path, _ in wanted}
-            assert [row for path, row, _ in expected if path in certain] == [
-                row for path, row in wanted if path in certain
-            ]
-            assert kept.isdisjoint(f"{root}/{p}" for p in result.dropped.paths.to_pylist())
-            assert len(result.dropped) + result.kept_files == result.total_files == len(files)
-            try:
-                scanned = table.scan(predicate, columns=["row"]).to_arrow()
-            except ScanError:  # a literal that the column cannot be compared with is refused, not guessed at
-                continue
-            assert sorted(scanned.column("row").to_pylist()) == sorted(row for _, row in wanted)
+            check(table, predicate, expected)
+            assert table.prune(predicate).total_files == files
 
 
 def test_a_needle_is_found_in_one_file_of_many(tmp_path: Path) -> None:

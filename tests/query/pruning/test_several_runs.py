@@ -4,9 +4,11 @@ table and of later runs."""
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyiceberg.types import DoubleType, LongType
 
 import metaindex as mi
 from metaindex.expressions import to_predicate
@@ -109,8 +111,6 @@ def test_certain_and_dropped_are_true_of_the_rows(
 
 
 def table_rows(lake: Lake, path: str) -> list[int]:
-    import pyarrow.parquet as pq
-
     found: list[int] = pq.read_table(Path(lake.path) / path).column("id").to_pylist()
     return found
 
@@ -120,8 +120,6 @@ def _true(predicate: str, value: int) -> bool:
 
 
 def test_a_version_from_before_a_promotion_is_pruned_after_optimize(tmp_path: Path) -> None:
-    from pyiceberg.types import DoubleType, LongType
-
     def data(first: int, *types: pa.DataType) -> pa.Table:
         return pa.table([pa.array(range(first, first + 5)).cast(t) for t in types], names=["i", "f"])
 

@@ -21,6 +21,13 @@ WIDENED = [
 its value under the second."""
 
 
+def write(folder: Path, name: str, ending: str, values: list[str], head: str = "") -> None:
+    json_lines = ending == "json"
+    text = "".join(f'{{"n": {value}}}\n' if json_lines else f"{value}\n" for value in values)
+    (folder / f"{name}.{ending}").write_text(text if json_lines else head + text)
+    settle(folder)
+
+
 KINDS = {
     "stats": mi.ColumnStats(),
     "values": mi.Values("n"),
@@ -37,20 +44,14 @@ KINDS = {
 def test_no_row_is_lost_under_a_wider_type(
     kind: object, before: pa.DataType, now: pa.DataType, text: str, value: float, ending: str, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "t"
-    folder.mkdir()
     for name, held in (("a", "2"), ("b", text)):
-        lines = ["1", held]
-        (folder / f"{name}.{ending}").write_text(
-            "".join(f'{{"n": {line}}}\n' if ending == "json" else f"{line}\n" for line in lines)
-        )
-    settle(folder)
+        write(tmp_path, name, ending, ["1", held])
 
     def opened(t: pa.DataType) -> mi.Table:
         schema = pa.schema([("n", t)])
         if ending == "json":
-            return mi.open_table(str(folder), format="json", schema=schema)
-        return mi.open_table(str(folder), format="csv", header=False, schema=schema)
+            return mi.open_table(str(tmp_path), format="json", schema=schema)
+        return mi.open_table(str(tmp_path), format="csv", header=False, schema=schema)
 
     opened(before).create_index("i", kind, builder="local")
     table = opened(now)
@@ -70,21 +71,13 @@ def test_no_row_is_lost_where_a_later_file_widens_what_nobody_named(
 ) -> None:
     """Types follow from the first file and the newest one: under those of before the file between them held a NULL, and
     it is not indexed anew when they change. No option tells the two apart."""
-    folder = tmp_path / "t"
-    folder.mkdir()
-
-    def write(name: str, lines: list[str]) -> None:
-        said = "".join(f'{{"n": {line}}}\n' if ending == "json" else f"{line}\n" for line in lines)
-        (folder / f"{name}.{ending}").write_text(said if ending == "json" else f"n\n{said}")
-        settle(folder)
-
     for name, lines in (("a", ["1", "2"]), ("b", ["1", text]), ("c", ["1", "2"])):
-        write(name, lines)
-    table = mi.open_table(str(folder), format=ending)
+        write(tmp_path, name, ending, lines, "n\n")
+    table = mi.open_table(str(tmp_path), format=ending)
     before = table.schema.field("n").type
     table.create_index("i", kind, builder="local")
-    write("d", ["1", later])
-    table = mi.open_table(str(folder), format=ending)
+    write(tmp_path, "d", ending, ["1", later], "n\n")
+    table = mi.open_table(str(tmp_path), format=ending)
     assert table.schema.field("n").type != before
     table.refresh_index("i", builder="local")
     assert table.scan(f"n = {text}").to_arrow().num_rows == 1

@@ -3,6 +3,7 @@ wider."""
 
 from pathlib import Path
 
+import deltalake
 import pyarrow as pa
 import pytest
 
@@ -12,8 +13,6 @@ from metaindex.table import handle_of
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    import deltalake
-
     root = str(tmp_path / "t")
     for n in range(4):
         deltalake.write_deltalake(root, pa.table({"a": [n], "b": [n], "p": [n % 2]}), mode="append", partition_by=["p"])
@@ -44,8 +43,6 @@ def test_where_the_log_is_gone_the_index_answers_alone(root: str, caplog: pytest
 def test_a_commit_while_the_query_is_planned_is_in_the_answer_and_its_version_or_in_neither(
     root: str, damaged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import deltalake
-
     table = mi.open_table(root)
     if damaged:
         for part in Path(root, "_metaindex", "on_a", "column_stats").rglob("*.mix"):

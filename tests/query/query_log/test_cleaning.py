@@ -110,10 +110,8 @@ def test_a_crash_between_steps_loses_and_doubles_nothing(
 
 
 @dataclass(frozen=True, slots=True)
-class Meanwhile(OwnFolder):
+class Meanwhile(Dying):
     """A folder in which another clean works between the steps of this user."""
-
-    left: list[int] = field(default_factory=lambda: [0])
 
     def _step(self) -> None:
         self.left[0] -= 1
@@ -123,14 +121,6 @@ class Meanwhile(OwnFolder):
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         self._step()
         return OwnFolder.read(self, path, start, length)
-
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        self._step()
-        OwnFolder.put_if_absent(self, path, data)
-
-    def delete(self, path: str) -> None:
-        self._step()
-        OwnFolder.delete(self, path)
 
 
 @pytest.mark.parametrize("step", range(1, 11))

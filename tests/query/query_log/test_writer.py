@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import active_count
 
 import duckdb
 import polars as pl
@@ -116,14 +117,14 @@ def test_without_a_log_nothing_is_written_and_no_thread_begins(made: Callable[[P
     lake.append(rows(0))
     table = lake.open()
     table.create_index("stats", mi.ColumnStats(), builder="local")
-    before, threads = tree(tmp_path), threading.active_count()
+    before, threads = tree(tmp_path), active_count()
     table.prune("id = 3")
     table.scan("id = 3").to_arrow()
     lake.open(config=mi.Config(query_log=False)).prune("id = 3")
     assert table.query_log().num_rows == 0
     table.clean_query_log()
     assert tree(tmp_path) == before
-    assert threading.active_count() <= threads + 1  # another test's log may have begun it
+    assert active_count() <= threads + 1  # another test's log may have begun it
 
 
 @pytest.mark.slow
@@ -241,16 +242,13 @@ def test_threads_lose_and_double_nothing(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = noted(lake, flush_rows=7)
 
-    def ask() -> None:
+    def ask(_: int) -> None:
         mine = table.reopened()
         for number in range(50):
             mine.prune(f"id = {number}")
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(4)))
     said = table.query_log().column("predicate").to_pylist()
     assert sorted(said) == sorted(f"(`id` = {number})" for number in range(50) for _ in range(4))
 

@@ -1,9 +1,12 @@
 """Snapshots made by hand over files that a test wrote itself: no table format in between."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
@@ -60,8 +63,6 @@ class Lake(SnapshotDetails):
     def scan(
         self, where: str | None = None, *, rows: Sequence[int] | None = None, columns: Sequence[str] | None = None
     ) -> Scan:
-        import numpy as np
-
         storage = LocalStorage(str(self.root))
         snapshot = self.snapshot
         return Scan(
@@ -95,3 +96,14 @@ def fields_of(schema: pa.Schema | pa.StructType) -> tuple[Field, ...]:
 
 def with_id(name: str, type_: pa.DataType, number: int) -> pa.Field:
     return pa.field(name, type_, metadata={"PARQUET:field_id": str(number)})
+
+
+def rewritten(log: Path, part: str, change: Callable[[dict[str, Any]], None], field: str) -> None:
+    """A commit of Delta's log with the JSON that stands in a field of every such action changed."""
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if part in action:
+            said = json.loads(action[part][field])
+            change(said)
+            action[part][field] = json.dumps(said)
+    log.write_text("".join(json.dumps(action) + "\n" for action in actions))

@@ -2,7 +2,6 @@
 the literal's, before it compares them, so that `c = 'ab'` is true of 'ab   '. Nothing that compares bytes may speak of
 the column; VARCHAR(n) is a text as any."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+from tests.query.readers.lake import rewritten
 
 SAID = {"c": "char(5)", "v": "varchar(5)", "s": "struct<x:char(5),n:int>"}
 
@@ -26,16 +26,13 @@ def lake(folder: Path) -> str:
             [{"x": "ab   ", "n": i} for i in ids], pa.struct([("x", pa.string()), ("n", pa.int32())])
         )
         deltalake.write_deltalake(path, pa.table(columns), mode="append")
-    log = path / "_delta_log" / "00000000000000000000.json"
-    actions = [json.loads(line) for line in log.read_text().splitlines()]
-    for action in actions:
-        if "metaData" in action:
-            said = json.loads(action["metaData"]["schemaString"])
-            for field in said["fields"]:
-                if field["name"] in SAID:
-                    field["metadata"] |= {"__CHAR_VARCHAR_TYPE_STRING": SAID[field["name"]]}
-            action["metaData"]["schemaString"] = json.dumps(said)
-    log.write_text("\n".join(map(json.dumps, actions)) + "\n")
+
+    def described(said: dict[str, Any]) -> None:
+        for field in said["fields"]:
+            if field["name"] in SAID:
+                field["metadata"] |= {"__CHAR_VARCHAR_TYPE_STRING": SAID[field["name"]]}
+
+    rewritten(path / "_delta_log" / "00000000000000000000.json", "metaData", described, "schemaString")
     return str(path)
 
 

@@ -1,7 +1,6 @@
 """Texts with a collation (Delta's `__COLLATIONS`): values that are equal differ in bytes, so that nothing is indexed of
 them and nothing left out by them; the other columns are, and who reads the column gets the texts."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 import metaindex as mi
 from tests.duck import connected
+from tests.query.readers.lake import rewritten
 
 COLLATED = {"c": {"__COLLATIONS": {"c": "spark.UTF8_LCASE"}}, "x": {"__COLLATIONS": {"x": "spark.UTF8_LCASE"}}}
 
@@ -27,16 +27,13 @@ def lake(folder: Path, **how: Any) -> str:
     path = folder / "t"
     for first in (0, 10, 20):
         deltalake.write_deltalake(path, rows(first), mode="append", **how)
-    log = path / "_delta_log" / "00000000000000000000.json"
-    actions = [json.loads(line) for line in log.read_text().splitlines()]
-    for action in actions:
-        if "metaData" in action:
-            said = json.loads(action["metaData"]["schemaString"])
-            _, c, s = said["fields"]
-            c["metadata"] |= COLLATED["c"]
-            s["type"]["fields"][0]["metadata"] |= COLLATED["x"]
-            action["metaData"]["schemaString"] = json.dumps(said)
-    log.write_text("\n".join(map(json.dumps, actions)) + "\n")
+
+    def described(said: dict[str, Any]) -> None:
+        _, c, s = said["fields"]
+        c["metadata"] |= COLLATED["c"]
+        s["type"]["fields"][0]["metadata"] |= COLLATED["x"]
+
+    rewritten(path / "_delta_log" / "00000000000000000000.json", "metaData", described, "schemaString")
     return str(path)
 
 

@@ -9,7 +9,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 import metaindex as mi
 from metaindex.core import ScanError
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
-from tests.query.readers.test_formats_scan import ROWS, same_rows
+from tests.query.readers.test_formats_scan import same_rows, written_delta
 from tests.tables import parquet_lake
 
 WHERE = ["id = 17", "s IS NULL OR p = 'a b'", "day >= DATE '2020-01-02' AND NOT (id <= 5)", "p IS NULL AND d > 3.2",
@@ -18,13 +18,7 @@ WHERE = ["id = 17", "s IS NULL OR p = 'a b'", "day >= DATE '2020-01-02' AND NOT 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = str(tmp_path_factory.mktemp("delta") / "t a")
-    write_deltalake(path, ROWS.slice(0, 15), partition_by=["p", "day"])
-    write_deltalake(path, ROWS.slice(15, 15), mode="append")
-    DeltaTable(path).delete("id IN (3, 16)")
-    added = ROWS.slice(30).append_column("extra", pa.array(range(10), pa.int32()))
-    write_deltalake(path, added, mode="append", schema_mode="merge")
-    return path
+    return written_delta(str(tmp_path_factory.mktemp("delta") / "t a"))
 
 
 @pytest.mark.slow

@@ -12,9 +12,16 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType
 
 from metaindex.expressions import to_arrow
 from metaindex.formats import At, Snapshot, TableRef
+from metaindex.formats.delta.table import DeltaFormat
+from metaindex.formats.files.table import FilesFormat
+from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 from tests.query.readers.lake import bound
@@ -57,17 +64,18 @@ def check(snapshot: Snapshot, root: str, expected: pa.Table) -> None:
         same_rows(pa.concat_tables(parts), expected)
 
 
-def test_delta_by_deltalake_at_every_version(tmp_path: Path) -> None:
-    from deltalake import DeltaTable, QueryBuilder, write_deltalake
-
-    from metaindex.formats.delta.table import DeltaFormat
-
-    root = str(tmp_path / "t")
+def written_delta(root: str) -> str:
+    """Four versions: rows deleted, a column added."""
     write_deltalake(root, ROWS.slice(0, 15), partition_by=["p", "day"])
     write_deltalake(root, ROWS.slice(15, 15), mode="append")
     DeltaTable(root).delete("id IN (3, 16)")
     added = ROWS.slice(30).append_column("extra", pa.array(range(10), pa.int32()))
     write_deltalake(root, added, mode="append", schema_mode="merge")
+    return root
+
+
+def test_delta_by_deltalake_at_every_version(tmp_path: Path) -> None:
+    root = written_delta(str(tmp_path / "t"))
     last = DeltaTable(root).version()
     assert last == 3
     for version in range(last + 1):
@@ -78,12 +86,6 @@ def test_delta_by_deltalake_at_every_version(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_iceberg_by_pyiceberg_at_every_version(tmp_path: Path) -> None:
-    from pyiceberg.partitioning import PartitionField, PartitionSpec
-    from pyiceberg.transforms import IdentityTransform
-    from pyiceberg.types import LongType
-
-    from metaindex.formats.iceberg.table import IcebergFormat
-
     catalog = catalog_in(tmp_path)
     table = catalog.create_table("db.t", ROWS.schema)
     p = table.schema().find_field("p").field_id
@@ -108,8 +110,6 @@ def test_iceberg_by_pyiceberg_at_every_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_hive_folders_by_pyarrow(tmp_path: Path, file_format: str) -> None:
-    from metaindex.formats.files.table import FilesFormat
-
     root = str(tmp_path / "t")
     # Folder names are unescaped as Spark does, one character for each code; pyarrow writes UTF-8 in them.
     ascii_only = pc.if_else(pc.equal(ROWS["p"], "é"), "z", ROWS["p"])

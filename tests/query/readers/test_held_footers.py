@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from tests.storage_counting import CountingStorage
 
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.string()})
 HELD = 80_000  # bytes: a few footers of small files
+RACY_NS = footer.RACY_NS
 
 
 def rows(first: int, count: int = 100) -> pa.Table:
@@ -45,7 +46,7 @@ def age(path: Path, seconds: int = 60) -> None:
     os.utime(path, ns=(then, then))
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def settled() -> Iterator[None]:
     """Files that were just changed are believed at once."""
     with pytest.MonkeyPatch.context() as patch:
@@ -71,7 +72,6 @@ class Held:
         return self.footers.find(LocalStorage(str(self.lake.root)).head("f.parquet"))
 
 
-@pytest.mark.usefixtures("settled")
 def test_a_footer_is_read_once(tmp_path: Path) -> None:
     held = Held(tmp_path, rows(0))
     storage = CountingStorage(LocalStorage(str(tmp_path)))
@@ -84,7 +84,6 @@ def test_a_footer_is_read_once(tmp_path: Path) -> None:
     assert held.held is not None
 
 
-@pytest.mark.usefixtures("settled")
 @pytest.mark.parametrize("where", ["in its place", "beside it, and renamed"])
 def test_a_file_of_the_same_size_and_an_older_time_is_another(tmp_path: Path, where: str) -> None:
     held = Held(tmp_path, rows(0))
@@ -101,7 +100,6 @@ def test_a_file_of_the_same_size_and_an_older_time_is_another(tmp_path: Path, wh
     assert held.numbers() == list(range(5000, 5100))
 
 
-@pytest.mark.usefixtures("settled")
 def test_bytes_of_the_same_size_written_over_a_file_are_read(tmp_path: Path) -> None:
     """Nothing tells such a file apart but the time of its last change."""
     held = Held(tmp_path, rows(0))
@@ -119,32 +117,32 @@ def test_bytes_of_the_same_size_written_over_a_file_are_read(tmp_path: Path) -> 
     assert held.numbers("n = 5010") == [5010]
 
 
-@pytest.mark.usefixtures("settled")
-def test_a_file_that_is_gone_is_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("harm", "error", "says"),
+    [
+        (Path.unlink, ObjectNotFoundError, r"f\.parquet.*is gone"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-10]), CorruptTableError, "whole Parquet file"),
+    ],
+    ids=["gone", "cut short"],
+)
+def test_a_file_that_is_gone_or_cut_short_is_said(
+    tmp_path: Path, harm: Callable[[Path], object], error: type[Exception], says: str
+) -> None:
     held = Held(tmp_path, rows(0))
     held.numbers()
-    held.path.unlink()
-    with pytest.raises(ObjectNotFoundError, match=r"f\.parquet.*is gone"):
+    harm(held.path)
+    with pytest.raises(error, match=says):
         held.numbers()
 
 
-@pytest.mark.usefixtures("settled")
-def test_a_file_cut_short_is_no_whole_file(tmp_path: Path) -> None:
-    held = Held(tmp_path, rows(0))
-    held.numbers()
-    held.path.write_bytes(held.path.read_bytes()[:-10])
-    with pytest.raises(CorruptTableError, match="whole Parquet file"):
-        held.numbers()
-
-
-def test_of_a_file_changed_lately_no_footer_is_held(tmp_path: Path) -> None:
+def test_of_a_file_changed_lately_no_footer_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(footer, "RACY_NS", RACY_NS)
     held = Held(tmp_path, rows(0))
     age(held.path, 3600)  # of its bytes, that is: the change is of now
     assert held.numbers() == list(range(100))
     assert held.held is None
 
 
-@pytest.mark.usefixtures("settled")
 @pytest.mark.slow
 def test_readers_beside_a_writer_see_one_file_or_the_other(tmp_path: Path) -> None:
     held = Held(tmp_path, rows(0))
@@ -168,7 +166,6 @@ def test_readers_beside_a_writer_see_one_file_or_the_other(tmp_path: Path) -> No
     assert all(one in wanted for one in seen)
 
 
-@pytest.mark.usefixtures("settled")
 @settings(max_examples=settings.default.max_examples * 30 // 100)
 @given(
     steps=st.lists(
@@ -206,7 +203,6 @@ def test_whatever_is_done_to_files_their_rows_are_those_of_now(
     check(None)
 
 
-@pytest.mark.usefixtures("settled")
 def test_the_least_recently_used_are_let_go(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     names = "abcdefgh"
@@ -228,7 +224,6 @@ def test_the_least_recently_used_are_let_go(tmp_path: Path) -> None:
     assert small.find(seen["a"]) is None
 
 
-@pytest.mark.usefixtures("settled")
 def test_files_of_other_columns_are_of_another_shape(tmp_path: Path) -> None:
     """What follows from the columns of one file is taken for those that have the same, in the same order, with the same
     ids."""
@@ -246,7 +241,6 @@ def test_files_of_other_columns_are_of_another_shape(tmp_path: Path) -> None:
     assert len(footers._shapes) == 4
 
 
-@pytest.mark.usefixtures("settled")
 def test_a_handle_reads_what_a_folder_holds_now(tmp_path: Path) -> None:
     root = tmp_path / "t"
     root.mkdir()

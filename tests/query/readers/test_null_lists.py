@@ -17,6 +17,8 @@ import metaindex.spark as rule
 from metaindex.query.readers.scan import Scan
 from tests.compiling import uncompiled
 from tests.duck import connected
+from tests.query.readers.lake import rewritten
+from tests.spark.optimizer.lakes import location_of
 from tests.tables import Lake, delta_lake, iceberg_lake, parquet_lake, settle
 
 LIST, MAP = pa.list_(pa.int32()), pa.map_(pa.string(), pa.int32())
@@ -130,14 +132,13 @@ def stated(folder: Path, counts: list[dict[str, Any] | None]) -> mi.Table:
     for rows in tables(PLAIN):
         lake.append(rows)
     for n, count in enumerate(counts):
-        path = Path(lake.path) / "_delta_log" / f"{n:020d}.json"
-        actions = [json.loads(line) for line in path.read_text().splitlines()]
-        for action in actions:
-            if "add" in action and count is not None:
-                stats = json.loads(action["add"]["stats"])
-                stats["nullCount"] = {"k": 0, **count}
-                action["add"]["stats"] = json.dumps(stats)
-        path.write_text("".join(json.dumps(action) + "\n" for action in actions))
+        if count is not None:
+            rewritten(
+                Path(lake.path) / "_delta_log" / f"{n:020d}.json",
+                "add",
+                lambda stats, count=count: stats.update(nullCount={"k": 0, **count}),
+                "stats",
+            )
     return lake.open()
 
 
@@ -182,8 +183,7 @@ def test_spark_gives_the_rows_with_the_rule_and_without(spark: SparkSession, tmp
             frame = spark.createDataFrame([as_spark(row) for row in rows.to_pylist()], DDL).coalesce(1)
             frame.writeTo(table).append() if name == "iceberg" else frame.write.format(name).mode("append").save(path)
     if name == "iceberg":
-        where = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Location'").head()
-        path = str(where["data_type"]).removeprefix("file:")
+        path = location_of(spark, table)
     wanted = answers(pa.concat_tables(tables(PLAIN)), TEXTS)
     settle(Path(path))
     options = {"file_format": "json", "schema": SCHEMA} if name == "json" else {}

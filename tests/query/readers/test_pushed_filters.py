@@ -128,9 +128,7 @@ def test_each_engine_reads_what_may_match_and_no_more(lake: Given, engine: str) 
     elif engine == "duckdb":
         found = scan.to_duckdb(lake.con).filter("i = 32").project("s").to_arrow_table()
     else:
-        frame = scan.to_polars().filter(pl.col("i") == 32).select("s").collect()
-        assert isinstance(frame, pl.DataFrame)
-        found = frame.to_arrow()
+        found = scan.to_polars().filter(pl.col("i") == 32).select("s").collect().to_arrow()
     assert found.num_rows == 1
     narrow = storage.reads
     storage.reset()
@@ -176,15 +174,11 @@ def in_duckdb(lake: Given, name: str, where: str) -> pa.Table:
 
 
 def in_polars(frame: pl.LazyFrame, where: pl.Expr) -> pa.Table:
-    found = frame.filter(where).collect()
-    assert isinstance(found, pl.DataFrame)
-    return found.to_arrow()
+    return frame.filter(where).collect().to_arrow()
 
 
 def whole_frame(lake: Given) -> pl.LazyFrame:
-    frame = pl.from_arrow(lake.rows)
-    assert isinstance(frame, pl.DataFrame)
-    return frame.lazy()
+    return pl.from_arrow(lake.rows).lazy()
 
 
 # As users of each engine write them: literals of other types, casts, functions

@@ -7,8 +7,8 @@ runs many more seeds.
 
 import os
 from pathlib import Path
+from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -62,7 +62,11 @@ def check_version(history: SparkHistory, table: mi.Table, version: str | None, w
     where = f"version {version}"
     scan = table.scan(version=version)
     assert scan.schema.names == whole.columns, where
-    engines = {"arrow": in_arrow, "duckdb": in_duckdb, "polars": in_polars}
+    engines = {
+        "arrow": Scan.to_arrow,
+        "duckdb": in_duckdb,
+        "polars": lambda scan: scan.to_polars().collect().to_arrow(),
+    }
     for engine, read in engines.items():
         compare(read(scan), rows, f"{where}, {engine}")
     for i, predicate in enumerate(predicates):
@@ -93,8 +97,7 @@ def check_pushed_down(scan: Scan, predicate: str, expected: pa.Table, where: str
         con.execute("SET TimeZone = 'UTC'")
         found = scan.to_duckdb(con).filter(to_duckdb(tree, schema)).to_arrow_table()
     compare(found, expected, f"{where}, DuckDB's own {predicate}")
-    frame = scan.to_polars().filter(to_polars(tree, schema)).collect()
-    assert isinstance(frame, pl.DataFrame)
+    frame: Any = scan.to_polars().filter(to_polars(tree, schema)).collect()
     compare(frame.to_arrow(), expected, f"{where}, Polars' own {predicate}")
 
 
@@ -102,20 +105,10 @@ def readable(predicate: str, scan: Scan) -> bool:
     return not any(isinstance(leaf, Opaque) for leaf in bound(predicate, scan.snapshot.schema).leaves())
 
 
-def in_arrow(scan: Scan) -> pa.Table:
-    return scan.to_arrow()
-
-
 def in_duckdb(scan: Scan) -> pa.Table:
     with connected() as con:
         con.execute("SET TimeZone = 'UTC'")
         return scan.to_duckdb(con).to_arrow_table()
-
-
-def in_polars(scan: Scan) -> pa.Table:
-    frame = scan.to_polars().collect()
-    assert isinstance(frame, pl.DataFrame)
-    return frame.to_arrow()
 
 
 def compare(found: pa.Table, expected: pa.Table, where: str) -> None:

@@ -133,31 +133,23 @@ def made(folder: Path) -> Iterator[Shape]:
         catalog.engine.dispose()
 
 
-def _pyiceberg(scan: Any, name: str, value: int | None) -> Rows:
-    where = f'"{name}" IS NULL' if value is None else f'"{name}" = {value}'
-    return list(scan.to_pyiceberg().filter(where).to_arrow().to_pylist())
+def _sql(name: str, value: int | None) -> str:
+    return f'"{name}" IS NULL' if value is None else f'"{name}" = {value}'
 
 
 def _arrow(name: str, value: int | None) -> pc.Expression:
     return pc.field(name).is_null() if value is None else pc.field(name) == value
 
 
-def _duckdb(scan: Any, name: str, value: int | None) -> Rows:
-    with connected() as con:
-        where = f'"{name}" IS NULL' if value is None else f'"{name}" = {value}'
-        return list(scan.to_duckdb(con).filter(where).to_arrow_table().to_pylist())
-
-
-def _polars(scan: Any, name: str, value: int | None) -> Rows:
-    where = pl.col(name).is_null() if value is None else pl.col(name) == value
-    return list(scan.to_polars().filter(where).collect().to_dicts())
+def _polars(name: str, value: int | None) -> pl.Expr:
+    return pl.col(name).is_null() if value is None else pl.col(name) == value
 
 
 ENGINES: dict[str, Callable[[Any, str, int | None], Rows]] = {
     "dataset": lambda scan, name, value: scan.to_dataset().to_table(filter=_arrow(name, value)).to_pylist(),
-    "duckdb": _duckdb,
-    "polars": _polars,
-    "pyiceberg": _pyiceberg,
+    "duckdb": lambda scan, *asked: scan.to_duckdb(connected()).filter(_sql(*asked)).to_arrow_table().to_pylist(),
+    "polars": lambda scan, *asked: scan.to_polars().filter(_polars(*asked)).collect().to_dicts(),
+    "pyiceberg": lambda scan, *asked: scan.to_pyiceberg().filter(_sql(*asked)).to_arrow().to_pylist(),
 }
 
 

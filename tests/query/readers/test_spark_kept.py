@@ -22,8 +22,10 @@ from tests.query.readers.test_spark_scan import (
     iceberg_snapshot,
     of_arrow,
     of_spark,
+    partitioned_rows,
     scan_of,
 )
+from tests.spark.optimizer.lakes import location_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
@@ -66,12 +68,11 @@ def test_files_of_delta_are_found_without_a_job(spark: SparkSession, tmp_path: P
 def test_filters_on_partitions_of_a_frame_leave_out_its_files(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "t")
     columns = ", ".join(f"{name} {type_}" for name, (type_, _) in PARTITIONS.items())
-    values = ", ".join(f"IF(id = 8, NULL, {value}) AS {name}" for name, (_, value) in PARTITIONS.items())
     spark.sql(
         f"CREATE TABLE delta.`{root}` (id BIGINT, {columns}) USING delta PARTITIONED BY ({', '.join(PARTITIONS)})"
         " TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableDeletionVectors'='true')"
     )
-    spark.sql(f"INSERT INTO delta.`{root}` SELECT id, {values} FROM range(0, 9, 1, 1)")
+    spark.sql(f"INSERT INTO delta.`{root}` {partitioned_rows()}")
     spark.sql(f"ALTER TABLE delta.`{root}` RENAME COLUMN ps TO `p, s`")
     frame = scan_of(delta_snapshot(root), root, rows=range(1, 9)).to_spark(spark)
     rows = of_spark(frame)
@@ -132,11 +133,6 @@ def test_another_delta_table_at_the_same_place_is_not_taken_for_it(spark: SparkS
 # Iceberg ------------------------------------------------------------------------------------------------------------
 
 
-def location_of(spark: SparkSession, name: str) -> str:
-    found = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()[0].data_type
-    return str(found).removeprefix("file:")
-
-
 @pytest.mark.parametrize("format_version", [2, 3])
 def test_deletes_of_every_kind_travel_with_the_kept_files(
     spark: SparkSession, tmp_path: Path, format_version: int
@@ -179,11 +175,6 @@ def test_only_manifests_that_list_kept_files_are_read(spark: SparkSession) -> No
     assert len(again.to_spark(spark).collect()) == 30
     shutil.move(f"{lost}.away", lost)
 
-
-def test_a_widened_partition_is_read_in_old_and_new_versions(spark: SparkSession) -> None:
-    name = "iceberg.readers.widened"
-    spark.sql(f"CREATE TABLE {name} (id BIGINT, p INT, q DECIMAL(5, 2)) USING iceberg PARTITIONED BY (p, q)")
-    spark.sql(f"INSERT INTO {name} VALUES (1, 1, 1.25), (2, NULL, NULL), (3, 3, 3.5)")
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN p TYPE BIGINT")
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN q TYPE DECIMAL(9, 2)")
     spark.sql(f"INSERT INTO {name} VALUES (4, 5000000000, 1234567.25)")

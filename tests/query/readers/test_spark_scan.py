@@ -11,12 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from metaindex.core import ScanError
+from metaindex.core import ScanError, SparkDriver
 from metaindex.formats import At, Schema, Snapshot, TableRef
+from metaindex.formats.delta.table import DeltaFormat
+from metaindex.formats.files.table import FilesFormat
+from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 from tests.query.readers.lake import Lake, bound, fields_of
+from tests.spark.optimizer.lakes import location_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
@@ -49,12 +55,6 @@ def of_arrow(table: pa.Table) -> list[Any]:
     return sorted((canonical(list(row.values())) for row in table.to_pylist()), key=repr)
 
 
-def input_files(frame: DataFrame) -> set[str]:
-    from pyspark.sql import functions as f
-
-    return {r[0].rsplit("/", 1)[1] for r in frame.select(f.input_file_name()).distinct().collect()}
-
-
 def scan_of(
     snapshot: Snapshot,
     root: str,
@@ -68,6 +68,29 @@ def scan_of(
         rows=None if rows is None else np.array(list(rows), dtype=np.int64),
         predicate=None if where is None else bound(where, snapshot.schema), predicate_text=where, columns=columns,
     )  # fmt: skip
+
+
+def check(spark: SparkSession, snapshot: Snapshot, root: str, whole: DataFrame, at: object = None) -> None:
+    """All rows and those of each file, by Arrow and by Spark."""
+    expected = of_spark(whole)
+    assert of_arrow(scan_of(snapshot, root).to_arrow()) == expected, at
+    assert of_spark(scan_of(snapshot, root).to_spark(spark)) == expected, at
+    by_file: list[Any] = []
+    for row in range(len(snapshot.files)):
+        one = scan_of(snapshot, root, rows=[row])
+        rows = of_spark(one.to_spark(spark))
+        assert of_arrow(one.to_arrow()) == rows, (at, row)
+        by_file += rows
+    assert sorted(by_file, key=repr) == expected, at
+
+
+def check_where(spark: SparkSession, snapshot: Snapshot, root: str, whole: DataFrame) -> None:
+    where = "f > 3 AND (p IS NULL OR id < 12)"
+    expected = of_spark(whole.where(where).select("id", "p"))
+    assert expected
+    asked = scan_of(snapshot, root, where, columns=("id", "p"))
+    assert of_arrow(asked.to_arrow()) == expected
+    assert of_spark(asked.to_spark(spark)) == expected
 
 
 # Plain files --------------------------------------------------------------------------------------------------------
@@ -90,12 +113,11 @@ def test_plain_files_with_odd_names_are_read_one_by_one(spark: SparkSession, tmp
 def test_a_session_that_ignores_missing_files_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(tmp_path / "t", Schema(fields_of(pa.schema({"a": pa.int64()}))), format="files")
     lake.add("f.parquet", pa.table({"a": [1]}))
-    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
-    try:
-        with pytest.raises(ScanError, match="ignoreMissingFiles"):
-            lake.scan().to_spark(spark)
-    finally:
-        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+    with (
+        SparkDriver(spark).setting("spark.sql.files.ignoreMissingFiles", "true"),
+        pytest.raises(ScanError, match="ignoreMissingFiles"),
+    ):
+        lake.scan().to_spark(spark)
 
 
 def test_an_opaque_predicate_is_applied_by_spark_itself(spark: SparkSession, tmp_path: Path) -> None:
@@ -108,25 +130,13 @@ def test_an_opaque_predicate_is_applied_by_spark_itself(spark: SparkSession, tmp
 
 
 def delta_snapshot(root: str, version: int | None = None) -> Snapshot:
-    from metaindex.formats.delta.table import DeltaFormat
-
     return DeltaFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
 
 
 def check_delta(spark: SparkSession, root: str, versions: Iterable[int]) -> None:
     for version in versions:
-        snapshot = delta_snapshot(root, version)
         whole = spark.read.format("delta").option("versionAsOf", version).load(root)
-        expected = of_spark(whole)
-        assert of_arrow(scan_of(snapshot, root).to_arrow()) == expected, version
-        assert of_spark(scan_of(snapshot, root).to_spark(spark)) == expected, version
-        by_file: list[Any] = []
-        for row in range(len(snapshot.files)):
-            one = scan_of(snapshot, root, rows=[row])
-            rows = of_spark(one.to_spark(spark))
-            assert of_arrow(one.to_arrow()) == rows, (version, row)
-            by_file += rows
-        assert sorted(by_file, key=repr) == expected, version
+        check(spark, delta_snapshot(root, version), root, whole, version)
 
 
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])
@@ -164,14 +174,9 @@ def test_delta_histories_are_read_alike_at_every_version(spark: SparkSession, tm
         last = 12
     check_delta(spark, root, range(last + 1))
     snapshot = delta_snapshot(root)
-    where = "f > 3 AND (p IS NULL OR id < 12)"
-    expected = of_spark(spark.read.format("delta").load(root).where(where).select("id", "p"))
-    assert expected
-    asked = scan_of(snapshot, root, where, columns=("id", "p"))
-    assert of_arrow(asked.to_arrow()) == expected
-    assert of_spark(asked.to_spark(spark)) == expected
+    check_where(spark, snapshot, root, spark.read.format("delta").load(root))
     one = scan_of(snapshot, root, rows=[0]).to_spark(spark)
-    assert len(input_files(one)) == 1
+    assert one.select(f.input_file_name()).distinct().count() == 1
 
 
 def test_delta_widened_types_are_read_alike(spark: SparkSession, tmp_path: Path) -> None:
@@ -200,8 +205,6 @@ def test_delta_widened_types_are_read_alike(spark: SparkSession, tmp_path: Path)
 
 
 def iceberg_snapshot(root: str, version: int | None = None) -> Snapshot:
-    from metaindex.formats.iceberg.table import IcebergFormat
-
     return IcebergFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
 
 
@@ -240,34 +243,15 @@ def test_iceberg_histories_are_read_alike_at_every_version(spark: SparkSession, 
     spark.sql(f"ALTER TABLE {name} DROP PARTITION FIELD p")
     nulls = ", ".join(["NULL"] * 6)  # Spark 3.5 takes no list of fewer columns
     spark.sql(f"INSERT INTO {name} VALUES (200, {nulls}, DATE'2020-01-02', NULL, NULL, 'new spec', NULL)")
-    location = (
-        spark.sql(f"DESCRIBE TABLE EXTENDED {name}")
-        .where("col_name = 'Location'")
-        .collect()[0]
-        .data_type.removeprefix("file:")
-    )
+    location = location_of(spark, name)
     ids = [
         r.snapshot_id for r in spark.sql(f"SELECT snapshot_id FROM {name}.snapshots ORDER BY committed_at").collect()
     ]
     assert len(ids) == 5
     for version in ids:
-        snapshot = iceberg_snapshot(location, version)
-        expected = of_spark(spark.sql(f"SELECT * FROM {name} VERSION AS OF {version}"))
-        assert of_arrow(scan_of(snapshot, location).to_arrow()) == expected
-        assert of_spark(scan_of(snapshot, location).to_spark(spark)) == expected
-        by_file: list[Any] = []
-        for file in range(len(snapshot.files)):
-            one = scan_of(snapshot, location, rows=[file])
-            rows = of_spark(one.to_spark(spark))
-            assert of_arrow(one.to_arrow()) == rows
-            by_file += rows
-        assert sorted(by_file, key=repr) == expected
-    where = "f > 3 AND (p IS NULL OR id < 12)"
-    expected = of_spark(spark.table(name).where(where).select("id", "p"))
-    asked = scan_of(iceberg_snapshot(location), location, where, columns=("id", "p"))
-    assert expected
-    assert of_arrow(asked.to_arrow()) == expected
-    assert of_spark(asked.to_spark(spark)) == expected
+        whole = spark.sql(f"SELECT * FROM {name} VERSION AS OF {version}")
+        check(spark, iceberg_snapshot(location, version), location, whole, version)
+    check_where(spark, iceberg_snapshot(location), location, spark.table(name))
 
 
 # Partition columns of every type ------------------------------------------------------------------------------------
@@ -310,44 +294,25 @@ def test_iceberg_partition_values_of_every_type_are_read_alike(spark: SparkSessi
     name = "iceberg.readers.partitions"
     spark.sql(f"CREATE TABLE {name} (id BIGINT, {columns}) USING iceberg PARTITIONED BY ({', '.join(PARTITIONS)})")
     spark.sql(f"INSERT INTO {name} {partitioned_rows()}")
-    location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()[0].data_type
-    snapshot = iceberg_snapshot(location.removeprefix("file:"))
-    expected = of_spark(spark.table(name))
-    assert of_arrow(scan_of(snapshot, snapshot.table).to_arrow()) == expected
-    assert of_spark(scan_of(snapshot, snapshot.table).to_spark(spark)) == expected
+    location = location_of(spark, name)
+    check(spark, iceberg_snapshot(location), location, spark.table(name))
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
 def test_hive_folders_of_every_type_are_read_alike(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
-    from metaindex.formats.files.table import FilesFormat
-
     root = str(tmp_path / "t")
     # Folder names hold a tenth of a second at most.
-    rows = spark.sql(partitioned_rows().replace(".123456", ".5")).withColumn("text", lit("x, y"))
+    rows = spark.sql(partitioned_rows().replace(".123456", ".5")).withColumn("text", f.lit("x, y"))
     rows.write.partitionBy(*PARTITIONS).format(file_format).option("header", "true").save(root)
     storage = LocalStorage(root)
     ref = TableRef(storage, root, {"schema": arrow_schema(rows)})
     snapshot = FilesFormat().snapshot(ref, At())
     reader = spark.read.schema(rows.schema).option("header", "true").format(file_format)
-    expected = of_spark(reader.load(root).select(*snapshot.schema.names))
-    assert of_arrow(scan_of(snapshot, root).to_arrow()) == expected
-    assert of_spark(scan_of(snapshot, root).to_spark(spark)) == expected
-    for file in range(len(snapshot.files)):
-        one = scan_of(snapshot, root, rows=[file])
-        assert of_arrow(one.to_arrow()) == of_spark(one.to_spark(spark))
-
-
-def lit(text: str) -> Any:
-    from pyspark.sql import functions as f
-
-    return f.lit(text)
+    check(spark, snapshot, root, reader.load(root).select(*snapshot.schema.names))
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    types = [
-        f.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(f.type) and f.type.tz else f
-        for f in to_arrow_schema(frame.schema)
-    ]
-    return pa.schema(types)
+    return pa.schema(
+        one.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(one.type) and one.type.tz else one
+        for one in to_arrow_schema(frame.schema)
+    )

@@ -164,10 +164,5 @@ def test_texts_without_a_zone_are_utc_whatever_the_sessions_zone(spark: SparkSes
     (tmp_path / "t" / "a.csv").write_text("ts\n2024-01-01 00:00:00\n")
     schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
     scan = open_table(str(tmp_path / "t"), header=True, schema=schema).scan("ts = timestamp'2024-01-01 00:00:00Z'")
-    before = spark.conf.get("spark.sql.session.timeZone")
-    assert before is not None
-    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    try:
+    with SparkDriver(spark).setting("spark.sql.session.timeZone", "America/New_York"):
         assert scan.to_spark(spark).count() == scan.to_arrow().num_rows == 1
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", before)

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.expressions import to_sql
+from metaindex.query.semi_join.narrowed import Narrowed
 from tests.duck import connected
 from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE
+from tests.query.readers.lake import rewritten
 from tests.query.semi_join.test_scan_keys import _ROW, _SCHEMA, _TYPES
 
 
@@ -194,8 +196,6 @@ _AT = dt.datetime(2023, 12, 31, 23, 30, tzinfo=dt.UTC)
     (pa.int64(), 3, "CAST(k AS DATE)", None),
 ])  # fmt: skip
 def test_generated_columns_follow(type_: pa.DataType, key: Any, expression: str, says: str | None) -> None:
-    from metaindex.query.semi_join.narrowed import Narrowed
-
     source = pa.table({"k": pa.array([key, None], type_)})
     said = Narrowed.of(source, "k", generated={"g": expression}, target=None).sql
     assert (says in said) if says is not None else ("`g`" not in said)
@@ -224,19 +224,15 @@ def test_touched_files(table: mi.Table) -> None:
 
 
 def test_a_generated_column_of_a_delta_log_is_said(tmp_path: Path) -> None:
-    import json
-
     place = str(tmp_path / "t")
     days = [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]
     rows = pa.table({"ts": pa.array([dt.datetime(2024, 1, d, 12) for d in (1, 2)], pa.timestamp("us")), "day": days})
     write_deltalake(place, rows, partition_by=["day"])
     log = Path(place) / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:
-        if "metaData" in line:
-            schema = json.loads(line["metaData"]["schemaString"])
-            schema["fields"][1]["metadata"] = {"delta.generationExpression": "CAST(ts AS DATE)"}
-            line["metaData"]["schemaString"] = json.dumps(schema)
-    log.write_text("\n".join(map(json.dumps, lines)) + "\n")
+
+    def generated(schema: dict[str, Any]) -> None:
+        schema["fields"][1]["metadata"] = {"delta.generationExpression": "CAST(ts AS DATE)"}
+
+    rewritten(log, "metaData", generated, "schemaString")
     source = rows.select(["ts"]).slice(1)
     assert "`target`.`day` IN (DATE '2024-01-02')" in mi.narrowed(source, "ts", table=place).sql

@@ -4,13 +4,17 @@ import contextlib
 import datetime as dt
 import io
 import json
+import pickle
 import tempfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
@@ -57,9 +61,6 @@ def test_rows_with_keys_and_the_files_opened(
 
 
 def test_every_engine_that_reads_rows_here_joins(table: mi.Table) -> None:
-    import polars as pl
-    import pyarrow.compute as pc
-
     keys = pa.table({"name": ["n0003", "n0025", "n0025", None]})
     scan = table.scan("id < 40", ["id"], keys=keys, on=["name"])
     assert "rows with one of 2 keys of name, asked by their values" in str(scan)
@@ -90,9 +91,6 @@ def test_every_engine_that_reads_rows_here_joins(table: mi.Table) -> None:
 
 
 def test_keys_of_any_frame(table: mi.Table) -> None:
-    import pandas as pd
-    import polars as pl
-
     rows = {"id": [1, 44]}
     for keys in (
         pd.DataFrame(rows), pl.DataFrame(rows), pl.LazyFrame(rows), pa.RecordBatch.from_pydict(rows),
@@ -216,8 +214,6 @@ def test_keys_of_old_versions_and_of_rows_after_the_index(format_: str, tmp_path
 
 
 def test_a_scan_with_keys_can_be_sent(table: mi.Table) -> None:
-    import pickle
-
     scan = table.scan(keys=pa.table({"name": ["n0003", "n0025"]}), on="name")
     assert sorted(pickle.loads(pickle.dumps(scan)).to_arrow().column("id").to_pylist()) == [3, 25]
 
@@ -247,8 +243,6 @@ def test_keys_in_whatever_an_engine_hands_over(table: mi.Table, name: str, besid
 
 
 def test_frames_of_polars_with_gaps_and_categories(table: mi.Table) -> None:
-    import polars as pl
-
     texts = ["n0003", None, "n0041"]
     for frame in (
         pl.DataFrame({"name": texts}),
@@ -271,7 +265,6 @@ def test_keys_that_are_no_texts_are_refused_by_name(table: mi.Table, keys: pa.Ar
 
 
 def test_a_frame_of_mixed_values_is_refused(table: mi.Table) -> None:
-    pd = pytest.importorskip("pandas")
     with pytest.raises(mi.ArgumentError, match="each of one type"):
         table.scan(keys=pd.DataFrame({"id": [1, "x", 2.5]}), on="id")
     with pytest.raises(mi.MetaIndexError):

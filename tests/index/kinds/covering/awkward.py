@@ -8,7 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import metaindex as mi
 from tests.tables import settle
+
+from .arrow_builder import ArrowBuilder
 
 
 def awkward(seed: int, rows: int = 400) -> pa.Table:
@@ -41,6 +44,7 @@ def awkward(seed: int, rows: int = 400) -> pa.Table:
 
 
 ALL = ["k", "f", "g", "s", "d", "t", "n", "m9", "m38", "o", "i8", "i16", "i32", "st", "map", "b"]
+CURVE = mi.CoveringCurve(["k", "f", "s"], ["st", "d", "b"])
 
 
 def parquet_folder(root: Path, files: int = 3) -> Path:
@@ -49,3 +53,17 @@ def parquet_folder(root: Path, files: int = 3) -> Path:
         pq.write_table(awkward(seed), root / f"f{seed}.parquet", row_group_size=150)
     settle(root)
     return root
+
+
+def grow(root: Path, seed: int, rows: int = 400) -> None:
+    """By a file."""
+    pq.write_table(awkward(seed, rows), root / f"f{seed}.parquet")
+    settle(root)
+
+
+def indexed(folder: Path, *kinds: mi.Kind, builder: ArrowBuilder = ArrowBuilder()) -> tuple[Path, mi.Table]:  # noqa: B008
+    """A folder of one file, and its table with an index `c`."""
+    root = parquet_folder(folder / "lake", 1)
+    table = mi.open_table(str(root))
+    table.create_index("c", *kinds, builder=builder)
+    return root, table

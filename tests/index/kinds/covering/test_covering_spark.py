@@ -1,8 +1,6 @@
 """Covering indexes against Spark: rows, buckets and order are its own, for every format; and stay so through deletes,
 refreshes, merges, erasure and damage."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,25 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.core import DamagedIndexError, StorageError, UnsupportedFeatureError
+from metaindex.core import DamagedIndexError, SparkDriver, StorageError, UnsupportedFeatureError
 from metaindex.spark.frames import table_of
 from tests.hostile.changes import turn
 from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder
-from .awkward import ALL, awkward, parquet_folder
+from .awkward import ALL, awkward, grow, parquet_folder
 from .served import Held, index_folder, objects, of_frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
-
-
-@contextmanager
-def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.unset(name)
 
 
 def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tmp_path: Path) -> None:
@@ -44,10 +33,9 @@ def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tm
     assert held.physical() == of_frame(lake.selectExpr("k", "st.x AS nx", "s", *others))
     assert held.served()[1] == 0
     # Each type as the indexed column.
-    hashed = [
-        mi.Covering(name, buckets=3 if name != "o" else 1) for name in ("f", "g", "s", "d", "t", "m9", "m38", "o")
-    ]
-    table.create_index("each", *hashed, mi.CoveringRange(["f"], ["st.x"]), mi.CoveringRange(["s", "d"]))
+    hashed = [mi.Covering(one, buckets=3 if one != "o" else 1) for one in ("f", "g", "s", "d", "t", "m9", "m38", "o")]
+    kinds = (*hashed, mi.CoveringRange(["f"], ["st.x"]), mi.CoveringRange(["s", "d"]))
+    table.create_index("each", *kinds)
     each = Held.of(table, "each")
     assert table.verify_index("each", files=None).sound  # buckets too
     for place, kind in enumerate(hashed):
@@ -55,9 +43,7 @@ def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tm
     assert each.physical(8) == of_frame(lake.selectExpr("f", "st.x"))
     assert each.physical(9) == of_frame(lake.select("s", "d"))
     # Without a JVM, by this project's own hash and order: the same rows in the same places.
-    table.create_index(
-        "own", *hashed, mi.CoveringRange(["f"], ["st.x"]), mi.CoveringRange(["s", "d"]), builder=ArrowBuilder()
-    )
+    table.create_index("own", *kinds, builder=ArrowBuilder())
     own = Held.of(table, "own")
     for key in each.keys(each.runs[0]):
         theirs, ours = each.stored(each.runs[0], key.key_id), own.stored(own.runs[0], key.key_id)
@@ -87,7 +73,7 @@ def test_rows_amid_pages_of_differences_are_found(spark: SparkSession, tmp_path:
     keys = ("k64", "k32", "day", "at")
     table.create_index("each", *(mi.Covering(key, ["price"], buckets=1) for key in keys), builder="spark")
     plain = spark.read.parquet(str(root))
-    with setting(spark, "spark.sql.parquet.enableVectorizedReader", vectorized):
+    with SparkDriver(spark).setting("spark.sql.parquet.enableVectorizedReader", vectorized):
         parts = sorted((index_folder(table, "each") / "covering").rglob("*.mix"))
         assert len(parts) == len(keys)
         for key, part in zip(keys, parts, strict=True):
@@ -215,7 +201,7 @@ def test_delta_deletes_versions_refresh_and_merge(spark: SparkSession, tmp_path:
     # Erasure: what no retained version holds is in no byte.
     spark.sql(f"DELETE FROM delta.`{path}` WHERE p = 'a b1' AND id >= 200")  # whole files
     table.refresh_index("c")
-    with setting(spark, "spark.databricks.delta.retentionDurationCheck.enabled", "false"):
+    with SparkDriver(spark).setting("spark.databricks.delta.retentionDurationCheck.enabled", "false"):
         spark.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS")  # older versions are not retained any more
     table.erase_index("c")
     erased = Held.of(table, "c")
@@ -286,21 +272,8 @@ def test_texts_are_what_spark_reads(spark: SparkSession, tmp_path: Path, form: s
     )
     settle(root)
     options = {"header": True} if form == "csv" else {}
-    table = mi.open_table(
-        str(root),
-        format=form,
-        spark=spark,
-        schema=pa.schema(
-            [
-                ("id", pa.int32()),
-                ("x", pa.float64()),
-                ("s", pa.string()),
-                ("at", pa.timestamp("us", "UTC")),
-                ("p", pa.string()),
-            ]
-        ),
-        **options,
-    )
+    types = {"id": pa.int32(), "x": pa.float64(), "s": pa.string(), "at": pa.timestamp("us", "UTC"), "p": pa.string()}
+    table = mi.open_table(str(root), format=form, spark=spark, schema=pa.schema(types), **options)
     table.create_index("c", mi.Covering(["s"], ["id", "x", "at", "p"], buckets=3), mi.CoveringRange("x", "p"))
     held = Held.of(table, "c")
     rows, left = held.served()
@@ -329,8 +302,7 @@ def test_damage_is_found_and_repaired_and_a_failed_build_leaves_nothing(spark: S
     turn(part, 40, 0xFF)
     report = table.verify_index("c")
     assert report.damaged_runs == {held.runs[0].run}
-    pq.write_table(awkward(7), root / "f7.parquet")
-    settle(root)
+    grow(root, 7)
     table.refresh_index("c")
     with pytest.raises(DamagedIndexError):
         table.optimize_index("c", mode="full")

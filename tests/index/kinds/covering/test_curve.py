@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core import DamagedIndexError
 from metaindex.expressions import And, ColumnRef, Predicate, col
 from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering import parts as written
@@ -26,19 +25,16 @@ from metaindex.index.kinds.covering.placement import ByCurve
 from metaindex.index.kinds.covering.range_parts import SaidColumn, parts_left
 from metaindex.index.kinds.kind import AskedColumns
 from metaindex.index.kinds.registry import KINDS
-from metaindex.index.kinds.served import ORDINAL, ROW, StoredPart
+from metaindex.index.kinds.served import ROW, StoredPart
 from metaindex.index.store.layout import PartInfo
 from tests.evaluate import matches
-from tests.hostile.changes import turn
-from tests.index.actions.index_bytes import everything
 from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder
-from .awkward import ALL, awkward, parquet_folder
-from .served import Held, index_folder, objects, shown
+from .awkward import ALL, CURVE, awkward, grow, indexed, parquet_folder
+from .served import Held, objects, shown
 from .test_range_parts import VALUES
 
-CURVE = mi.CoveringCurve(["k", "f", "s"], ["st", "d", "b"])
 COLUMNS = ["k", "f", "s", "st", "d", "b"]
 
 
@@ -217,8 +213,7 @@ def test_a_life(tmp_path: Path, ranges: int, monkeypatch: pytest.MonkeyPatch) ->
     assert table.indexes()[0].keys[0] == "covering(along a curve by k, f, s; st, d, b)"
     rows = [awkward(0), awkward(1)]
     for seed in (2, 3):
-        pq.write_table(awkward(seed, 50), root / f"f{seed}.parquet")
-        settle(root)
+        grow(root, seed, 50)
         rows.append(awkward(seed, 50))
         table.refresh_index("c", builder=builder)
     (root / "f1.parquet").unlink()
@@ -244,8 +239,7 @@ def test_a_life(tmp_path: Path, ranges: int, monkeypatch: pytest.MonkeyPatch) ->
     table.erase_index("c", builder="local")
     assert Held.of(table, "c").physical() == live
     assert table.verify_index("c", files=None).sound
-    pq.write_table(awkward(9, 900), root / "f9.parquet")
-    settle(root)
+    grow(root, 9, 900)
     table.refresh_index("c", mode="full", builder=builder)
     anew = Held.of(table, "c")
     assert cuts_of(anew) != cuts_of(merged)
@@ -263,8 +257,7 @@ def test_a_run_without_rows_has_no_say_in_where_rows_are(tmp_path: Path) -> None
     table = mi.open_table(str(root))
     table.create_index("c", CURVE, builder=ArrowBuilder())
     for seed in (1, 2):
-        pq.write_table(awkward(seed), root / f"f{seed}.parquet")
-        settle(root)
+        grow(root, seed)
         table.refresh_index("c", builder=ArrowBuilder())
     held = Held.of(table, "c")
     first, *others = cuts_of(held)
@@ -278,11 +271,8 @@ def test_a_run_without_rows_has_no_say_in_where_rows_are(tmp_path: Path) -> None
 
 
 def test_runs_of_other_cut_points_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = parquet_folder(tmp_path / "lake", 1)
-    table = mi.open_table(str(root))
-    table.create_index("c", CURVE, builder=ArrowBuilder())
-    pq.write_table(awkward(5), root / "f5.parquet")
-    settle(root)
+    root, table = indexed(tmp_path, CURVE)
+    grow(root, 5)
     with monkeypatch.context() as patch:  # no refresh of ours makes cut points where there are some
         patch.setattr("metaindex.index.kinds.row_plan.CurvePlan._as_before", lambda self, earlier: None)
         table.refresh_index("c", builder=ArrowBuilder())
@@ -310,9 +300,7 @@ def test_bounds_that_rows_are_beyond_are_found(tmp_path: Path, monkeypatch: pyte
 def test_rows_that_are_not_in_the_order_of_the_curve_are_found_and_not_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = parquet_folder(tmp_path / "lake", 1)
-    table = mi.open_table(str(root))
-    table.create_index("c", CURVE, builder=ArrowBuilder())
+    _, table = indexed(tmp_path, CURVE)
     held = Held.of(table, "c")
     real = RowLayout.of
 
@@ -329,44 +317,3 @@ def test_rows_that_are_not_in_the_order_of_the_curve_are_found_and_not_merged(
     for wrong in ({"bits": 3}, {"cuts:1": "no"}, {"buckets": 4}, {"by": "spiral"}):
         assert not KINDS.readable(replace(key, layout={**key.layout, **wrong}))
     assert KINDS.readable(key)
-
-
-@pytest.mark.slow
-def test_a_damaged_part_is_not_merged(tmp_path: Path) -> None:
-    root = parquet_folder(tmp_path / "lake", 1)
-    table = mi.open_table(str(root))
-    table.create_index("c", CURVE, builder=ArrowBuilder())
-    held = Held.of(table, "c")
-    path = index_folder(table, "c") / sorted(objects(held.index))[-1]
-    path.chmod(0o644)
-    turn(path, 1 / 3, 0x5A)
-    pq.write_table(awkward(2), root / "f2.parquet")
-    settle(root)
-    table.refresh_index("c", builder=ArrowBuilder())
-    with pytest.raises(DamagedIndexError):
-        table.optimize_index("c", mode="full", builder="local")
-    table.repair_index("c", builder=ArrowBuilder())
-    assert Held.of(table, "c").served()[1] == 0
-    assert table.verify_index("c", files=None).sound
-
-
-def test_erased_values_are_in_no_part(tmp_path: Path) -> None:
-    root = tmp_path / "lake"
-    root.mkdir()
-    for number, name in enumerate(("alice", "barbara")):
-        names = [f"{name}-{n}" for n in range(50)]
-        pq.write_table(pa.table({"n": list(range(50)), "name": names}), root / f"f{number}.parquet")
-    settle(root)
-    table = mi.open_table(str(root))
-    table.create_index("c", mi.CoveringCurve(["name", "n"]), builder=ArrowBuilder())
-    (root / "f0.parquet").unlink()
-    table.refresh_index("c", builder=ArrowBuilder())
-    assert "alice" in everything(index_folder(table, "c"))
-    notes = table.erase_index("c", builder="local").notes
-    assert any("keeps cut points" in note and "mode='full'" in note for note in notes), notes
-    assert "alice" not in everything(index_folder(table, "c"))
-    assert table.verify_index("c", files=None).sound
-    assert (
-        ORDINAL
-        in Held.of(table, "c").stored(Held.of(table, "c").runs[0], Held.of(table, "c").key().key_id).column_names
-    )

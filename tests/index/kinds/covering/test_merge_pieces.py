@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,10 +26,9 @@ from metaindex.index.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge, i
 from metaindex.index.kinds.row_sums import RowSum, sum_of_counts, sum_of_files, sum_of_rows
 from metaindex.index.kinds.values.encoding import KEPT, as_bytes, encode_values
 from metaindex.index.store.layout import PartInfo
-from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder
-from .awkward import awkward, parquet_folder
+from .awkward import grow, indexed, parquet_folder
 from .served import Held, objects
 
 KIND = mi.Covering("k", ["s"], buckets=3)
@@ -107,9 +105,8 @@ def test_ranges_are_merged_in_stretches(tmp_path: Path, monkeypatch: pytest.Monk
     table = mi.open_table(str(root))
     for name in ("c", "whole"):
         table.create_index(name, RANGES, mi.CoveringRange("f", ["k"]), builder=ArrowBuilder(ranges=7))
-    pq.write_table(awkward(5), root / "f5.parquet")
     (root / "f1.parquet").unlink()
-    settle(root)
+    grow(root, 5)
     for name in ("c", "whole"):
         table.refresh_index(name, builder=ArrowBuilder(ranges=4))
     before = Held.of(table, "c")
@@ -184,11 +181,8 @@ def backwards(table: pa.Table, keys: list[str]) -> pa.Table:
 
 def two_runs(folder: Path, kind: mi.Covering | mi.CoveringRange, second: ArrowBuilder | None = None) -> mi.Table:
     """A table with an index of two runs. `second`: who builds the second one."""
-    root = parquet_folder(folder / "lake", 1)
-    table = mi.open_table(str(root))
-    table.create_index("c", kind, builder=ArrowBuilder())
-    pq.write_table(awkward(1, 50), root / "f1.parquet")
-    settle(root)
+    root, table = indexed(folder, kind)
+    grow(root, 1, 50)
     table.refresh_index("c", builder=second or ArrowBuilder())
     return table
 

@@ -79,6 +79,16 @@ def loaded(package: Path) -> ModuleType:
     return importlib.import_module("hash_set")
 
 
+def changed(package: Path, changes: dict[str, str]) -> None:
+    """The module says something else from now on."""
+    text = (PACKAGE / "hash_set.py").read_text()
+    for before, after in changes.items():
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    (package / "hash_set.py").write_text(text)
+    forgotten()
+
+
 def forgotten() -> None:
     """As in a new process."""
     sys.modules.pop("hash_set", None)
@@ -121,14 +131,13 @@ def answered(folder: Path) -> Verification:
 @pytest.mark.slow
 def test_queries_answer_whatever_it_does(package: Path, tmp_path: Path, place: str, what: str) -> None:
     folder = indexed(package, tmp_path / "t")
-    text, deed = (PACKAGE / "hash_set.py").read_text(), RAISED[what]
-    text = text.replace("from __future__ import annotations\n", f"from __future__ import annotations\n{UNSPEAKABLE}")
+    deed, first, written = RAISED[what], "GROUP_BITS = 6\n", "\n\n\ndef written("
+    changes = {first: f"{UNSPEAKABLE}\n{first}"}
     if PLACES[place]:
-        text = text.replace("\n\n\ndef written(", f"\n\n    {PLACES[place]}{deed}\n\n\ndef written(")  # ends the class
+        changes[written] = f"\n\n    {PLACES[place]}{deed}{written}"  # ends the class
     elif what != "gives":
-        text += f"\n{deed}\n"
-    (package / "hash_set.py").write_text(text)
-    forgotten()
+        changes[first] += f"\n{deed}\n"
+    changed(package, changes)
     answered(folder)
 
 
@@ -140,12 +149,9 @@ def test_an_answer_that_cannot_be_hides_no_row(package: Path, tmp_path: Path, an
     pq.write_table(grouped, folder / "grouped.parquet", row_group_size=10)
     os.utime(folder / "grouped.parquet", (1.6e9, 1.6e9))  # a file of this moment is waited for
     opened(folder).refresh_index("sets")
-    text = (PACKAGE / "hash_set.py").read_text().replace("import dataclass, field", "import dataclass, field, replace")
-    text = text.replace("        return Hits(", "        found = Hits(").replace(
-        "group_bits=GROUP_BITS)\n", f"group_bits=GROUP_BITS)\n        {answer}\n"
-    )
-    (package / "hash_set.py").write_text(text)
-    forgotten()
+    end = ", group_bits=GROUP_BITS)\n"
+    changes = {"import dataclass\n": "import dataclass, replace\n", "        return Hits(": "        found = Hits("}
+    changed(package, changes | {end: f"{end}        {answer}\n"})
     for ids in ([13], [13, 1013], [13, 23, 1013, 1093], [13, 1013, *range(2000, 2020)]):
         for condition in (f"id IN ({', '.join(map(str, ids))})", " OR ".join(f"id = {one}" for one in ids)):
             found = opened(folder).scan(condition).to_arrow().column("id").to_pylist()
