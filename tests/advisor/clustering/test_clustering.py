@@ -12,12 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 
 import metaindex as mi
 from metaindex.advisor.clustering.clustering import ColumnClustering
+from tests.advisor.tables import filled_with, tree
 from tests.tables import FORMATS, csv_lake, delta_lake, iceberg_lake, parquet_lake, settle
-
-
-def tree(folder: Path) -> dict[str, tuple[int, int]]:
-    """Every file below a folder: size and time."""
-    return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def rows(first: int, count: int = 100) -> pa.Table:
@@ -26,10 +22,7 @@ def rows(first: int, count: int = 100) -> pa.Table:
 
 
 def filled(folder: Path, kind: str, files: int = 8) -> mi.Table:
-    lake = FORMATS[kind](folder)
-    for number in range(files):
-        lake.append(rows(number * 100))
-    return lake.open()
+    return filled_with((rows(number * 100) for number in range(files)), folder, kind)
 
 
 @pytest.mark.parametrize("kind", sorted(FORMATS))
@@ -44,9 +37,8 @@ def test_every_format_is_measured_by_what_it_knows_and_nothing_is_written(tmp_pa
         assert "an index of column statistics has them" in str(found)
         return
     source = "footers" if kind == "parquet" else "log"
-    assert [(one.column, dict(one.sources)) for one in found.columns] == [
-        (n, {source: 8}) for n in ("id", "mod", "name")
-    ]
+    said = [(one.column, dict(one.sources)) for one in found.columns]
+    assert said == [(name, {source: 8}) for name in ("id", "mod", "name")]
     by_id, by_mod = found["id"], found["mod"]
     assert (by_id.average_depth, by_id.average_overlaps, dict(by_id.depth_histogram)) == (1, 0, {1: 8})
     assert by_id.value_files == pytest.approx(1)
@@ -65,10 +57,8 @@ def test_the_column_statistics_of_an_index_come_first(tmp_path: Path, kind: str)
     assert found["id"].loose_files == 0
     other = {"parquet": {"footers": 8}, "csv": None, "delta": {"log": 8}, "iceberg": {"log": 8}}[kind]
     assert other == (dict(found["mod"].sources) if other else None)
-    assert (
-        table.clustering("id", indexes=[]).to_json()
-        == table.reopened(mi.Config(use_indexes=False)).clustering("id").to_json()
-    )
+    without = table.reopened(mi.Config(use_indexes=False)).clustering("id")
+    assert table.clustering("id", indexes=[]).to_json() == without.to_json()
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg", "parquet"])

@@ -18,9 +18,8 @@ from metaindex.advisor.clustering.layouts import SampleColumns, SamplePartitions
 from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces
 from metaindex.advisor.clustering.sample import SampleRows, chosen, limit_of
 from metaindex.formats import FileTable
-from tests.tables import settle
-
-from .test_clustering import tree
+from tests.advisor.tables import tree
+from tests.tables import settled
 
 
 def scattered(files: int = 20, rows: int = 500) -> list[pa.Table]:
@@ -44,12 +43,7 @@ def scattered(files: int = 20, rows: int = 500) -> list[pa.Table]:
 
 
 def written(folder: Path, tables: list[pa.Table], name: str = "t") -> str:
-    root = folder / name
-    root.mkdir()
-    for number, table in enumerate(tables):
-        pq.write_table(table, root / f"f{number:03d}.parquet")
-    settle(root)
-    return str(root)
+    return str(settled(folder / name, {f"f{number:03d}.parquet": table for number, table in enumerate(tables)}))
 
 
 def now(path: str, *columns: str) -> list[float]:
@@ -172,18 +166,9 @@ def test_files_are_chosen_within_the_limit_and_in_any_order_the_same(
     files: list[tuple[str, int, int]], limit: int
 ) -> None:
     def table(order: list[int]) -> FileTable:
-        made = {
-            "path": [f"f{one:04d}" for one in order],
-            "size_bytes": [files[one][2] for one in order],
-            "modified_ms": [files[one][1] for one in order],
-            "partition": [files[one][0] for one in order],
-        }
-        empty = {name: pa.nulls(len(order), FileTable.SCHEMA.field(name).type) for name in FileTable.SCHEMA.names}
-        arrays = {
-            name: pa.array(made[name], FileTable.SCHEMA.field(name).type) if name in made else empty[name]
-            for name in empty
-        }
-        return FileTable(pa.table(arrays, schema=FileTable.SCHEMA))
+        names = ("partition", "modified_ms", "size_bytes")
+        rows = [{"path": f"f{one:04d}", **dict(zip(names, files[one], strict=True))} for one in order]
+        return FileTable(pa.Table.from_pylist(rows, schema=FileTable.SCHEMA))
 
     order = list(range(len(files)))
     found = chosen(table(order), limit)
@@ -251,10 +236,8 @@ def test_a_sorted_copy_of_plain_files_by_duckdb(tmp_path: Path) -> None:
     duckdb.sql(statement)
     copy = Path(f"{path}-sorted")
     files = sorted(copy.iterdir()) if copy.is_dir() else [copy]
-    found = pa.concat_tables([pq.read_table(file) for file in files])
-    assert found.sort_by([("user", "ascending"), ("at", "ascending")]) == pa.concat_tables(tables).sort_by(
-        [("user", "ascending"), ("at", "ascending")]
-    )
+    found, by = pa.concat_tables([pq.read_table(file) for file in files]), [("user", "ascending"), ("at", "ascending")]
+    assert found.sort_by(by) == pa.concat_tables(tables).sort_by(by)
     assert found.column("user").to_pylist() == sorted(found.column("user").to_pylist())
 
 

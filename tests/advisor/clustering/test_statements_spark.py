@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.advisor.clustering.advice import Advice
-from tests.tables import settle
+from metaindex.core import SparkDriver
+from tests.tables import settle, settled
 
 pytestmark = pytest.mark.spark
 
@@ -48,8 +49,11 @@ def test_delta_by_path_by_name_and_clustered(spark: SparkSession, tmp_path: Path
     path = str(tmp_path / "it's a `table` of ${env:HOME}")
     for rows in tables():
         write_deltalake(path, rows.rename_columns(["user_id", "price", "payload"]), mode="append")
-    before = spark.conf.get("spark.databricks.delta.optimize.maxFileSize", None)
-    try:
+    driver = SparkDriver(spark)
+    with (
+        driver.setting("spark.databricks.delta.optimize.maxFileSize", "1000"),
+        driver.setting("spark.sql.variable.substitute", "true"),
+    ):
         table = mi.open_table(path)
         both = table.clustering("price", "user_id").advice[0]
         assert both.columns == ("price", "user_id")
@@ -64,13 +68,7 @@ def test_delta_by_path_by_name_and_clustered(spark: SparkSession, tmp_path: Path
             spark.sql(statement)
         clustered = table.reopened().clustering("price", "user_id", sample=0)
         assert clustered["price"].range_share < 0.7
-    finally:
         spark.sql("DROP TABLE IF EXISTS advised")
-        spark.conf.unset("spark.sql.variable.substitute")
-        if before is None:
-            spark.conf.unset("spark.databricks.delta.optimize.maxFileSize")
-        else:
-            spark.conf.set("spark.databricks.delta.optimize.maxFileSize", before)
 
 
 def test_iceberg_sorted_and_in_z_order(spark: SparkSession, tmp_path: Path) -> None:
@@ -101,9 +99,7 @@ def test_a_sorted_copy_of_plain_files(spark: SparkSession, tmp_path: Path) -> No
     other = tmp_path / 'a "lake" 1'  # as a pattern the name fits this one
     other.mkdir()
     pq.write_table(tables()[0].slice(0, 5), other / "other.parquet")
-    for number, rows in enumerate(tables()):
-        pq.write_table(rows, root / f"f{number:02d}.parquet")
-    settle(root)
+    settled(root, {f"f{number:02d}.parquet": rows for number, rows in enumerate(tables())})
     (advice, *_) = mi.open_table(root).clustering("`user id`").advice
     exec(advice.sql(), {"spark": spark})
     copy = mi.open_table(f"{root}-sorted", config=mi.Config(settle_seconds=0))

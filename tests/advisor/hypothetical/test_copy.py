@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -17,26 +16,25 @@ from metaindex.formats import At
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.covering.spec import CoveredRows
 from metaindex.table import handle_of
-from tests.advisor.hypothetical.test_what_if import filled, tree
+from tests.advisor.hypothetical.test_what_if import filled
+from tests.advisor.tables import of_parquet, tree
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 from tests.index.kinds.covering.served import Held
-from tests.tables import FORMATS, settle
+from tests.tables import FORMATS
 
 
 def wide(folder: Path, files: int = 20, count: int = 20_000) -> mi.Table:
     """Rows whose `at` lies anywhere, with a column of texts that no query of these tests needs."""
     rng = np.random.default_rng(3)
-    lake = folder / "lake"
-    lake.mkdir()
-    for number in range(files):
-        columns = {
+
+    def columns() -> dict[str, object]:
+        return {
             "at": pa.array(rng.integers(0, 100_000, count), mask=rng.random(count) < 0.1),
             "user": rng.integers(0, 5_000, count),
             "text": [f"a text that is long, of row {one}" for one in rng.integers(0, 10**9, count)],
         }
-        pq.write_table(pa.table(columns), lake / f"f{number:03d}.parquet")
-    settle(lake)
-    return mi.open_table(str(lake))
+
+    return of_parquet((columns() for _ in range(files)), folder)
 
 
 @pytest.mark.slow
@@ -153,8 +151,6 @@ def test_rows_that_are_too_many_to_be_held_are_told(tmp_path: Path, monkeypatch:
 def nested(folder: Path, files: int = 6, count: int = 2_000) -> mi.Table:
     """Rows with a struct, one inside a struct, a list and a map."""
     rng = np.random.default_rng(4)
-    lake = folder / "lake"
-    lake.mkdir()
     text = pa.string()
     inner = pa.struct([("zip", pa.int64()), ("city", text)])
     types = {
@@ -163,14 +159,14 @@ def nested(folder: Path, files: int = 6, count: int = 2_000) -> mi.Table:
         "props": pa.map_(text, pa.int64()),
         "items": pa.list_(pa.struct([("x", pa.int64()), ("y", text)])),
     }
-    for number in range(files):
+
+    def columns(number: int) -> dict[str, object]:
         keys = rng.integers(0, 5_000, count).tolist()
-        home = [{"zip": key, "city": f"c{key}"} for key in keys]
         payload = [
-            {"user": f"p{key}", "n": key % 7, "tags": [f"t{key}"], "home": where}
-            for key, where in zip(keys, home, strict=True)
+            {"user": f"p{key}", "n": key % 7, "tags": [f"t{key}"], "home": {"zip": key, "city": f"c{key}"}}
+            for key in keys
         ]
-        columns = {
+        return {
             "email": pa.array([f"u{key}@x.example" for key in keys]),
             "id": pa.array(range(number * count, (number + 1) * count)),
             "payload": pa.array(payload, types["payload"]),
@@ -179,9 +175,8 @@ def nested(folder: Path, files: int = 6, count: int = 2_000) -> mi.Table:
             "items": pa.array([[{"x": key, "y": f"y{key}"}] for key in keys], types["items"]),
             "text": pa.array([f"a text that is long, of row {one}" for one in rng.integers(0, 10**9, count)]),
         }
-        pq.write_table(pa.table(columns), lake / f"f{number:03d}.parquet")
-    settle(lake)
-    return mi.open_table(str(lake))
+
+    return of_parquet(map(columns, range(files)), folder)
 
 
 NEEDED: dict[str, list[str] | None] = {

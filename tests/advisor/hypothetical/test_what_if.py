@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
@@ -18,32 +17,8 @@ from metaindex.advisor.hypothetical.answer import WhatIf
 from metaindex.index import Kind
 from metaindex.query import FooterGroups
 from metaindex.table import handle_of
-from tests.tables import FORMATS, Lake, settle
-
-
-def tree(folder: Path) -> dict[str, tuple[int, int]]:
-    """Every file below a folder: size and time."""
-    return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-def json_lake(folder: Path) -> Lake:
-    root = folder / "lake"
-    root.mkdir()
-    schema: dict[str, object] = {}
-    lake = Lake(str(root), lambda rows: None, {"format": "json"})
-
-    def append(rows: pa.Table) -> None:
-        schema["schema"] = rows.schema
-        lines = "".join(json.dumps(row) + "\n" for row in rows.to_pylist())
-        (root / f"f{len(list(root.iterdir())):03d}.json").write_text(lines)
-        settle(root)
-        lake.options |= schema
-
-    lake.append = append
-    return lake
-
-
-MAKERS = {**FORMATS, "json": json_lake}
+from tests.advisor.tables import LAKES, filled_with, of_parquet, tree
+from tests.tables import FORMATS
 
 
 def rows(number: int, count: int = 60) -> pa.Table:
@@ -61,10 +36,7 @@ def rows(number: int, count: int = 60) -> pa.Table:
 
 
 def filled(folder: Path, format_: str, files: int = 8) -> mi.Table:
-    lake = MAKERS[format_](folder)
-    for number in range(files):
-        lake.append(rows(number))
-    return lake.open()
+    return filled_with(map(rows, range(files)), folder, format_)
 
 
 QUERIES = [
@@ -94,7 +66,7 @@ def groups_read(table: mi.Table, result: mi.PruneResult) -> int:
 
 
 @pytest.mark.exhaustive(but="bloom-delta")
-@pytest.mark.parametrize("format_", sorted(MAKERS))
+@pytest.mark.parametrize("format_", sorted(LAKES))
 @pytest.mark.parametrize("kinds", sorted(CANDIDATES))
 def test_it_is_as_it_comes_where_the_sample_is_the_table(tmp_path: Path, kinds: str, format_: str) -> None:
     table = filled(tmp_path, format_)
@@ -123,21 +95,19 @@ def test_it_is_as_it_comes_where_the_sample_is_the_table(tmp_path: Path, kinds: 
 def skewed(folder: Path, seed: int, files: int = 60) -> mi.Table:
     """Plain files of different sizes: ids of one file each, values with skew and NULLs, others that lie together."""
     rng = np.random.default_rng(seed)
-    lake = folder / "lake"
-    lake.mkdir(parents=True)
     nulls, skew, many = rng.uniform(0, 0.3), rng.uniform(1.2, 2.0), int(rng.choice([50, 1_000, 20_000]))
-    for number in range(files):
+
+    def columns(number: int) -> dict[str, object]:
         count = int(rng.integers(500, 1_500))
         left_out = rng.random(count) < nulls
-        columns = {
+        return {
             "id": pa.array(rng.permutation(count) + number * 2_000),
             "heavy": pa.array(rng.zipf(skew, count) % many, mask=left_out),
             "some": pa.array(rng.integers(0, files * 50, count).astype(str), mask=left_out),
             "near": pa.array((rng.integers(0, many, count) + number * many // 20) % many),
         }
-        pq.write_table(pa.table(columns), lake / f"f{number:03d}.parquet", row_group_size=400)
-    settle(lake)
-    return mi.open_table(str(lake))
+
+    return of_parquet(map(columns, range(files)), folder, row_group_size=400)
 
 
 def asked_of(table: mi.Table, seed: int) -> list[str]:
@@ -321,11 +291,8 @@ def test_a_limit_of_nothing_reads_nothing(tmp_path: Path) -> None:
 def test_half_of_the_statistics_is_missing(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     for number in range(8):
-        told = {"delta.dataSkippingNumIndexedCols": "0" if number < 4 else "3"}
-        if number in (0, 4):
-            write_deltalake(path, rows(number), mode="append", configuration=told if number == 0 else None)
-        else:
-            write_deltalake(path, rows(number), mode="append")
+        told = {"delta.dataSkippingNumIndexedCols": "0"}
+        write_deltalake(path, rows(number), mode="append", configuration=told if number == 0 else None)
     table = mi.open_table(path)
     found = table.what_if("id = 77", mi.ColumnStats(), mi.Values("id"))["id = 77"]
     table.create_index("stats", mi.ColumnStats(), builder="local")
@@ -379,15 +346,9 @@ def test_what_is_no_candidate_is_refused(tmp_path: Path, wrong: object) -> None:
 @pytest.mark.slow
 def test_files_that_footers_prove_out_are_not_expected_to_be_kept(tmp_path: Path) -> None:
     """Of a column that lies together a sample of a tenth says next to nothing; the bounds of all files do."""
-    lake = tmp_path / "lake"
-    lake.mkdir()
     rng = np.random.default_rng(8)
-    for number in range(60):
-        days = rng.integers(number * 3, number * 3 + 6, 800)
-        columns = {"day": days, "user": rng.integers(0, 40_000, 800)}
-        pq.write_table(pa.table(columns), lake / f"f{number:03d}.parquet")
-    settle(lake)
-    table = mi.open_table(str(lake))
+    days = (rng.integers(number * 3, number * 3 + 6, 800) for number in range(60))
+    table = of_parquet(({"day": some, "user": rng.integers(0, 40_000, 800)} for some in days), tmp_path)
     queries = ["day = 100", "day between 30 and 44", "user = 77", "day = 100 and user = 77"]
     kinds = {"v": mi.Values("day"), "w": mi.Values("day", by="value"), "b": mi.Bloom("day", "user")}
     found = table.what_if(queries, *kinds.values(), sample=0.1)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -15,7 +14,7 @@ from metaindex.core import MetaIndexError
 from metaindex.table import handle_of
 from tests.disks import files_up_to, read_only, small_disk, someone_elses_folder
 from tests.figures import count
-from tests.tables import settle
+from tests.tables import settled
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +26,7 @@ def rows(first: int) -> pa.Table:
 
 
 def append(folder: Path, number: int) -> None:
-    folder.mkdir(exist_ok=True)
-    pq.write_table(rows(10 * number), folder / f"f{number:03}.parquet")
-    settle(folder)
+    settled(folder, {f"f{number:03}.parquet": rows(10 * number)})
 
 
 def opened(folder: Path, location: Path) -> mi.Table:

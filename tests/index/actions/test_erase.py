@@ -13,7 +13,7 @@ from metaindex.core import IndexStateError
 from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
 from tests.formats.delta.test_deletes import z85
 from tests.formats.framed import encode_framed
-from tests.tables import parquet_lake, settle
+from tests.tables import parquet_lake, settle, settled
 
 from .index_bytes import everything
 from .scenes import Scene
@@ -152,8 +152,7 @@ def test_plain_files_that_were_replaced_are_erased_in_their_history_too(tmp_path
     for name in ("alice", "barbara"):
         lake.append(pa.table({"name": [name] * 3}))
     lake.open().create_index("stats", mi.ColumnStats(), builder="local")
-    pq.write_table(pa.table({"name": ["zoe"] * 5}), Path(lake.path) / "f001.parquet")
-    settle(Path(lake.path))
+    settled(Path(lake.path), {"f001.parquet": pa.table({"name": ["zoe"] * 5})})
     table = lake.open()
     table.refresh_index("stats", builder="local")
 

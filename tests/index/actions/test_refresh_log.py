@@ -7,7 +7,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -23,7 +22,7 @@ from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.writer import RunSink
 from metaindex.table import Table, handle_of
 from tests.index.actions.delta_history import DeltaHistory, checksum
-from tests.tables import iceberg_lake, settle
+from tests.tables import iceberg_lake, settled
 
 LOADED: list[str] = []
 
@@ -292,8 +291,7 @@ def test_a_limited_refresh_of_a_plain_folder(tmp_path: Path) -> None:
 
     def write(name: str, first: int) -> None:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"id": range(first, first + 10)}), root / name)
-        settle(root)
+        settled(root, {name: pa.table({"id": range(first, first + 10)})})
 
     for day in range(3):
         write(f"day={day}/a.parquet", day * 10)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.sql import SparkSession
@@ -20,7 +19,7 @@ import metaindex as mi
 from metaindex.core import BuildError, SparkDriver, interrupts_first
 from metaindex.core.jvm.interrupts import interrupt_of
 from metaindex.spark.optimizer.executed import run
-from tests.tables import settle
+from tests.tables import settled
 
 Grow = Callable[[int], None]
 Verb = Callable[[], object]
@@ -118,8 +117,7 @@ def lake(folder: Path) -> Path:
 
 def grow(folder: Path, number: int) -> None:
     rows = pa.table({"s": [f"k{number}{i}" for i in range(50)], "a": list(range(50))})
-    pq.write_table(rows, folder / f"{number}.parquet")
-    settle(folder)
+    settled(folder, {f"{number}.parquet": rows})
 
 
 def created(*kinds: Any) -> Build:

@@ -21,7 +21,7 @@ from metaindex.index.store.layout import run_folder
 from metaindex.table import Table, handle_of
 from tests import strategies
 from tests.query.pruning.test_no_false_skip import arrow_schema
-from tests.tables import settle
+from tests.tables import settle, settled
 
 FEW = bool(os.environ.get("METAINDEX_FAST"))
 KINDS = ("files", "file_ids", "partitions", "column_stats", "partition_stats")
@@ -99,14 +99,10 @@ def test_merged_runs_are_the_run_of_all_files(data: st.DataObject) -> None:
 
 
 def test_a_column_that_came_later_is_unknown_in_the_files_before(tmp_path: Path) -> None:
-    root = tmp_path / "lake"
-    root.mkdir()
-    pq.write_table(pa.table({"a": [1, 2]}), root / "0.parquet")
-    settle(root)
+    root = settled(tmp_path / "lake", {"0.parquet": pa.table({"a": [1, 2]})})
     schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
     mi.open_table(str(root)).create_index("stats", mi.ColumnStats(), builder="local")
-    pq.write_table(pa.table({"a": [3, 4], "b": ["x", "y"]}), root / "1.parquet")
-    settle(root)
+    settled(root, {"1.parquet": pa.table({"a": [3, 4], "b": ["x", "y"]})})
     table = mi.open_table(str(root), schema=schema)
     table.refresh_index("stats", builder="local")
     kept = [table.prune(p).paths for p in ("b = 'x'", "b = 'zz'", "a = 1")]

@@ -25,7 +25,7 @@ from tests.index.actions.test_erase import commit, expire
 from tests.index.actions.test_erase import root as root  # a Delta table of three versions, with an index of statistics
 from tests.index.actions.test_erase import write as write_secret
 from tests.query.pruning.test_no_false_skip import arrow_schema
-from tests.tables import settle
+from tests.tables import settle, settled
 
 FEW = bool(os.environ.get("METAINDEX_FAST"))
 
@@ -114,13 +114,9 @@ def test_values_of_files_that_left_and_of_rows_under_vectors_are_erased(root: Pa
 
 
 def test_a_column_that_grew_is_one_key(tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32())}), lake / "0.parquet")
-    settle(lake)
+    lake = settled(tmp_path / "lake", {"0.parquet": pa.table({"a": pa.array([1, 2], pa.int32())})})
     mi.open_table(str(lake)).create_index("keys", *kinds("a"), builder="local")
-    pq.write_table(pa.table({"a": pa.array([2, 2**40], pa.int64())}), lake / "1.parquet")
-    settle(lake)
+    settled(lake, {"1.parquet": pa.table({"a": pa.array([2, 2**40], pa.int64())})})
     schema = pa.schema([("a", pa.int64())])
     mi.open_table(str(lake), schema=schema).refresh_index("keys", builder="local")
     before = [1, 2, 1, 0]

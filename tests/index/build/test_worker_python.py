@@ -8,11 +8,10 @@ import venv
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from metaindex.index.build.spark_workers import _reason
-from tests.tables import settle
+from tests.tables import settled
 
 _SCRIPT = """
 import json, logging, os, sys
@@ -61,11 +60,9 @@ def _python(folder: Path, paths: list[str]) -> str:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_workers_without_packages(tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    for number in range(2):
-        pq.write_table(pa.table({"a": [number, number + 1]}), lake / f"{number}.parquet")
-    settle(lake)
+    lake = settled(
+        tmp_path / "lake", {f"{number}.parquet": pa.table({"a": [number, number + 1]}) for number in range(2)}
+    )
     # Of what is installed here the second has all but metaindex, which is found by a file that names its folder.
     installed = [folder for folder in sys.path if folder.endswith("-packages")]
     pythons = [_python(tmp_path / "empty", []), _python(tmp_path / "bare", installed), "/nowhere/python"]

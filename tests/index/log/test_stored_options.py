@@ -7,15 +7,12 @@ import pytest
 
 import metaindex as mi
 from metaindex.index.log.sealed import seal
-from tests.tables import settle
+from tests.tables import settled
 
 
 @pytest.mark.parametrize("name", ["path", "storage_options", "schema", "trust_index", "config", ""])
 def test_an_option_that_somebody_wrote_into_an_index_keeps_no_table_from_being_read(tmp_path: Path, name: str) -> None:
-    root = tmp_path / "t"
-    root.mkdir()
-    (root / "0.csv").write_text("a,b\n1,2\n")
-    settle(root)
+    root = settled(tmp_path / "t", {"0.csv": "a,b\n1,2\n"})
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
     log = Path(mi.open_table(root).indexes()["i"].location) / "_log"
     newest = max(log.glob("*.json"))

@@ -24,7 +24,7 @@ from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.query.aggregates.test_aggregates import hand_deltas, plain_row, quoted
 from tests.query.pruning.test_damage import PARTS
-from tests.tables import settle
+from tests.tables import settled
 
 SIDES = [("asc",), ("desc",), ("asc", "nulls last"), ("desc", "nulls first"), ("desc", "nulls last"), ()]
 
@@ -165,9 +165,13 @@ def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str)
 def test_a_file_whose_null_comes_first_is_read_whatever_its_values_are(
     tmp_path: Path, key: tuple[str, ...], first: list[int | None]
 ) -> None:
-    for number, values in enumerate([[1, 2, 3], [50, None, 50], [200, 199, 198]]):
-        pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), tmp_path / f"f{number}.parquet")
-    settle(tmp_path)
+    settled(
+        tmp_path,
+        {
+            f"f{number}.parquet": pa.table({"a": pa.array(values, pa.int64())})
+            for number, values in enumerate([[1, 2, 3], [50, None, 50], [200, 199, 198]])
+        },
+    )
     table = mi.open_table(str(tmp_path))
     table.create_index("stats", mi.ColumnStats(), builder="local")
     assert check(table, None, [key], 2).column("a").to_pylist() == first

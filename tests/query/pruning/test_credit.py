@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 from metaindex.query.explanation import Credit
-from tests.tables import settle
+from tests.tables import settle, settled
 
 FILES = 8
 
@@ -62,9 +62,7 @@ def test_of_keys_too(delta: mi.Table) -> None:
 
 
 def test_plain_files_have_no_statistics_of_their_own(tmp_path: Path) -> None:
-    for number in range(4):
-        pq.write_table(pa.table({"k": [number]}), tmp_path / f"{number}.parquet")
-    settle(tmp_path)
+    settled(tmp_path, {f"{number}.parquet": pa.table({"k": [number]}) for number in range(4)})
     table = mi.open_table(tmp_path)
     table.create_index("stats", mi.ColumnStats(), builder="local")
     told = table.explain("k = 2")

@@ -5,14 +5,13 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
 from metaindex.index import Kind
 from tests.hostile.changes import DAMAGES
 from tests.hostile.driver import put
-from tests.tables import settle
+from tests.tables import settled
 
 KINDS: dict[str, Kind] = {
     "values": mi.Values("id"),
@@ -26,11 +25,10 @@ KINDS: dict[str, Kind] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_row_is_lost(kind: str, damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    root = tmp_path / "lake"
-    root.mkdir()
-    for i in range(12):
-        pq.write_table(pa.table({"id": range(i * 40, i * 40 + 40), "day": [i] * 40}), root / f"{i:02d}.parquet")
-    settle(root)
+    root = settled(
+        tmp_path / "lake",
+        {f"{i:02d}.parquet": pa.table({"id": range(i * 40, i * 40 + 40), "day": [i] * 40}) for i in range(12)},
+    )
     table = mi.open_table(str(root))
     table.create_index("find", KINDS[kind], builder="local")
     table.create_index("days", mi.ColumnStats("day"), builder="local")
@@ -57,11 +55,10 @@ def test_no_row_is_lost(kind: str, damage: str, tmp_path: Path, caplog: pytest.L
     [("greatest", "value_keys"), ("least", "value_keys"), ("last_key", "column_stats"), ("greatest", "value_lists")],
 )
 def test_a_manifest_of_which_one_digit_is_another_is_not_believed(field: str, kind: str, tmp_path: Path) -> None:
-    root = tmp_path / "lake"
-    root.mkdir()
-    for i in range(4):
-        pq.write_table(pa.table({"id": range(1000 + i * 40, 1000 + i * 40 + 40)}), root / f"{i:02d}.parquet")
-    settle(root)
+    root = settled(
+        tmp_path / "lake",
+        {f"{i:02d}.parquet": pa.table({"id": range(1000 + i * 40, 1000 + i * 40 + 40)}) for i in range(4)},
+    )
     kinds = (mi.ColumnStats(), mi.Values("id", by="value"), mi.ValueList("id", limit=100))
     mi.open_table(str(root)).create_index("all", *kinds, builder="local")
     (manifest,) = (tmp_path / "_metaindex" / "lake" / "all" / "_manifests").iterdir()

@@ -4,11 +4,10 @@ files to hold it."""
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from tests.tables import settle
+from tests.tables import settled
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +18,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
     for number in range(5):
         if number == 4:
             mi.open_table(str(root)).create_index("filters", mi.Bloom("k"), builder="local")
-        pq.write_table(pa.table({"k": pa.array(range(number * 10, number * 10 + 10))}), root / f"f{number}.parquet")
-        settle(root)
+        settled(root, {f"f{number}.parquet": pa.table({"k": pa.array(range(number * 10, number * 10 + 10))})})
     return mi.open_table(str(root))
 
 

@@ -18,7 +18,7 @@ from metaindex.expressions import ColumnRef, Predicate
 from tests import strategies
 from tests.evaluate import matches
 from tests.expressions.engines.tables import arrow_schema
-from tests.tables import settle
+from tests.tables import settle, settled
 
 Expected = list[tuple[str, int, strategies.Row]]
 """Of each row its file, its number and its values."""
@@ -76,11 +76,9 @@ def test_dropped_files_hold_no_matching_row(data: st.DataObject) -> None:
 
 
 def test_a_needle_is_found_in_one_file_of_many(tmp_path: Path) -> None:
-    root = tmp_path / "lake"
-    root.mkdir()
-    for i in range(40):
-        pq.write_table(pa.table({"id": range(i * 10, i * 10 + 10)}), root / f"{i:02d}.parquet")
-    settle(root)
+    root = settled(
+        tmp_path / "lake", {f"{i:02d}.parquet": pa.table({"id": range(i * 10, i * 10 + 10)}) for i in range(40)}
+    )
     table = mi.open_table(str(root))
     table.create_index("stats", mi.ColumnStats("id"), builder="local")
 
@@ -94,11 +92,10 @@ def test_a_needle_is_found_in_one_file_of_many(tmp_path: Path) -> None:
 
 
 def test_each_index_says_what_it_drops_alone(tmp_path: Path) -> None:
-    root = tmp_path / "lake"
-    root.mkdir()
-    for i in range(10):
-        pq.write_table(pa.table({"a": range(i * 10, i * 10 + 10), "b": range(100 - i, 110 - i)}), root / f"{i}.parquet")
-    settle(root)
+    root = settled(
+        tmp_path / "lake",
+        {f"{i}.parquet": pa.table({"a": range(i * 10, i * 10 + 10), "b": range(100 - i, 110 - i)}) for i in range(10)},
+    )
     table = mi.open_table(str(root))
     table.create_index("one", mi.ColumnStats("a"), builder="local")
     table.create_index("two", mi.ColumnStats("b"), builder="local")
@@ -121,15 +118,19 @@ def test_a_file_of_nothing_but_nan_is_told_from_one_of_unknown_bounds(tmp_path: 
     root = tmp_path / "lake"
     root.mkdir()
     nan = float("nan")
-    for name, values in {
-        "low": [1.0, nan],
-        "high": [9.0],
-        "nan": [nan, nan],
-        "some": [nan, None],
-        "null": [None],
-    }.items():
-        pq.write_table(pa.table({"x": pa.array(values, pa.float64())}), root / f"{name}.parquet")
-    settle(root)
+    settled(
+        root,
+        {
+            f"{name}.parquet": pa.table({"x": pa.array(values, pa.float64())})
+            for name, values in {
+                "low": [1.0, nan],
+                "high": [9.0],
+                "nan": [nan, nan],
+                "some": [nan, None],
+                "null": [None],
+            }.items()
+        },
+    )
     table = mi.open_table(str(root))
     table.create_index("stats", mi.ColumnStats(), builder="local")
 

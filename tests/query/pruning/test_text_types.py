@@ -8,7 +8,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.index import Kind
-from tests.tables import settle
+from tests.tables import settled
 
 WIDENED = [
     (pa.int64(), pa.float64(), "1.5", 1.5),
@@ -24,8 +24,7 @@ its value under the second."""
 def write(folder: Path, name: str, ending: str, values: list[str], head: str = "") -> None:
     json_lines = ending == "json"
     text = "".join(f'{{"n": {value}}}\n' if json_lines else f"{value}\n" for value in values)
-    (folder / f"{name}.{ending}").write_text(text if json_lines else head + text)
-    settle(folder)
+    settled(folder, {f"{name}.{ending}": text if json_lines else head + text})
 
 
 KINDS = {

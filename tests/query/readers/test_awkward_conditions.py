@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +22,7 @@ from metaindex.expressions import Opaque, bind, to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
 from tests.duck import connected
 from tests.evaluate import matches
-from tests.tables import catalog_in, settle
+from tests.tables import catalog_in, settled
 
 TEXTS = ["", "a'b", 'a"b', "a\\b", "a\nb", "%_", "\x00", "é" * 60, "x" * 99 + "é", "日本" * 40, "x" + "日本" * 200,
     "😀" * 30, "NULL", "...]", "`"]  # fmt: skip
@@ -90,9 +89,7 @@ def test_what_python_has_no_time_for_is_opaque() -> None:
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
     folder: Path = tmp_path_factory.mktemp("awkward")
-    for n, text in enumerate(TEXTS):
-        pq.write_table(pa.table({"n": [n], "s": [text]}), folder / f"{n}.parquet")
-    settle(folder)
+    settled(folder, {f"{n}.parquet": pa.table({"n": [n], "s": [text]}) for n, text in enumerate(TEXTS)})
     table = mi.open_table(str(folder), config=mi.Config(builder="local"))
     table.create_index("i", mi.ColumnStats())
     return table

@@ -19,7 +19,7 @@ from tests.compiling import uncompiled
 from tests.duck import connected
 from tests.query.readers.lake import rewritten
 from tests.spark.optimizer.lakes import location_of
-from tests.tables import Lake, delta_lake, iceberg_lake, parquet_lake, settle
+from tests.tables import Lake, delta_lake, iceberg_lake, parquet_lake, settle, settled
 
 LIST, MAP = pa.list_(pa.int32()), pa.map_(pa.string(), pa.int32())
 SCHEMA = pa.schema({"k": pa.int64(), "l": LIST, "m": MAP, "s": pa.struct({"x": pa.int32(), "l": LIST})})
@@ -50,8 +50,7 @@ def json_lake(folder: Path) -> Lake:
     def append(rows: pa.Table) -> None:
         held = [{**row, "m": None if row["m"] is None else dict(row["m"])} for row in rows.to_pylist()]
         name = f"f{len(list(root.iterdir())):03d}.json"
-        (root / name).write_text("".join(json.dumps(row) + "\n" for row in held))
-        settle(root)
+        settled(root, {name: "".join(json.dumps(row) + "\n" for row in held)})
 
     return Lake(str(root), append, {"schema": SCHEMA})
 

@@ -18,7 +18,7 @@ from metaindex.formats import Field, Schema
 from tests.duck import connected
 from tests.formats.footer_surgery import I64, ROW_GROUPS, Struct, change
 from tests.query.readers.lake import Lake, fields_of
-from tests.tables import settle
+from tests.tables import settled
 
 INT = pa.int64()
 
@@ -213,8 +213,7 @@ def test_a_file_that_gives_fewer_rows_than_its_footer_counts_is_refused(tmp_path
 
 
 def test_a_type_that_duckdb_has_not_is_said(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"k": [1], "half": pa.array([1.5], pa.float16())}), tmp_path / "0.parquet")
-    settle(tmp_path)
+    settled(tmp_path, {"0.parquet": pa.table({"k": [1], "half": pa.array([1.5], pa.float16())})})
     table = open_table(tmp_path)
     with pytest.raises(ScanError, match=r"columns of types that it has.*leave it out with columns="):
         table.scan().to_duckdb(connected())

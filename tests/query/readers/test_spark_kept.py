@@ -175,6 +175,11 @@ def test_only_manifests_that_list_kept_files_are_read(spark: SparkSession) -> No
     assert len(again.to_spark(spark).collect()) == 30
     shutil.move(f"{lost}.away", lost)
 
+
+def test_a_widened_partition_is_read_in_old_and_new_versions(spark: SparkSession) -> None:
+    name = "iceberg.readers.widened"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, p INT, q DECIMAL(5, 2)) USING iceberg PARTITIONED BY (p, q)")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 1, 1.25), (2, NULL, NULL), (3, 3, 3.5)")
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN p TYPE BIGINT")
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN q TYPE DECIMAL(9, 2)")
     spark.sql(f"INSERT INTO {name} VALUES (4, 5000000000, 1234567.25)")

@@ -26,7 +26,7 @@ from metaindex.core import MetaIndexError, ScanError, UnsupportedFeatureError
 from metaindex.formats.text import json_values, reader
 from metaindex.formats.text.encodings import ONE_BYTE, codec_of
 from metaindex.formats.text.json_values import MOST_OF_NAME, MOST_OF_TEXT, has_long_texts
-from tests.tables import settle
+from tests.tables import settled
 
 NAMES = sorted(
     {m.name for m in pkgutil.iter_modules(encodings.__path__)}
@@ -56,8 +56,7 @@ def test_every_byte_of_an_encoding_is_the_character_that_java_has(spark: SparkSe
 )
 def test_encodings_whose_tables_differ_are_refused_by_name(tmp_path: Path, name: str) -> None:
     text = "a,b\n1,x\n2,\u4e00\n".encode(name, "replace")
-    (tmp_path / "0.csv").write_bytes(text)
-    settle(tmp_path)
+    settled(tmp_path, {"0.csv": text})
     with pytest.raises(UnsupportedFeatureError, match=rf"Java decodes alike.*{name}.*schema="):
         mi.open_table(tmp_path, encoding=name).scan()
     with pytest.raises(ScanError, match=rf"Java decodes alike.*{name}.*to_spark"):
@@ -104,9 +103,7 @@ SCHEMA = "id BIGINT, name STRING"
 
 
 def written(root: Path, suffix: str, data: Callable[[int], bytes]) -> Path:
-    for number in range(FILES):
-        (root / f"{number}.{suffix}").write_bytes(data(number))
-    settle(root)
+    settled(root, {f"{number}.{suffix}": data(number) for number in range(FILES)})
     return root
 
 

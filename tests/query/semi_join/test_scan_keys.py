@@ -25,7 +25,7 @@ from metaindex.cli import main
 from tests.duck import connected
 from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE, opened_files
-from tests.tables import FORMATS, settle
+from tests.tables import FORMATS, settled
 
 
 @pytest.fixture(params=FIVE, scope="module")
@@ -283,9 +283,9 @@ def test_a_frame_of_mixed_values_is_refused(table: mi.Table) -> None:
 def test_days_that_python_has_not(tmp_path: Path, t: pa.DataType, last: int, shown: str) -> None:
     """Tables hold them, as the end of time."""
     days = pa.array([0, last], pa.int32() if t == pa.date32() else pa.int64()).cast(t)
-    for number in range(2):
-        pq.write_table(pa.table({"day": days.slice(number, 1), "k": [number]}), tmp_path / f"{number}.parquet")
-    settle(tmp_path)
+    settled(
+        tmp_path, {f"{number}.parquet": pa.table({"day": days.slice(number, 1), "k": [number]}) for number in range(2)}
+    )
     table = mi.open_table(tmp_path)
     table.create_index("i", mi.ColumnStats(), mi.Values("day", by="value"), builder="local")
     late = pa.table({"day": days.slice(1, 1)})

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from tests.tables import FORMATS, Lake, settle
+from tests.tables import FORMATS, Lake, settled
 
 ROWS = 60
 
@@ -114,13 +114,14 @@ def _reason(result: mi.PruneResult) -> str:
 
 
 def test_values_that_are_not_keyed_keep_their_file(tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
 
-    root = tmp_path / "lake"
-    root.mkdir()
-    for file, nanos in enumerate([1_000, 1_001, 5_000]):
-        pq.write_table(pa.table({"at": pa.array([nanos, None], pa.timestamp("ns"))}), root / f"{file}.parquet")
-    settle(root)
+    root = settled(
+        tmp_path / "lake",
+        {
+            f"{file}.parquet": pa.table({"at": pa.array([nanos, None], pa.timestamp("ns"))})
+            for file, nanos in enumerate([1_000, 1_001, 5_000])
+        },
+    )
     table = mi.open_table(str(root))
     table.create_index("bloom", mi.Bloom("at", fpp=0.001), builder="local")
     assert [Path(path).stem for path in table.prune("at = TIMESTAMP '1970-01-01 00:00:00.000005'").paths] == ["1", "2"]

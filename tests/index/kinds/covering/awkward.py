@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from tests.tables import settle
+from metaindex.index import Kind
+from tests.tables import settle, settled
 
 from .arrow_builder import ArrowBuilder
 
@@ -57,11 +58,10 @@ def parquet_folder(root: Path, files: int = 3) -> Path:
 
 def grow(root: Path, seed: int, rows: int = 400) -> None:
     """By a file."""
-    pq.write_table(awkward(seed, rows), root / f"f{seed}.parquet")
-    settle(root)
+    settled(root, {f"f{seed}.parquet": awkward(seed, rows)})
 
 
-def indexed(folder: Path, *kinds: mi.Kind, builder: ArrowBuilder = ArrowBuilder()) -> tuple[Path, mi.Table]:  # noqa: B008
+def indexed(folder: Path, *kinds: Kind, builder: ArrowBuilder = ArrowBuilder()) -> tuple[Path, mi.Table]:  # noqa: B008
     """A folder of one file, and its table with an index `c`."""
     root = parquet_folder(folder / "lake", 1)
     table = mi.open_table(str(root))

@@ -22,6 +22,7 @@ import metaindex as mi
 from metaindex.cli import kinds
 from metaindex.core import BuildError, DamagedIndexError, UnknownColumnError, UnsupportedFeatureError
 from metaindex.formats import Schema
+from metaindex.index import Kind
 from metaindex.index.build.row_source import DataFile, RowSource
 from metaindex.index.kinds.covering.layout import RowLayout
 from metaindex.index.kinds.covering.murmur3 import buckets_of, hashed
@@ -34,7 +35,7 @@ from metaindex.storage import Storage
 from tests.hostile.changes import turned
 from tests.index.actions.index_bytes import everything
 from tests.index.build.lake import fields_of
-from tests.tables import FORMATS, settle
+from tests.tables import FORMATS, settle, settled
 
 from .arrow_builder import ArrowBuilder
 from .awkward import ALL, CURVE, awkward, grow, indexed, parquet_folder
@@ -284,7 +285,7 @@ mi.open_table({str(root)!r}).refresh_index("c", builder=Dying())
 
 
 @pytest.mark.parametrize("kind", [RANGE, pytest.param(CURVE, marks=pytest.mark.slow)], ids=lambda kind: kind.name)
-def test_a_damaged_part_is_found_and_not_merged(tmp_path: Path, kind: mi.Kind) -> None:
+def test_a_damaged_part_is_found_and_not_merged(tmp_path: Path, kind: Kind) -> None:
     root, table = indexed(tmp_path, kind)
     held = Held.of(table, "c")
     path = index_folder(table, "c") / sorted(objects(held.index))[-1]
@@ -391,13 +392,9 @@ def test_the_hash_is_sparks() -> None:
 
 
 def test_verify_tells_of_files_that_cannot_be_read_where_only_rows_are_kept(tmp_path: Path) -> None:
-    root = tmp_path / "lake"
-    root.mkdir()
-    for number in range(4):
-        pq.write_table(pa.table({"k": [number] * 5, "v": [1] * 5}), root / f"f{number}.parquet")
-    for name in ("f1", "f2"):
-        (root / f"{name}.parquet").write_bytes((root / f"{name}.parquet").read_bytes()[:200])
-    settle(root)
+    files = {f"f{number}.parquet": pa.table({"k": [number] * 5, "v": [1] * 5}) for number in range(4)}
+    root = settled(tmp_path / "lake", files)
+    settled(root, {name: (root / name).read_bytes()[:200] for name in ("f1.parquet", "f2.parquet")})
     table = mi.open_table(str(root))
     table.create_index("c", mi.Covering("k", "v", buckets=2), builder=ArrowBuilder())
     report = table.verify_index("c", files=None)

@@ -13,7 +13,7 @@ import metaindex as mi
 from metaindex.core import DamagedIndexError, SparkDriver, StorageError, UnsupportedFeatureError
 from metaindex.spark.frames import table_of
 from tests.hostile.changes import turn
-from tests.tables import settle
+from tests.tables import settle, settled
 
 from .arrow_builder import ArrowBuilder
 from .awkward import ALL, awkward, grow, parquet_folder
@@ -133,8 +133,7 @@ def test_files_in_doubt_are_left_to_the_table_before_and_behind_their_first_rows
     last = file.metadata.row_group(file.num_row_groups - 1).column(0)
     start = last.dictionary_page_offset or last.data_page_offset
     data[start : start + 8] = b"\xff" * 8  # the last row group: rows were given before
-    (root / "f1.parquet").write_bytes(data)
-    settle(root)
+    settled(root, {"f1.parquet": bytes(data)})
     table = mi.open_table(str(root), spark=spark, schema=awkward(0).schema)
     outcome = table.create_index("c", mi.Covering("k", ["s"], buckets=2))
     held = Held.of(table, "c")
@@ -310,8 +309,7 @@ def test_damage_is_found_and_repaired_and_a_failed_build_leaves_nothing(spark: S
     assert Held.of(table, "c").physical() == of_frame(spark.read.parquet(str(root)).select("k", "s", "f"))
     assert table.verify_index("c", files=None).sound
 
-    (root / "f9.parquet").write_bytes(b"PAR1 nothing PAR1")
-    settle(root)
+    settled(root, {"f9.parquet": b"PAR1 nothing PAR1"})
     folder = index_folder(table, "c").with_name("d")
     folder.mkdir()
     (folder / "unkeyed").touch()  # where a folder should be: the last part but those of files cannot be written

@@ -3,7 +3,6 @@ told of as they go, and nothing of them where one part is damaged."""
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,7 +15,7 @@ from metaindex.index.kinds.covering.merge import CoveringMerge
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.pieces import PIECES_MERGED
 from tests.hostile.changes import turn
-from tests.tables import settle
+from tests.tables import settled
 
 from .awkward import ALL, awkward, parquet_folder
 from .served import Held, index_folder, objects
@@ -39,8 +38,7 @@ def with_three_runs(spark: SparkSession, folder: Path, *names: str) -> mi.Table:
     for name in names:
         table.create_index(name, mi.ColumnStats("k"), *KINDS, builder="spark")
     for seed in (7, 8):
-        pq.write_table(awkward(seed, 150), root / f"f{seed}.parquet")
-        settle(root)
+        settled(root, {f"f{seed}.parquet": awkward(seed, 150)})
         for name in names:
             table.refresh_index(name, builder="spark")
     return table

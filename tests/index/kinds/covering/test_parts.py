@@ -14,7 +14,7 @@ import metaindex as mi
 from metaindex.index.kinds.covering import parts
 from metaindex.index.kinds.covering.layout import RowLayout
 from metaindex.index.kinds.covering.parts import GROUP_ROWS, LEAST_RANGE_BYTES, RANGE_BYTES, range_bytes, stored_parts
-from tests.tables import settle
+from tests.tables import settled
 
 from .arrow_builder import ArrowBuilder
 from .awkward import ALL, awkward, parquet_folder
@@ -83,8 +83,7 @@ def test_keys_are_counted(tmp_path: Path) -> None:
     table.create_index("c", *kinds, builder=ArrowBuilder())
     for merged in (False, True):
         if merged:
-            pq.write_table(awkward(77, 50), tmp_path / "lake" / "late.parquet")
-            settle(tmp_path / "lake")
+            settled(tmp_path / "lake", {"late.parquet": awkward(77, 50)})
             table = mi.open_table(str(tmp_path / "lake"))
             table.refresh_index("c", builder=ArrowBuilder())
             table.optimize_index("c", mode="full", builder="local")

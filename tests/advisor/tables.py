@@ -1,0 +1,51 @@
+"""Tables that are asked for advice, and the files of a folder, to which nothing is added."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import metaindex as mi
+from tests.tables import FORMATS, Lake, settle, settled
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int]]:
+    """Every file below a folder: size and time."""
+    return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def json_lake(folder: Path) -> Lake:
+    root = folder / "lake"
+    root.mkdir()
+
+    def append(rows: pa.Table) -> None:
+        lines = "".join(json.dumps(row) + "\n" for row in rows.to_pylist())
+        settled(root, {f"f{len(list(root.iterdir())):03d}.json": lines})
+        lake.options["schema"] = rows.schema
+
+    lake = Lake(str(root), append, {"format": "json"})
+    return lake
+
+
+LAKES = {**FORMATS, "json": json_lake}
+
+
+def filled_with(tables: Iterable[pa.Table], folder: Path, kind: str) -> mi.Table:
+    """A table of a file for each."""
+    lake = LAKES[kind](folder)
+    for rows in tables:
+        lake.append(rows)
+    return lake.open()
+
+
+def of_parquet(tables: Iterable[dict[str, Any]], folder: Path, **options: object) -> mi.Table:
+    """A folder of plain files, one for each; the options are the writer's."""
+    root = folder / "lake"
+    root.mkdir(parents=True)
+    for number, columns in enumerate(tables):
+        pq.write_table(pa.table(columns), root / f"f{number:03d}.parquet", **options)
+    settle(root)
+    return mi.open_table(str(root))
