@@ -12,11 +12,15 @@ import pytest
 
 import metaindex as mi
 from metaindex.index.actions.clean import clean
+from metaindex.index.actions.removal import on_storage
+from metaindex.index.build.local import LocalBuilder
+from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation, State
+from metaindex.index.store.writer import RunSink
 from metaindex.table import Table, handle_of
-from tests.tables import parquet_lake
+from tests.tables import Lake, parquet_lake
 
 from .faults import FaultStorage, Killed, MemoryStorage, opened
 
@@ -49,18 +53,59 @@ VERBS: dict[str, Verb] = {
 }
 
 OPERATION = {
-    "create": Operation.CREATE,
-    "refresh": Operation.REFRESH,
-    "refresh full": Operation.REFRESH,
-    "refresh quick": Operation.REFRESH,
-    "optimize": Operation.OPTIMIZE,
-    "optimize full": Operation.OPTIMIZE,
-    "delete": Operation.DELETE,
-    "restore": Operation.RESTORE,
-    "vacuum": Operation.VACUUM,
-    "cancel": Operation.CANCEL,
-    "erase": Operation.OPTIMIZE,
-}
+    verb: Operation[verb.partition(" ")[0].upper()]
+    for verb in VERBS
+    if verb not in ("enable", "disable", "clean", "erase")
+} | {"erase": Operation.OPTIMIZE}
+
+
+@dataclass
+class Tended:
+    """A folder of plain files, and in memory its index."""
+
+    lake: Lake
+    storage: MemoryStorage
+
+    @property
+    def path(self) -> str:
+        return self.lake.path
+
+    def open(self) -> Table:
+        return opened(self.path, self.storage)
+
+    def do(self, verb: str) -> object:
+        return VERBS[verb](self.open())
+
+    def append(self, number: int) -> None:
+        self.lake.append(rows(number))
+
+    def grow(self, *numbers: int, verb: str = "refresh") -> None:
+        for number in numbers:
+            self.append(number)
+            self.do(verb)
+
+
+def tended(folder: Path) -> Tended:
+    """Of a file."""
+    made = Tended(parquet_lake(folder), MemoryStorage())
+    made.grow(0, verb="create")
+    return made
+
+
+@dataclass(frozen=True)
+class Disturbed(LocalBuilder):
+    """Something happens before it builds."""
+
+    first: Callable[[], object] = lambda: None
+
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        self.first()
+        return LocalBuilder.facts(self, request, sink, progress)
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
 
 
 @dataclass(frozen=True)
@@ -97,18 +142,13 @@ AFTER = {
 def make_scene(folder: Path) -> Scene:
     """Three runs of which one file has left the table, one file that no run knows, garbage of an optimize; also
     deleted, disabled, and with dead writers."""
-    lake = parquet_lake(folder)
-    storage = MemoryStorage()
-    lake.append(rows(0))
-    VERBS["create"](opened(lake.path, storage))
-    for number in (1, 2, 3):
-        lake.append(rows(number))
-        VERBS["refresh"](opened(lake.path, storage))
-        if number == 2:
-            VERBS["optimize"](opened(lake.path, storage))
-    lake.remove(1)
-    lake.append(rows(4))
-    states = {"none": MemoryStorage(), "active": storage}
+    lake = tended(folder)
+    lake.grow(1, 2)
+    lake.do("optimize")
+    lake.grow(3)
+    lake.lake.remove(1)
+    lake.append(4)
+    states = {"none": MemoryStorage(), "active": lake.storage}
 
     def after(state: str, *verbs: str, kill: str = "") -> MemoryStorage:
         copy = states[state].copy()
@@ -198,8 +238,6 @@ def live_objects(storage: MemoryStorage) -> set[str]:
 
 
 def runs_on(storage: MemoryStorage) -> set[str]:
-    from metaindex.index.actions.removal import on_storage
-
     return set(on_storage(storage).runs)
 
 

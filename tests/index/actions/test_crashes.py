@@ -29,8 +29,10 @@ from .scenes import (
     live_objects,
     runs_on,
 )
+from .scenes import no_waiting as no_waiting
 from .scenes import scene as scene
 
+pytestmark = pytest.mark.usefixtures("no_waiting")
 FEW, SOAK = (bool(os.environ.get(f"METAINDEX_{name}")) for name in ("FAST", "SOAK"))
 QUICK = [
     ("refresh", "active"),
@@ -48,11 +50,6 @@ CASES = [
     ("create", "creating"),
     ("clean", "optimizing"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
 
 
 @pytest.mark.exhaustive(but="create from none, kill before")

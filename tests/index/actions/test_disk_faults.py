@@ -14,6 +14,7 @@ from metaindex.core import MetaIndexError
 from metaindex.table import handle_of
 from tests.disks import files_up_to, read_only, small_disk, someone_elses_folder
 from tests.figures import count
+from tests.index.actions.scenes import Disturbed
 from tests.tables import settled
 
 pytestmark = pytest.mark.slow
@@ -169,11 +170,4 @@ def test_permission_that_is_lost_half_way_leaves_what_was_stable(verb: str, take
 
 
 def _lose_while_building(table: mi.Table, lose: Callable[..., None]) -> None:
-    from metaindex.index.build.local import LocalBuilder
-
-    class Losing(LocalBuilder):
-        def facts(self, *arguments: object, **more: object) -> object:  # type: ignore[override]
-            lose()
-            return super().facts(*arguments, **more)  # type: ignore[arg-type]
-
-    handle_of(table).builders.builder = lambda chosen, kinds: Losing()  # type: ignore[method-assign]
+    handle_of(table).builders.builder = lambda chosen, kinds: Disturbed(first=lose)  # type: ignore[method-assign]

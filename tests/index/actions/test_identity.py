@@ -5,7 +5,6 @@ The tables here are written by hand, so that paths and sizes are equal on purpos
 compression.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -24,6 +23,8 @@ from metaindex.formats.delta.table import DeltaFormat
 from metaindex.index.keys import file_ids, path_ids
 from metaindex.storage import LocalStorage
 from metaindex.table import handle_of
+from tests.formats.delta import hand
+from tests.formats.delta.hand import column, commit, protocol
 
 LOCAL = mi.Config(builder="local")
 KINDS = {
@@ -32,7 +33,6 @@ KINDS = {
     "lists": lambda: [mi.ValueList("a")],
     "blooms": lambda: [mi.Bloom("a")],
 }
-_SCHEMA = {"type": "struct", "fields": [{"name": "a", "type": "long", "nullable": True, "metadata": {}}]}
 
 
 def data(table: Path, first: int, name: str = "part-0.parquet") -> int:
@@ -44,34 +44,21 @@ def data(table: Path, first: int, name: str = "part-0.parquet") -> int:
 
 
 def add(size: int, time: int, name: str = "part-0.parquet", **more: Any) -> dict[str, Any]:
-    body = {"path": name, "partitionValues": {}, "size": size, "modificationTime": time, "dataChange": True}
-    return {"add": body | more}
+    return hand.add(name, size=size, modificationTime=time, **more)
 
 
-def remove(size: int | None, time: int, name: str = "part-0.parquet") -> dict[str, Any]:
-    body = {"path": name, "deletionTimestamp": time, "dataChange": True}
-    return {"remove": body if size is None else body | {"size": size}}
+def remove(size: int, time: int, name: str = "part-0.parquet") -> dict[str, Any]:
+    return hand.remove(name, deletionTimestamp=time, size=size)
 
 
-def metadata(table_id: str) -> dict[str, Any]:
-    text = json.dumps(_SCHEMA)
-    shape = {"format": {"provider": "parquet", "options": {}}, "schemaString": text, "partitionColumns": []}
-    return {"metaData": {"id": table_id, "configuration": {}, "createdTime": 1, **shape}}
-
-
-PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
-
-
-def commit(table: Path, version: int, *actions: dict[str, Any]) -> None:
-    log = table / "_delta_log"
-    log.mkdir(parents=True, exist_ok=True)
-    (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, actions)) + "\n")
+def metadata(table_id: str, *columns: str) -> dict[str, Any]:
+    return hand.metadata(*map(column, columns or "a"), table_id=table_id)
 
 
 def made(table: Path, first: int, table_id: str, time: int) -> int:
     """A table of one file."""
     size = data(table, first)
-    commit(table, 0, PROTOCOL, metadata(table_id), add(size, time))
+    commit(table, 0, protocol(), metadata(table_id), add(size, time))
     return size
 
 
@@ -79,66 +66,43 @@ def count(table: mi.Table, condition: str) -> int:
     return table.scan(condition).to_arrow().num_rows
 
 
-def written_anew(root: Path) -> Callable[[], mi.Table]:
+def written_anew(table: Path, size: int) -> None:
     """Removed, and written and added again under its name."""
-    table = root / "t"
-    size = made(table, 0, "one", 1000)
-
-    def then() -> None:
-        assert data(table, 100) == size
-        commit(table, 1, remove(size, 2000))
-        commit(table, 2, add(size, 2000))
-
-    return _asked(table, LOCAL, then)
+    assert data(table, 100) == size
+    commit(table, 1, remove(size, 2000))
+    commit(table, 2, add(size, 2000))
 
 
-def written_anew_at_once(root: Path) -> Callable[[], mi.Table]:
+def written_anew_at_once(table: Path, size: int) -> None:
     """Added again under its name without a remove: the last word on a path counts."""
-    table = root / "t"
-    size = made(table, 0, "one", 1000)
-
-    def then() -> None:
-        assert data(table, 100) == size
-        commit(table, 1, add(size, 2000))
-
-    return _asked(table, LOCAL, then)
+    assert data(table, 100) == size
+    commit(table, 1, add(size, 2000))
 
 
-def made_anew(root: Path) -> Callable[[], mi.Table]:
+def made_anew(table: Path, size: int) -> None:
     """Dropped and made anew; the index lies elsewhere."""
-    table = root / "t"
-    made(table, 0, "one", 1000)
-
-    def then() -> None:
-        shutil.rmtree(table)
-        made(table, 100, "two", 2000)
-
-    return _asked(table, mi.Config(builder="local", index_location=str(root / "indexes")), then)
+    shutil.rmtree(table)
+    made(table, 100, "two", 2000)
 
 
-def made_anew_beside(root: Path) -> Callable[[], mi.Table]:
+def made_anew_beside(table: Path, size: int) -> None:
     """Log and data made anew beside the index, at the very times of the first."""
-    table = root / "t"
-    made(table, 0, "one", 1000)
-
-    def then() -> None:
-        shutil.rmtree(table / "_delta_log")
-        made(table, 100, "two", 1000)
-
-    return _asked(table, LOCAL, then)
+    shutil.rmtree(table / "_delta_log")
+    made(table, 100, "two", 1000)
 
 
-def _asked(table: Path, config: mi.Config, then: Callable[[], None]) -> Callable[[], mi.Table]:
-    changed = False
+def changing(form: str, root: Path) -> Callable[[], mi.Table]:
+    """Opens a table, to which that happens as soon as it has an index."""
+    table, waits = root / "t", True
+    config = mi.Config(builder="local", index_location=str(root / "indexes")) if form == "made_anew" else LOCAL
+    size = made(table, 0, "one", 1000)
 
     def opened() -> mi.Table:
-        nonlocal changed
-        found = mi.open_table(str(table), config=config)
-        if not changed and found.indexes():
-            changed = True
-            then()
-            found = mi.open_table(str(table), config=config)
-        return found
+        nonlocal waits
+        if waits and mi.open_table(str(table), config=config).indexes():
+            waits = False
+            FORMS[form](table, size)
+        return mi.open_table(str(table), config=config)
 
     return opened
 
@@ -150,7 +114,7 @@ FORMS = {f.__name__: f for f in (written_anew, written_anew_at_once, made_anew, 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", FORMS)
 def test_other_bytes_of_the_same_name_and_size_are_another_file(tmp_path: Path, form: str, kind: str) -> None:
-    opened = FORMS[form](tmp_path)
+    opened = changing(form, tmp_path)
     opened().create_index("ix", *KINDS[kind]())
     table = opened()
     assert (count(table, "a = 105"), count(table, "a = 5")) == (1, 0)
@@ -169,7 +133,7 @@ def test_other_bytes_of_the_same_name_and_size_are_another_file(tmp_path: Path, 
 
 @pytest.mark.parametrize("form", ["written_anew", "written_anew_at_once"])
 def test_a_refresh_indexes_what_was_written_anew(tmp_path: Path, form: str) -> None:
-    opened = FORMS[form](tmp_path)
+    opened = changing(form, tmp_path)
     opened().create_index("ix", mi.ColumnStats())
     assert opened().refresh_index("ix").changed
     table = opened()
@@ -183,7 +147,7 @@ def test_a_refresh_indexes_what_was_written_anew(tmp_path: Path, form: str) -> N
 @pytest.mark.parametrize("form", ["written_anew", "made_anew"])
 def test_erase_takes_out_what_was_written_over(tmp_path: Path, form: str) -> None:
     """The log still has the version with the older file; its bytes are gone."""
-    opened = FORMS[form](tmp_path)
+    opened = changing(form, tmp_path)
     opened().create_index("ix", mi.ColumnStats(), mi.ValueList("a"))
     assert opened().refresh_index("ix").changed
     opened().erase_index("ix")
@@ -196,7 +160,7 @@ def test_erase_takes_out_what_was_written_over(tmp_path: Path, form: str) -> Non
 
 @pytest.mark.parametrize("form", ["made_anew", "made_anew_beside"])
 def test_a_table_made_anew_takes_its_older_index_out_and_says_so(tmp_path: Path, form: str) -> None:
-    opened = FORMS[form](tmp_path)
+    opened = changing(form, tmp_path)
     opened().create_index("ix", mi.ColumnStats())
     table = opened()
     (report,) = [one for one in table.prune("a = 105").indexes if one.name == "ix"]
@@ -209,7 +173,7 @@ def test_a_table_made_anew_takes_its_older_index_out_and_says_so(tmp_path: Path,
 
 @pytest.mark.parametrize("form", ["made_anew", "made_anew_beside"])
 def test_an_incremental_refresh_of_a_table_made_anew_is_a_full_one(tmp_path: Path, form: str) -> None:
-    opened = FORMS[form](tmp_path)
+    opened = changing(form, tmp_path)
     opened().create_index("ix", mi.ColumnStats())
     table = opened()
     outcome = table.refresh_index("ix")
@@ -281,7 +245,7 @@ def test_a_plain_file_of_the_same_size_and_time_is_another_file(tmp_path: Path, 
 
 
 def test_a_verification_of_a_table_made_anew_says_stale(tmp_path: Path) -> None:
-    opened = made_anew(tmp_path)
+    opened = changing("made_anew", tmp_path)
     opened().create_index("ix", mi.ColumnStats(), mi.Values("a"))
     found = opened().verify_index("ix")
     assert (found.sound, found.replaced) == (True, 1), str(found)
@@ -296,10 +260,8 @@ def test_two_indexes_with_as_many_files_are_not_of_the_same_files(tmp_path: Path
         return (tmp_path / name).stat().st_size
 
     sizes = [two(10 * at, f"{at}.parquet") for at in range(3)]
-    fields = [{"name": n, "type": "long", "nullable": True, "metadata": {}} for n in "ab"]
-    shape = metadata("one")
-    shape["metaData"]["schemaString"] = json.dumps({"type": "struct", "fields": fields})
-    commit(tmp_path, 0, PROTOCOL, shape, *(add(sizes[at], 1000, f"{at}.parquet") for at in (0, 1)))
+    added = (add(sizes[at], 1000, f"{at}.parquet") for at in (0, 1))
+    commit(tmp_path, 0, protocol(), metadata("one", "a", "b"), *added)
     table = mi.open_table(str(tmp_path), config=LOCAL)
     table.create_index("of_a", mi.ColumnStats("a"))
     commit(tmp_path, 1, remove(sizes[0], 2000, "0.parquet"), add(sizes[2], 2000, "2.parquet"))

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.typedef import Record
 
 import metaindex as mi
 from metaindex.table import handle_of
@@ -89,15 +91,10 @@ def test_a_folder_that_is_converted_again_is_another_table(tmp_path: Path) -> No
     assert (count(table, "a = 105"), len(table.prune("a = 5").files)) == (1, 0)
 
 
-def catalog_of(tmp_path: Path) -> Any:
-    made = catalog_in(tmp_path)
-    return made
-
-
 @pytest.mark.parametrize("format_version", VERSIONS)
 @pytest.mark.slow
 def test_pyiceberg_adds_a_path_again_and_merges_manifests(tmp_path: Path, format_version: str) -> None:
-    catalog = catalog_of(tmp_path)
+    catalog = catalog_in(tmp_path)
     merging = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "1"}
     lake = catalog.create_table("db.t", numbers(0).schema, properties={"format-version": format_version, **merging})
     for first in (0, 10, 20):
@@ -130,9 +127,6 @@ def test_pyiceberg_adds_a_path_again_and_merges_manifests(tmp_path: Path, format
 def written(path: Path, first: int) -> Any:
     """A file of ten numbers with the field id of `a`, as many bytes whatever they are, as a data file of an Iceberg
     table of which its manifest says no bounds."""
-    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-    from pyiceberg.typedef import Record
-
     path.parent.mkdir(exist_ok=True)
     field = pa.field("a", pa.int64(), metadata={b"PARQUET:field_id": b"1"})
     table = numbers(first).cast(pa.schema([field]))
@@ -156,7 +150,7 @@ def append(lake: Any, file: Any) -> None:
 @pytest.mark.parametrize("format_version", VERSIONS)
 @pytest.mark.slow
 def test_an_iceberg_path_that_is_written_anew_is_another_file(tmp_path: Path, format_version: str) -> None:
-    lake = catalog_of(tmp_path).create_table("db.t", numbers(0).schema, properties={"format-version": format_version})
+    lake = catalog_in(tmp_path).create_table("db.t", numbers(0).schema, properties={"format-version": format_version})
     path = tmp_path / "own" / "part-0.parquet"
     append(lake, written(path, 0))
     append(lake, written(tmp_path / "own" / "part-1.parquet", 50))
@@ -177,7 +171,7 @@ def test_an_iceberg_path_that_is_written_anew_is_another_file(tmp_path: Path, fo
 
 @pytest.mark.parametrize("format_version", VERSIONS)
 def test_an_iceberg_table_that_is_made_anew_is_another_table(tmp_path: Path, format_version: str) -> None:
-    catalog = catalog_of(tmp_path)
+    catalog = catalog_in(tmp_path)
     config = mi.Config(builder="local", index_location=str(tmp_path / "indexes"))
 
     def make(first: int) -> mi.Table:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import metaindex as mi
 from metaindex.core import StoragePermissionError, UnknownColumnError
 from metaindex.index.actions import action as actions
+from metaindex.index.actions.action import Outcome
 from metaindex.index.actions.lifecycle import Transition, cancel
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
@@ -22,11 +22,8 @@ from metaindex.index.log.states import COMPATIBLE, NEEDS, Operation, State
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
 from metaindex.table import Table
+from tests.index.actions.scenes import VERBS, Disturbed, rows
 from tests.tables import parquet_lake
-
-
-def rows(number: int) -> pa.Table:
-    return pa.table({"id": pa.array(range(number * 10, number * 10 + 10), pa.int64())})
 
 
 @pytest.fixture
@@ -60,11 +57,7 @@ def test_the_life_of_an_index(table: Table) -> None:
 @pytest.mark.parametrize(
     ("verb", "error", "says"),
     [
-        (
-            lambda t: t.create_index("stats", mi.ColumnStats(), builder="local"),
-            mi.IndexExistsError,
-            "it, choose another name, or keep it",
-        ),
+        (VERBS["create"], mi.IndexExistsError, "it, or choose"),
         (lambda t: t.restore_index("stats"), mi.IndexStateError, "needs state DELETED"),
         (lambda t: t.vacuum_index("stats"), mi.IndexStateError, "drop it first"),
         (lambda t: t.cancel_index("stats"), mi.IndexStateError, "nothing to cancel"),
@@ -126,9 +119,7 @@ def test_what_is_done_already_is_said_to_be(table: Table) -> None:
     with pytest.raises(mi.IndexStateError, match=r"is ACTIVE already .* there is nothing to restore"):
         table.restore_index("stats")
     table.drop_index("stats")
-    with pytest.raises(
-        mi.IndexStateError, match=r"is DELETED already .*; no query uses it; vacuum it .* or restore it"
-    ):
+    with pytest.raises(mi.IndexStateError, match=r"DELETED already .*; no query uses it; vacuum it .* or restore it"):
         table.drop_index("stats")
 
 
@@ -198,13 +189,9 @@ def test_a_cancelled_operation_that_wakes_up_fails(tmp_path: Path) -> None:
 
 def test_a_refresh_never_brings_back_a_deleted_index(table: Table) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
+    deleting = Disturbed(first=lambda: mi.open_table(table.path).drop_index("stats"))
 
-    class Deleting(LocalBuilder):
-        def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-            mi.open_table(table.path).drop_index("stats")
-            return super().facts(request, sink, progress)
-
-    table.refresh_index("stats", mode="full", builder=Deleting())
+    table.refresh_index("stats", mode="full", builder=deleting)
 
     assert table.indexes()[0].state == "DELETED"
     assert table.restore_index("stats").entry.state is State.ACTIVE
@@ -212,13 +199,11 @@ def test_a_refresh_never_brings_back_a_deleted_index(table: Table) -> None:
 
 
 def test_two_creates_at_once_have_one_winner(table: Table) -> None:
-    class Overtaken(LocalBuilder):
-        def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-            mi.open_table(table.path).create_index("stats", mi.ColumnStats(), builder="local")
-            return super().facts(request, sink, progress)
+    def create(builder: str | LocalBuilder) -> Outcome:
+        return mi.open_table(table.path).create_index("stats", mi.ColumnStats(), builder=builder)
 
     with pytest.raises(mi.ConcurrentWriteError, match="left index 'stats' ACTIVE"):
-        table.create_index("stats", mi.ColumnStats(), builder=Overtaken())
+        create(Disturbed(first=lambda: create("local")))
 
     assert table.prune("id = 5").kept_files == 1
     assert len([o for o in objects(table) if o.startswith("stats/_manifests")]) == 1

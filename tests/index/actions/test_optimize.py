@@ -25,10 +25,10 @@ from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.record_codec import BITS
 from metaindex.index.log.versions import Versions, from_text, to_text
 from metaindex.table import Table, handle_of
-from tests.tables import FORMATS, Lake, parquet_lake
+from tests.tables import FORMATS, Lake
 
-from .faults import MemoryStorage, opened
-from .scenes import VERBS, check_log, latest, rows
+from .faults import MemoryStorage
+from .scenes import check_log, latest, rows, tended
 
 
 def answers(table: Table, versions: tuple[str, ...], count: int) -> list[object]:
@@ -128,66 +128,55 @@ def test_records_in_segments_and_objects_are_renumbered_too(
     monkeypatch.setattr(history, "MAX_INLINE", 6)
     monkeypatch.setattr(history, "KEPT_INLINE", 3)
     monkeypatch.setattr(records, "MAX_BITS", bits)
-    lake, storage = parquet_lake(tmp_path), MemoryStorage()
-    lake.append(rows(0))
-    VERBS["create"](opened(lake.path, storage))
     count = 16
+    lake = tended(tmp_path)
     for number in range(1, count):
-        lake.append(rows(number))
+        lake.append(number)
         if number % 3 == 2:
-            lake.remove(number - 2)
-        VERBS["refresh"](opened(lake.path, storage))
-    entry = latest(storage)
+            lake.lake.remove(number - 2)
+        lake.do("refresh")
+    entry = latest(lake.storage)
     assert len(entry.content.segments) > 1
     assert any(record.bits is not None for record in entry.content.versions) == (bits == 0)
-    table = opened(lake.path, storage)
-    versions = table.indexes()[0].versions
+    versions = lake.open().indexes()[0].versions
     assert len(versions) == count
-    before = answers(table, versions, count)
+    before = answers(lake.open(), versions, count)
 
-    VERBS["optimize"](opened(lake.path, storage))
+    lake.do("optimize")
 
-    assert answers(opened(lake.path, storage), versions, count) == before
-    clean(OperationLog(storage), "stats", 0, 1)
-    assert answers(opened(lake.path, storage), versions, count) == before
-    for number in range(count, count + 8):
-        lake.append(rows(number))
-        VERBS["refresh"](opened(lake.path, storage))
-    VERBS["optimize full"](opened(lake.path, storage))
-    clean(OperationLog(storage), "stats", 0, 1)
-    after = opened(lake.path, storage)
+    assert answers(lake.open(), versions, count) == before
+    clean(OperationLog(lake.storage), "stats", 0, 1)
+    assert answers(lake.open(), versions, count) == before
+    lake.grow(*range(count, count + 8))
+    lake.do("optimize full")
+    clean(OperationLog(lake.storage), "stats", 0, 1)
+    after = lake.open()
     assert answers(after, versions, count) == before
     assert len(after.indexes()[0].versions) == count + 8
-    entry = latest(storage)
+    entry = latest(lake.storage)
     assert len(entry.content.runs) == 1
     index = handle_of(after).open_index("stats")
     assert all(index.versions.resolve(record.version) is not None for record, _ in index.versions.all())
-    check_log(storage)
+    check_log(lake.storage)
 
 
 @pytest.mark.usefixtures("no_upkeep")
 def test_files_that_are_only_named_stay_apart_and_are_indexed_later(tmp_path: Path) -> None:
-    lake, storage = parquet_lake(tmp_path), MemoryStorage()
-    lake.append(rows(0))
-    VERBS["create"](opened(lake.path, storage))
-    for number, verb in ((1, "refresh"), (2, "refresh quick"), (3, "refresh quick")):
-        lake.append(rows(number))
-        VERBS[verb](opened(lake.path, storage))
-    table = opened(lake.path, storage)
-    versions = table.indexes()[0].versions
-    before = answers(table, versions, 4)
+    lake = tended(tmp_path)
+    lake.grow(1)
+    lake.grow(2, 3, verb="refresh quick")
+    versions = lake.open().indexes()[0].versions
+    before = answers(lake.open(), versions, 4)
 
-    VERBS["optimize full"](table)
+    lake.do("optimize full")
 
-    entry = latest(storage)
+    entry = latest(lake.storage)
     assert sorted(run.listed_only for run in entry.content.runs) == [False, True]
-    assert answers(opened(lake.path, storage), versions, 4) == before
-    VERBS["refresh"](opened(lake.path, storage))
-    table = opened(lake.path, storage)
-    assert [table.prune(f"id = {n * 10}").kept_files for n in range(4)] == [1, 1, 1, 1]
-    VERBS["optimize full"](table)
-    table = opened(lake.path, storage)
-    assert [table.prune(f"id = {n * 10}").kept_files for n in range(4)] == [1, 1, 1, 1]
+    assert answers(lake.open(), versions, 4) == before
+    for verb in ("refresh", "optimize full"):
+        lake.do(verb)
+        table = lake.open()
+        assert [table.prune(f"id = {n * 10}").kept_files for n in range(4)] == [1, 1, 1, 1]
 
 
 class Chosen(Optimize):
@@ -216,23 +205,18 @@ def chosen(storage: MemoryStorage, places: tuple[int, ...], *meanwhile: Callable
 @pytest.mark.usefixtures("no_upkeep")
 @pytest.mark.slow
 def test_optimizes_of_different_runs_both_succeed_and_of_the_same_one_is_lost(tmp_path: Path) -> None:
-    lake, storage = parquet_lake(tmp_path), MemoryStorage()
-    lake.append(rows(0))
-    VERBS["create"](opened(lake.path, storage))
-    for number in range(1, 6):
-        lake.append(rows(number))
-        VERBS["refresh"](opened(lake.path, storage))
-    versions = opened(lake.path, storage).indexes()[0].versions
-    before = answers(opened(lake.path, storage), versions, 6)
+    lake = tended(tmp_path)
+    lake.grow(*range(1, 6))
+    storage = lake.storage
+    versions = lake.open().indexes()[0].versions
+    before = answers(lake.open(), versions, 6)
 
     assert chosen(storage, (0, 1), lambda: chosen(storage, (3, 4, 5))).changed
 
-    entry = latest(storage)
-    assert len(entry.content.runs) == 3
-    assert answers(opened(lake.path, storage), versions, 6) == before
+    assert len(latest(storage).content.runs) == 3
+    assert answers(lake.open(), versions, 6) == before
     with pytest.raises(ConcurrentWriteError, match="another writer took some of them"):
         chosen(storage, (0, 1), lambda: chosen(storage, (1, 2)))
-    entry = latest(storage)
-    assert len(entry.content.runs) == 2
-    assert answers(opened(lake.path, storage), versions, 6) == before
+    assert len(latest(storage).content.runs) == 2
+    assert answers(lake.open(), versions, 6) == before
     check_log(storage)

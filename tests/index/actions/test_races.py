@@ -3,6 +3,7 @@ succeed, incompatible ones are refused with who holds what; the outcome is some 
 
 import itertools
 import os
+import threading
 
 import pytest
 
@@ -10,12 +11,14 @@ import metaindex as mi
 from metaindex.core import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.index.actions.action import validate
 from metaindex.index.log.entry import IndexLogEntry
+from metaindex.index.log.liveness import Heartbeat, heartbeat_path
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import CANCELLED, TRANSIENT, Operation, State
 from tests.figures import count
 
 from .faults import FaultStorage, MemoryStorage, turning_points
 from .scenes import OPERATION, STATE_OF, VERBS, Scene, calls_of, check_log, check_reader, clean_now, latest, runs_on
+from .scenes import no_waiting as no_waiting
 from .scenes import scene as scene
 
 FEW, SOAK = (bool(os.environ.get(f"METAINDEX_{name}")) for name in ("FAST", "SOAK"))
@@ -24,11 +27,7 @@ REFUSED = (IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWrit
 SIDE_BY_SIDE = ("refresh", "refresh full", "refresh quick", "optimize", "optimize full", "delete")
 HARMLESS = ("clean", "enable", "disable", "refresh", "refresh quick")
 PAIRS = list(itertools.product(VERBS, VERBS))
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 def expected(verb: str, entry: IndexLogEntry | None) -> type[Exception] | None:
@@ -231,9 +230,6 @@ def test_both_refreshes_are_there_and_a_file_indexed_twice_counts_once(scene: Sc
 
 
 def test_a_dead_writer_is_suspected_only_without_a_sign_of_life(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metaindex.index.log.liveness import heartbeat_path
-    from metaindex.index.log.operation_log import OperationLog
-
     storage = scene.begin("refreshing")
     entry = latest(storage)
     (mark,) = entry.under_way
@@ -249,10 +245,6 @@ def test_a_dead_writer_is_suspected_only_without_a_sign_of_life(scene: Scene, mo
 
 
 def test_a_long_operation_beats_and_leaves_no_beat_behind() -> None:
-    import threading
-
-    from metaindex.index.log.liveness import Heartbeat, heartbeat_path
-
     beaten = threading.Event()
 
     class Watched(MemoryStorage):

@@ -2,6 +2,8 @@
 at once."""
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -15,13 +17,11 @@ from metaindex.formats import At, Snapshot, TableRef
 from metaindex.formats.delta.table import DeltaFormat
 from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.index.actions.action import Outcome
-from metaindex.index.build.local import LocalBuilder
-from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
-from metaindex.index.store.writer import RunSink
 from metaindex.table import Table, handle_of
 from tests.index.actions.delta_history import DeltaHistory, checksum
+from tests.index.actions.scenes import Disturbed
 from tests.tables import iceberg_lake, settled
 
 LOADED: list[str] = []
@@ -95,18 +95,12 @@ def test_nothing_to_do_writes_nothing(lake: DeltaHistory) -> None:
     assert (outcome.changed, outcome.entry.id, LOADED) == (False, before, [])
 
 
-def test_a_cleaned_log_is_followed_by_snapshot(lake: DeltaHistory) -> None:
+@pytest.mark.parametrize("spoil", [DeltaHistory.clean, lambda lake: checksum(lake, 1)], ids=["cleaned", "added up"])
+def test_a_log_that_cannot_be_followed_is_followed_by_snapshot(
+    lake: DeltaHistory, spoil: Callable[[DeltaHistory], object]
+) -> None:
     lake.append(2)
-    lake.clean()
-
-    assert refresh(lake).entry.content.versions[-1].files == len(lake.live)
-    assert len(LOADED) == 1
-
-
-def test_a_log_whose_changes_do_not_add_up_is_followed_by_snapshot(lake: DeltaHistory) -> None:
-    lake.append(2)
-    checksum(lake, 1)
-
+    spoil(lake)
     assert refresh(lake).entry.content.versions[-1].files == len(lake.live)
     assert len(LOADED) == 1
 
@@ -195,18 +189,6 @@ def test_a_limit_that_cannot_be_meant_is_refused(
         refresh(lake, **how)
 
 
-class Waiting(LocalBuilder):
-    """Builds once all of several builders are there."""
-
-    def __init__(self, barrier: threading.Barrier) -> None:
-        super().__init__()
-        object.__setattr__(self, "barrier", barrier)
-
-    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-        self.barrier.wait(30)  # type: ignore[attr-defined]
-        return super().facts(request, sink, progress)
-
-
 def test_refreshes_at_once_all_count_and_no_file_counts_twice(lake: DeltaHistory) -> None:
     lake.append(2)
     lake.append(2)
@@ -214,13 +196,11 @@ def test_refreshes_at_once_all_count_and_no_file_counts_twice(lake: DeltaHistory
     barrier = threading.Barrier(3)
 
     def one(version: int) -> None:
-        mi.open_table(str(lake.root)).refresh_index("stats", builder=Waiting(barrier), version=version)
+        builder = Disturbed(first=lambda: barrier.wait(30))
+        mi.open_table(str(lake.root)).refresh_index("stats", builder=builder, version=version)
 
-    threads = [threading.Thread(target=one, args=(v,)) for v in (last - 1, last, last)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(one, (last - 1, last, last)))
 
     content = handle_of(opened(lake)).log("stats").latest().content  # type: ignore[union-attr]
     assert sorted(r.version.id for r in content.versions) == [str(v) for v in (last - 2, last - 1, last)]
@@ -247,11 +227,10 @@ def test_older_versions_move_out_of_the_entry_and_are_found(lake: DeltaHistory) 
 
     assert 2 <= len(entry.content.segments) <= 4
     recorded = 0
+    storage, ref = handle_of(opened(lake)).log("stats").storage, handle_of(mi.open_table(str(lake.root))).ref
     for version in range(len(lake.versions)):
-        index = OpenIndex("stats", entry, handle_of(opened(lake)).log("stats").storage, StoreCache())
-        found = index.versions.find(
-            DeltaFormat().resolve(handle_of(mi.open_table(str(lake.root))).ref, At(version=version))
-        )
+        index = OpenIndex("stats", entry, storage, StoreCache())
+        found = index.versions.find(DeltaFormat().resolve(ref, At(version=version)))
         assert index.count.reads <= 1
         if found is not None:
             recorded += 1
@@ -290,7 +269,6 @@ def test_a_limited_refresh_of_a_plain_folder(tmp_path: Path) -> None:
     root = tmp_path / "lake"
 
     def write(name: str, first: int) -> None:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
         settled(root, {name: pa.table({"id": range(first, first + 10)})})
 
     for day in range(3):
