@@ -157,3 +157,30 @@ def merged(root: Path, some: Sequence[tuple[Built, Sequence[int]]], files: int, 
     key = some[0][0].key
     layout, parts = merge(key, rows, RunSink(storage, "merged"), lambda number: number)
     return on_disk(storage, "merged", replace(key, layout=layout, unkeyed_files=len(unkeyed)), parts, unkeyed, files)
+
+
+def merged_of_two(
+    root: Path, kind: KeyKind, files: Sequence[File], types: Sequence[pa.DataType], order: Sequence[int], cut: int
+) -> Built:
+    """One run has the files that come first in this order, the other the rest."""
+    halves = (order[:cut], order[cut:])
+    some = [written(root / str(n), kind, [files[i] for i in which], types) for n, which in enumerate(halves)]
+    return merged(root / "merged", list(zip(some, halves, strict=True)), len(files))
+
+
+def written_but_one(root: Path, kind: KeyKind, files: Sequence[File], limit: int, *added: pa.Array) -> Built:
+    """Builds a key of a column; the third file fails once these values of it were added."""
+    storage, run, types = LocalStorage(str(root)), f"run{limit}", [added[0].type]
+    plan = plan_of(kind, types)
+    one = plan.kind.collector(plan, RunSink(storage, run), Spill(storage, "spill", limit), len(files))
+    for ordinal, file in enumerate(files):
+        if ordinal != 2:
+            feed(one, ordinal, file, types)
+            continue
+        one.begin(ordinal, 3)
+        for group, values in enumerate(added):
+            one.add(group, [values])
+        one.fail()
+    key, parts, unkeyed = one.close()
+    assert [p.path for p in storage.list("spill")] == []
+    return on_disk(storage, run, key, parts, unkeyed.tolist(), len(files))

@@ -38,10 +38,9 @@ class FormatContract:
 
     def test_it_is_not_detected_elsewhere(self, made: MadeTable, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
-        storage, root = storage_for(tmp_path / "empty")
-        assert not made.format.detect(TableRef(storage, root))
-        storage, root = storage_for(tmp_path / "missing")
-        assert not made.format.detect(TableRef(storage, root))
+        for name in ("empty", "missing"):
+            storage, root = storage_for(tmp_path / name)
+            assert not made.format.detect(TableRef(storage, root))
 
     def test_a_path_without_a_table_is_an_error(self, made: MadeTable, tmp_path: Path) -> None:
         storage, root = storage_for(tmp_path / "missing")
@@ -115,10 +114,8 @@ class FormatContract:
         snapshot = self.now(made)
         for leaf in snapshot.schema.leaves():
             for bounds in (snapshot.details.log_bounds(leaf), snapshot.details.partition_bounds(leaf)):
-                for values in (
-                    () if bounds is None else (bounds.lower, bounds.upper, bounds.null_count, bounds.nan_count)
-                ):
-                    assert values is None or len(values) == len(snapshot.files)
+                said = () if bounds is None else (bounds.lower, bounds.upper, bounds.null_count, bounds.nan_count)
+                assert all(values is None or len(values) == len(snapshot.files) for values in said)
 
     def test_partition_columns_are_columns(self, made: MadeTable) -> None:
         snapshot = self.now(made)

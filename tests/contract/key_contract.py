@@ -8,6 +8,7 @@ by row group, without any data file; what is true of the rows is told by `expres
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,24 +21,21 @@ from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate
 from metaindex.index import KINDS, Kind
 from metaindex.index.kinds.canonical import answers_for
-from metaindex.index.kinds.keyed import Hits, ReadsRanges, Spill, SupportsBatchReads
+from metaindex.index.kinds.keyed import Hits, ReadsRanges, SupportsBatchReads
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.log.entry import KindSpec
 from metaindex.index.store.reader import ReadCount
-from metaindex.index.store.writer import RunSink
-from metaindex.storage import LocalStorage
 from tests.contract.built_keys import (
     MANY,
     TINY,
     Built,
     File,
-    feed,
     folder,
     merged,
-    on_disk,
-    plan_of,
+    merged_of_two,
     written,
     written_apart,
+    written_but_one,
 )
 from tests.evaluate import compare_values, matches
 from tests.strategies import TYPES, literals, values
@@ -116,10 +114,8 @@ class KeyContract:
     def test_no_file_with_the_value_is_dropped(self, data: st.DataObject) -> None:
         t = data.draw(st.sampled_from(TYPES))
         files = data.draw(tables([t]))
-        asked = [
-            data.draw(literals(t) | values(t).map(lambda v: Literal(shown(v, t))))
-            for _ in range(data.draw(st.integers(1, 4)))
-        ]  # type: ignore[arg-type]
+        one = literals(t) | values(t).map(lambda v: Literal(shown(v, t)))  # type: ignore[arg-type]
+        asked = [data.draw(one) for _ in range(data.draw(st.integers(1, 4)))]
         with folder() as root:
             built = written(root, self.kind(1), files, [t])
             reader = built.reader([t])
@@ -152,8 +148,7 @@ class KeyContract:
                 assert together[at].unkeyed == alone.unkeyed
                 for values_ in asked:
                     one, other = (built.reader([t]).among([values_]) for built in (together[at], alone))
-                    assert (one is None) == (other is None)
-                    if one is not None and other is not None:
+                    if both_answer(one, other):
                         assert one.mask(len(files)).tolist() == other.mask(len(files)).tolist()
 
     @inherited
@@ -170,8 +165,7 @@ class KeyContract:
             assert isinstance(reader, SupportsBatchReads)
             for asked, hits in zip(lists, reader.among_each(lists), strict=True):
                 alone = reader.among(asked)
-                assert (hits is None) == (alone is None)
-                if hits is None or alone is None:
+                if not both_answer(hits, alone):
                     continue
                 assert hits.mask(len(files)).tolist() == alone.mask(len(files)).tolist()
                 for ordinal, file in enumerate(files):
@@ -200,11 +194,9 @@ class KeyContract:
                 return
             for interval, hits in zip(ranges, together, strict=True):
                 alone = reader.between(interval)
-                assert (hits is None) == (alone is None)
-                if hits is None or alone is None:
-                    continue
-                assert hits.units.tolist() == alone.units.tolist()
-                assert (hits.units.dtype, hits.group_bits) == (alone.units.dtype, alone.group_bits)
+                if both_answer(hits, alone):
+                    assert hits.units.tolist() == alone.units.tolist()
+                    assert (hits.units.dtype, hits.group_bits) == (alone.units.dtype, alone.group_bits)
 
     @inherited
     @given(st.data())
@@ -216,36 +208,26 @@ class KeyContract:
         with folder() as root:
             built = written(root, self.kind(1), files, [t])
             reader = built.reader([t])
-            hits = reader.null()
-            self.check(built, hits, files, IsNull(C))
-            self.check_truth(built, reader.value(), files, lambda v: v is not None)
-            self.check_truth(built, reader.nan(), files, lambda v: isinstance(v, float) and v != v)
+            self.check(built, reader.null(), files, IsNull(C))
+            check = partial(self.check_truth, built, files)
+            check(reader.value(), lambda v: v is not None)
+            check(reader.nan(), lambda v: isinstance(v, float) and v != v)
             if low.is_nan or high.is_nan:
                 return
+
+            def other(v: object) -> bool:
+                return v is not None and all(compare_values(v, one.value) for one in (low, high))
+
             try:
-                self.check_truth(
-                    built, reader.between(Interval(low, high, *opens)), files, lambda v: within(v, low, high, opens)
-                )
-                self.check_truth(
-                    built,
-                    reader.between(Interval(None, high, False, opens[1])),
-                    files,
-                    lambda v: within(v, None, high, opens),
-                )
-                self.check_truth(
-                    built, reader.between(Interval(low, None, opens[0])), files, lambda v: within(v, low, None, opens)
-                )
-                self.check_truth(
-                    built,
-                    reader.other([low, high]),
-                    files,
-                    lambda v: v is not None and all(compare_values(v, one.value) for one in (low, high)),
-                )
+                check(reader.between(Interval(low, high, *opens)), lambda v: within(v, low, high, opens))
+                check(reader.between(Interval(None, high, False, opens[1])), lambda v: within(v, None, high, opens))
+                check(reader.between(Interval(low, None, opens[0])), lambda v: within(v, low, None, opens))
+                check(reader.other([low, high]), other)
             except LiteralTypeError:
                 return  # no order between these
 
     def check_truth(
-        self, built: Built, hits: Hits | None, files: Sequence[File], truth: Callable[[object], bool]
+        self, built: Built, files: Sequence[File], hits: Hits | None, truth: Callable[[object], bool]
     ) -> None:
         kept = self.kept(built, hits, len(files))
         for ordinal, file in enumerate(files):
@@ -263,14 +245,8 @@ class KeyContract:
         with folder() as a, folder() as b, folder() as c:
             whole = written(a, kind, files, types)
             spilled = written(b, kind, files, types, limit=TINY, pieces=data.draw(st.integers(0, 3)))
-            shared = written(
-                c,
-                kind,
-                files,
-                types,
-                limit=data.draw(st.sampled_from([TINY, MANY])),
-                shares=data.draw(st.integers(1, 3)),
-            )
+            limit = data.draw(st.sampled_from([TINY, MANY]))
+            shared = written(c, kind, files, types, limit=limit, shares=data.draw(st.integers(1, 3)))
             assert whole.key == spilled.key == shared.key
             assert whole.unkeyed == spilled.unkeyed == shared.unkeyed
             assert whole.rows() == spilled.rows() == shared.rows()
@@ -283,13 +259,9 @@ class KeyContract:
         kind = self.kind(len(types))
         order = data.draw(st.permutations(range(len(files))))
         cut = data.draw(st.integers(0, len(files)))
-        with folder() as a, folder() as b, folder() as c, folder() as d:
+        with folder() as a, folder() as b:
             whole = written(a, kind, files, types)
-            some = [
-                written(root, kind, [files[i] for i in which], types)
-                for root, which in ((b, order[:cut]), (c, order[cut:]))
-            ]
-            both = merged(d, list(zip(some, (order[:cut], order[cut:]), strict=True)), len(files))
+            both = merged_of_two(b, kind, files, types, order, cut)
             assert sorted(both.unkeyed) == whole.unkeyed
             for literals_ in {row for file in files for group in file for row in group if None not in row}:
                 asked = [tuple(map(Literal, literals_))]  # type: ignore[arg-type]
@@ -300,16 +272,12 @@ class KeyContract:
                 if self.exact:
                     assert found.mask(len(files)).tolist() == expected.mask(len(files)).tolist()
                 for ordinal, file in enumerate(files):
-                    there = any(_same(row, literals_) for group in file for row in group)
-                    assert found.mask(len(files))[ordinal] or not there or ordinal in both.unkeyed
+                    if ordinal in both.unkeyed:
+                        continue
+                    there = [any(_same(row, literals_) for row in rows) for rows in file]
+                    assert found.mask(len(files))[ordinal] or not any(there)
                     groups = found.groups(ordinal, len(file))
-                    for number, rows in enumerate(file):
-                        assert (
-                            groups is None
-                            or groups[number]
-                            or not any(_same(row, literals_) for row in rows)
-                            or ordinal in both.unkeyed
-                        )
+                    assert groups is None or all(kept or not one for kept, one in zip(groups, there, strict=True))
             if self.canonical_rows:
                 assert whole.rows() == both.rows()
 
@@ -320,10 +288,8 @@ class KeyContract:
         reader = both.reader([pa.string()])
         for file, expected in ((0, [True, False]), (2, [False, True])):
             hits = reader.among([(Literal(f"secret-{file}-7"),)])
-            assert (
-                all(kept or not there for kept, there in zip(hits.mask(2).tolist(), expected, strict=True))
-                or both.unkeyed
-            )
+            kept = zip(hits.mask(2).tolist(), expected, strict=True)
+            assert both.unkeyed or all(one or not there for one, there in kept)
         if self.exact:
             gone = reader.among([(Literal("secret-1-7"),)])
             assert not gone.mask(2).any()
@@ -334,10 +300,8 @@ class KeyContract:
     def test_keys_of_several_columns(self, data: st.DataObject) -> None:
         types = data.draw(st.lists(st.sampled_from(TYPES), min_size=2, max_size=3))
         files = data.draw(tables(types))
-        asked = [
-            tuple(data.draw(literals(t) | values(t).map(lambda v, t=t: Literal(shown(v, t)))) for t in types)
-            for _ in range(2)
-        ]  # type: ignore[misc]
+        one = st.tuples(*(literals(t) | values(t).map(lambda v, t=t: Literal(shown(v, t))) for t in types))  # type: ignore[misc]
+        asked = [data.draw(one) for _ in range(2)]
         rows = [row for file in files for group in file for row in group if None not in row]
         if rows:
             asked.append(tuple(map(Literal, data.draw(st.sampled_from(rows)))))  # type: ignore[arg-type]
@@ -348,11 +312,7 @@ class KeyContract:
                 hits = reader.among([literals_])
                 kept = self.kept(built, hits, len(files))
                 for ordinal, file in enumerate(files):
-                    there = any(
-                        all(_equal(v, one) for v, one in zip(row, literals_, strict=True))
-                        for group in file
-                        for row in group
-                    )
+                    there = any(all(map(_equal, row, literals_)) for group in file for row in group)
                     assert kept[ordinal] or not there
                     if self.exact and hits is not None and ordinal not in built.unkeyed:
                         assert kept[ordinal] == there
@@ -376,36 +336,20 @@ class KeyContract:
             reader = built.reader([new])
             self.check(built, reader.among([(literal,)]), now, Comparison(C, Op.EQ, literal))
             try:
-                self.check_truth(
-                    built,
-                    reader.between(Interval(literal, None, True)),
-                    now,
-                    lambda v: within(v, literal, None, (True, False)),
-                )
+                hits = reader.between(Interval(literal, None, True))
+                self.check_truth(built, now, hits, lambda v: within(v, literal, None, (True, False)))
             except LiteralTypeError:
                 return
 
     def test_a_file_that_fails_is_unkeyed_and_forgotten(self, tmp_path: Path) -> None:
         files: list[File] = [[[(f"{file}-{row}",) for row in range(40)]] for file in range(4)]
-        storage, types = LocalStorage(str(tmp_path)), [pa.string()]
         for limit in (TINY, MANY):
-            plan = plan_of(self.kind(1), types)
-            one = plan.kind.collector(plan, RunSink(storage, f"run{limit}"), Spill(storage, "spill", limit), len(files))
-            for ordinal, file in enumerate(files):
-                if ordinal != 2:
-                    feed(one, ordinal, file, types)
-                    continue
-                one.begin(ordinal, 3)
-                one.add(0, [pa.array([row[0] for row in file[0]])])
-                one.add(1, [pa.array([row[0] for row in files[0][0]])])
-                one.fail()
-            key, parts, unkeyed = one.close()
-            built = on_disk(storage, f"run{limit}", key, parts, unkeyed.tolist(), len(files))
+            added = [pa.array([row[0] for row in group]) for group in (files[2][0], files[0][0])]
+            built = written_but_one(tmp_path, self.kind(1), files, limit, *added)
             assert 2 in built.unkeyed
-            assert key.unkeyed_files == len(built.unkeyed)
-            hits = built.reader(types).among([(Literal("2-7"),)])
+            assert built.key.unkeyed_files == len(built.unkeyed)
+            hits = built.reader([pa.string()]).among([(Literal("2-7"),)])
             assert not hits.mask(4)[2]
-            assert [p.path for p in storage.list("spill")] == []
 
     def test_no_files_and_files_without_rows(self, tmp_path: Path) -> None:
         for name, files in {"none": [], "empty": [[], [[]]], "null": [[[(None,), (None,)]]]}.items():
@@ -420,6 +364,12 @@ class KeyContract:
             count = ReadCount()
             built.reader([pa.string()], count).among([(Literal(value),)])
             assert 1 <= count.reads <= 3
+
+
+def both_answer(one: Hits | None, other: Hits | None) -> bool:
+    """Either both do or neither."""
+    assert (one is None) == (other is None)
+    return one is not None
 
 
 def kind_from_log(kind: KeyKind) -> Kind:

@@ -19,9 +19,19 @@ from metaindex.index.kinds import registry
 from metaindex.index.kinds.checks import Mismatch
 from metaindex.index.kinds.keyed import Spill
 from metaindex.index.kinds.of_files import OfFilesKind
-from metaindex.index.store.writer import RunSink
-from metaindex.storage import LocalStorage
-from tests.contract.built_keys import MANY, TINY, Built, File, feed, folder, merged, on_disk, plan_of, written
+from tests.contract.built_keys import (
+    MANY,
+    TINY,
+    Built,
+    File,
+    folder,
+    merged,
+    merged_of_two,
+    on_disk,
+    plan_of,
+    written,
+    written_but_one,
+)
 from tests.contract.key_contract import inherited, kind_from_log, tables
 from tests.strategies import TYPES
 
@@ -70,13 +80,10 @@ class OfFilesContract:
         files, kind = data.draw(tables([t])), self.kind("c0")
         order = data.draw(st.permutations(range(len(files))))
         cut = data.draw(st.integers(0, len(files)))
-        with pytest.MonkeyPatch.context() as patch, folder() as a, folder() as b, folder() as c, folder() as d:
-            patch.setattr("metaindex.index.kinds.of_files._MOST_ROWS", data.draw(st.sampled_from([1, 2, 1 << 18])))
-            some = [
-                written(root, kind, [files[i] for i in which], [t])
-                for root, which in ((b, order[:cut]), (c, order[cut:]))
-            ]
-            both = merged(d, list(zip(some, (order[:cut], order[cut:]), strict=True)), len(files))
+        with pytest.MonkeyPatch.context() as patch, folder() as a, folder() as b:
+            most = data.draw(st.sampled_from([1, 2, 1 << 18]))
+            patch.setattr("metaindex.index.kinds.of_files._MOST_ROWS", most)
+            both = merged_of_two(b, kind, files, [t], order, cut)
             assert both.rows() == written(a, kind, files, [t]).rows()
 
     def test_nothing_is_left_of_a_file_that_is_left_out_of_a_merge(self, tmp_path: Path) -> None:
@@ -87,22 +94,10 @@ class OfFilesContract:
 
     def test_a_file_that_fails_is_unkeyed_and_forgotten(self, tmp_path: Path) -> None:
         files: list[File] = [[[(file * 100 + row,) for row in range(40)]] for file in range(4)]
-        storage, types = LocalStorage(str(tmp_path)), [pa.int64()]
         for limit in (TINY, MANY):
-            plan = plan_of(self.kind("c0"), types)
-            one = plan.kind.collector(plan, RunSink(storage, f"run{limit}"), Spill(storage, "spill", limit), len(files))
-            for ordinal, file in enumerate(files):
-                if ordinal != 2:
-                    feed(one, ordinal, file, types)
-                    continue
-                one.begin(ordinal, 3)
-                one.add(0, [pa.array([1, 2, 3])])
-                one.fail()
-            key, parts, unkeyed = one.close()
-            built = on_disk(storage, f"run{limit}", key, parts, unkeyed.tolist(), len(files))
+            built = written_but_one(tmp_path, self.kind("c0"), files, limit, pa.array([1, 2, 3]))
             assert built.unkeyed == [2]
             self.check_all(built, files, pa.int64())
-            assert [p.path for p in storage.list("spill")] == []
 
     def test_it_finds_no_value_and_leaves_no_file_out(self, tmp_path: Path) -> None:
         built = written(tmp_path, self.kind("c0"), [[[(1,)]]], [pa.int64()])

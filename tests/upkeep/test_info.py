@@ -9,6 +9,7 @@ from pathlib import Path
 import deltalake
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 import metaindex as mi
 from metaindex.cli import main
@@ -76,9 +77,8 @@ def test_runs_that_were_merged_are_told_apart_until_clean_removes_them(
     assert "old" not in str(info)
     before = info.size_bytes
 
-    assert "stays on storage for queries that began before, until clean removes it" in str(
-        table.optimize_index("stats", mode="full")
-    )
+    said = str(table.optimize_index("stats", mode="full"))
+    assert "stays on storage for queries that began before, until clean removes it" in said
     (info,) = table.indexes()
     assert info.old_bytes == before
     assert " old  " in str(table.indexes())
@@ -135,12 +135,8 @@ def test_history_tells_every_entry_and_the_lag(tmp_path: Path, capsys: pytest.Ca
     commits = [entry for entry in found.entries if entry.verb.startswith("commit")]
     assert all(entry.duration_ms is not None and entry.who.endswith(f":{os.getpid()}") for entry in commits)
     assert [entry.version for entry in commits] == ["0", "1", "2", ""]
-    assert [(entry.runs_added, entry.runs_removed, entry.files_added) for entry in commits] == [
-        (1, 0, 1),
-        (1, 0, 1),
-        (1, 0, 1),
-        (1, 3, 3),
-    ]
+    changes = [(entry.runs_added, entry.runs_removed, entry.files_added) for entry in commits]
+    assert changes == [*[(1, 0, 1)] * 3, (1, 3, 3)]
     assert [entry.lag_ms is not None for entry in commits] == [False, True, True, False]
     assert found.lag.versions == 2
     assert 0 <= found.lag.median_ms <= found.lag.longest_ms < 60_000
@@ -157,8 +153,6 @@ def test_history_tells_every_entry_and_the_lag(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_what_is_printed_is_what_the_command_line_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from rich.console import Console
-
     lake = delta_lake(tmp_path)
     assert str(IndexList()) == "no index"
     table = indexed(lake)
@@ -203,13 +197,7 @@ def test_percentiles_of_lag_are_values_that_occurred() -> None:
 def test_indexes_as_a_spark_data_frame(spark: SparkSession, tmp_path: Path) -> None:
     table = indexed(delta_lake(tmp_path))
     (row,) = table.indexes().to_spark(spark).select("name", "state", "fresh", "versions", "new_files").collect()
-    assert (row["name"], row["state"], row["fresh"], row["versions"], row["new_files"]) == (
-        "stats",
-        "ACTIVE",
-        True,
-        ["0"],
-        0,
-    )
+    assert tuple(row) == ("stats", "ACTIVE", True, ["0"], 0)
 
 
 @pytest.mark.slow
@@ -267,9 +255,8 @@ def test_a_file_that_no_builder_could_read_is_told_where_it_is_kept(tmp_path: Pa
     table.create_index("stats", mi.ColumnStats(), builder="local")
     result = table.prune("id < 0")
     assert [Path(path).name for path in result.files.paths.to_pylist()] == [damaged.name]
-    assert "1 file could not be read when indexed, and is kept in every version that has it: verify says which" in str(
-        result
-    )
+    told = "1 file could not be read when indexed, and is kept in every version that has it: verify says which"
+    assert told in str(result)
     assert f"data file {damaged.name!r} cannot be read" in str(table.verify_index("stats", files=None))
     os.utime(damaged)  # the newest
     with pytest.raises(mi.MetaIndexError, match=r"first and the newest of them; .* write it again, remove it, or name"):

@@ -14,7 +14,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from tests.tables import catalog_in, delta_lake, parquet_lake
+from tests.tables import catalog_in, delta_lake, indexed, parquet_lake
 
 
 def rows(first: int, **more: Any) -> pa.Table:
@@ -51,9 +51,7 @@ def at_each(table: mi.Table, expected: dict[str, set[int]], *, covered: bool = T
 @pytest.mark.parametrize("refreshed", ["at the end", "at every version"])
 def test_delta_with_restore_deletes_and_new_columns(tmp_path: Path, refreshed: str) -> None:
     lake = delta_lake(tmp_path)
-    lake.append(rows(0))
-    table = lake.open()
-    table.create_index("stats", mi.ColumnStats(), builder="local")
+    table = indexed(lake)
     delta = deltalake.DeltaTable(lake.path)
     expected = {"0": set(range(5))}
 
@@ -87,10 +85,8 @@ def test_delta_with_restore_deletes_and_new_columns(tmp_path: Path, refreshed: s
     diff = table.diff(1, 3)
     assert (len(diff.appended), len(diff.deleted)) == (1, 1)
     back = table.diff(3, 1)
-    assert (back.appended.paths.to_pylist(), back.deleted.paths.to_pylist()) == (
-        diff.deleted.paths.to_pylist(),
-        diff.appended.paths.to_pylist(),
-    )
+    swapped = (diff.deleted.paths.to_pylist(), diff.appended.paths.to_pylist())
+    assert (back.appended.paths.to_pylist(), back.deleted.paths.to_pylist()) == swapped
     by_time = table.diff(base_timestamp=table.snapshot(1).timestamp_ms, target_timestamp=table.snapshot(3).timestamp_ms)
     assert (by_time.base, by_time.target) == (diff.base, diff.target)
     with pytest.raises(mi.MetaIndexError, match="base_timestamp"):
@@ -170,9 +166,7 @@ def test_a_table_dropped_and_created_again_is_another_table(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_listings_of_plain_files(tmp_path: Path) -> None:
     lake = parquet_lake(tmp_path)
-    lake.append(rows(0))
-    table = lake.open()
-    table.create_index("stats", mi.ColumnStats(), builder="local")
+    table = indexed(lake)
     lake.append(rows(10))
     table.refresh_index("stats", builder="local")
     first, second = (version.id for version in table.versions())
@@ -184,9 +178,7 @@ def test_the_command_line_takes_a_version_wherever_a_table_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = delta_lake(tmp_path)
-    lake.append(rows(0))
-    table = lake.open()
-    table.create_index("stats", mi.ColumnStats(), builder="local")
+    table = indexed(lake)
     time.sleep(0.002)
     lake.append(rows(10))
     stamp = table.snapshot(0).timestamp_ms

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -17,9 +18,14 @@ from pyroaring import BitMap
 import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import StorageError, StoragePermissionError, StorageUnavailableError
+from metaindex.index.kinds.column_stats.rows import aggregates, sorted_rows
+from metaindex.index.kinds.column_stats.schemas import COLUMNS
 from metaindex.index.log.codec import encode
 from metaindex.index.log.operation_log import entry_path
+from metaindex.index.log.sealed import digest
 from metaindex.index.log.versions import to_text
+from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
+from metaindex.index.store.writer import write_part
 from metaindex.table import handle_of
 from tests.hostile.changes import turn
 from tests.index.actions.faults import FaultStorage, MemoryStorage, opened
@@ -127,6 +133,30 @@ def test_a_damaged_run_is_found_and_only_that_one_is_rebuilt(tmp_path: Path, dam
     assert contents(Path(lake.path)) == before
 
 
+def failing(kept: MemoryStorage, error: BaseException, first: int, last: int) -> FaultStorage:
+    """Its calls between these numbers fail so."""
+
+    def fail(number: int) -> None:
+        if first <= number <= last:
+            raise error
+
+    return FaultStorage(kept, between=fail)
+
+
+def ended(path: str, kept: MemoryStorage, error: Exception, step: int, *expected: type[Exception], **how: Any) -> float:
+    """The share of verifications of which a call fails so that end with an error that is expected; the others find
+    nothing wrong."""
+    counting, answers = FaultStorage(kept.copy()), []
+    assert opened(path, counting).verify_index("stats", **how).sound
+    for at in range(0, len(counting.calls), step):
+        answers.append(True)
+        with contextlib.suppress(*expected):
+            found = opened(path, failing(kept.copy(), error, at, at)).verify_index("stats", **how)
+            assert found.sound, (counting.calls[at], found.findings)
+            answers[-1] = False
+    return sum(answers) / len(answers)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [StorageUnavailableError, StoragePermissionError])
 def test_a_store_that_does_not_let_us_look_says_nothing_of_the_index(tmp_path: Path, error: type[StorageError]) -> None:
@@ -137,28 +167,9 @@ def test_a_store_that_does_not_let_us_look_says_nothing_of_the_index(tmp_path: P
     table.create_index("stats", mi.ColumnStats(), mi.Values("id"), mi.ValueList("name"), builder="local")
     lake.append(rows(1))
     table.refresh_index("stats", builder="local")
-    counting = FaultStorage(kept.copy())
-    assert opened(lake.path, counting).verify_index("stats", files=None, versions="all").sound
-    ended = 0
-    for at in range(len(counting.calls)):
-
-        def fail(number: int, at: int = at) -> None:
-            if number == at:
-                raise error(f"no answer to call {at}")
-
-        found = None
-        with contextlib.suppress(error):
-            found = opened(lake.path, FaultStorage(kept.copy(), between=fail)).verify_index("stats", files=None)
-        ended += found is None
-        assert found is None or found.sound, (counting.calls[at], found.findings)
-    assert ended > len(counting.calls) // 2
-
-    def gone(number: int) -> None:
-        if number > 4:
-            raise error("no answer any more")
-
+    assert ended(lake.path, kept, error("no answer"), 1, error, files=None, versions="all") > 1 / 2
     with pytest.raises(error):
-        opened(lake.path, FaultStorage(kept, between=gone)).repair_index("stats", builder="local")
+        opened(lake.path, failing(kept, error("no answer any more"), 5, 10**9)).repair_index("stats", builder="local")
     assert opened(lake.path, kept).verify_index("stats").sound
 
 
@@ -170,21 +181,7 @@ def test_a_process_short_of_memory_or_files_says_nothing_of_the_index(tmp_path: 
     lake, kept = delta_lake(tmp_path), MemoryStorage()
     lake.append(rows(0))
     opened(lake.path, kept).create_index("stats", mi.ColumnStats(), mi.Values("id"), builder="local")
-    counting = FaultStorage(kept.copy())
-    assert opened(lake.path, counting).verify_index("stats").sound
-    ended = 0
-    for at in range(0, len(counting.calls), 3):
-
-        def fail(number: int, at: int = at) -> None:
-            if number == at:
-                raise short
-
-        found = None
-        with contextlib.suppress(StorageError, type(short)):
-            found = opened(lake.path, FaultStorage(kept.copy(), between=fail)).verify_index("stats")
-        ended += found is None
-        assert found is None or found.sound, (counting.calls[at], found.findings)
-    assert ended
+    assert ended(lake.path, kept, short, 3, StorageError, type(short))
 
 
 @pytest.mark.slow
@@ -197,12 +194,6 @@ def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) 
 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     """The last run with other statistics, as a faulty builder would have left it: every digest is right."""
-    from metaindex.index.kinds.column_stats.rows import aggregates, sorted_rows
-    from metaindex.index.kinds.column_stats.schemas import COLUMNS
-    from metaindex.index.log.sealed import digest
-    from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
-    from metaindex.index.store.writer import write_part
-
     log = handle_of(table).log("stats")
     entry = log.latest()
     run = entry.content.runs[-1]
