@@ -22,10 +22,10 @@ from metaindex.index.kinds.values.rows import Layout
 from metaindex.index.kinds.values.spec import ValueList, Values
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
-from tests.contract import built_keys
-from tests.contract.built_keys import Built, File, on_disk, written
-from tests.contract.key_contract import inherited
 from tests.hostile.changes import turn
+from tests.index.contract import built_keys
+from tests.index.contract.built_keys import Built, File, on_disk, written
+from tests.index.contract.key_contract import inherited
 
 BY_VALUE = Values("c0", by="value")
 

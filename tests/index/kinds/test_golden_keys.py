@@ -24,7 +24,7 @@ from metaindex.index.kinds.values.spec import ValueList, Values
 from metaindex.index.log.codec import _KEY, _key_from_json
 from metaindex.index.store.layout import PartInfo, manifest_path
 from metaindex.storage import LocalStorage
-from tests.contract.built_keys import Built, File, merged, on_disk, written
+from tests.index.contract.built_keys import Built, File, merged, on_disk, written
 
 GOLDEN = Path(__file__).parent / "golden"
 INTEGERS = Path(__file__).parent / "golden_integers"

@@ -2,7 +2,7 @@
 
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.kinds.values.spec import ValueList, Values
-from tests.contract.key_contract import KeyContract
+from tests.index.contract.key_contract import KeyContract
 
 NAMES = ("c0", "c1", "c2")
 

@@ -16,7 +16,7 @@ from metaindex.index.kinds.values.spec import Values
 from metaindex.index.store.reader import ReadCount
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
-from tests.contract.built_keys import MANY, Built, on_disk, plan_of
+from tests.index.contract.built_keys import MANY, Built, on_disk, plan_of
 
 FILES, GROUPS, ROWS = 6, 3, 4_000
 BY_HASH, BY_VALUE = Values("c0"), Values("c0", by="value")

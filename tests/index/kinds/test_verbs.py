@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 import metaindex as mi
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.kind import Kind, WholeKind
-from tests.contract.verbs import commands, story
-from tests.contract.verbs_lake import FORMATS, Lake
+from tests.index.contract.verbs import commands, story
+from tests.index.contract.verbs_lake import FORMATS, Lake
 from tests.index.kinds.null_files import NullFiles
 
 LEFT_OUT = 20

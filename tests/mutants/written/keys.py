@@ -19,7 +19,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/index/kinds/values/asked.py",
         "    if doubt:\n        return None\n",
         "    if doubt:\n        return NO_VALUE\n",
-        (*_VALUES, "tests/contract", "tests/query/pruning/test_keyed_tables.py"),
+        (*_VALUES, "tests/index/contract", "tests/query/pruning/test_keyed_tables.py"),
         "what cannot be said of a value proves every file out",
     ),
     Mutant(
@@ -59,7 +59,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/index/kinds/bloom/reader.py",
         "out[who][ordinals[here]] = True",
         "out[who][: size_class.files] |= here",
-        (*_BLOOM, "tests/contract", "tests/query/pruning/test_keyed_tables.py"),
+        (*_BLOOM, "tests/index/contract", "tests/query/pruning/test_keyed_tables.py"),
         "filters of some files answer for others",
     ),
     Mutant(
@@ -87,7 +87,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/query/pruning/test_keyed_tables.py",
             "tests/index/lookup/test_key_source.py",
             "tests/query/pruning/test_lookup.py",
-            "tests/contract",
+            "tests/index/contract",
         ),
         "a bloom filter's maybe is taken for an answer that leaves nothing to prove",
     ),

@@ -9,7 +9,7 @@ import pytest
 import metaindex as mi
 from metaindex.statements.execution.results import schema_of
 from metaindex.statements.grammar.parsing import parsed
-from tests.contract.verbs_lake import Lake, rows
+from tests.index.contract.verbs_lake import Lake, rows
 from tests.tables import settle, settled
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.statements.grammar.parsing import parsed
-from tests.contract.verbs_lake import FORMATS
+from tests.index.contract.verbs_lake import FORMATS
 from tests.statements.execution.stated import filled, named, told
 from tests.tables import settle, settled
 

@@ -11,7 +11,7 @@ import metaindex as mi
 from metaindex.core import IndexStateError
 from metaindex.index.kinds import registry
 from metaindex.statements.grammar.parsing import parsed
-from tests.contract.verbs_lake import FORMATS, rows
+from tests.index.contract.verbs_lake import FORMATS, rows
 from tests.statements.execution.stated import filled, named, told
 from tests.statements.execution.stated import plain as plain  # the fixture
 from tests.tables import settle

@@ -2,7 +2,7 @@
 
 from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.kind import KeyKind
-from tests.contract.key_contract import KeyContract
+from tests.index.contract.key_contract import KeyContract
 
 
 class TestBloomFilters(KeyContract):

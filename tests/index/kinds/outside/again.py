@@ -5,8 +5,8 @@ from pathlib import Path
 
 from hash_set import HashSet
 
-from tests.contract.verbs import asked, sound
-from tests.contract.verbs_lake import Lake
+from tests.index.contract.verbs import asked, sound
+from tests.index.contract.verbs_lake import Lake
 
 if __name__ == "__main__":
     lake = Lake(Path(sys.argv[2]), sys.argv[1])

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.contract.verbs_lake import Lake
+from tests.index.contract.verbs_lake import Lake
 from tests.index.kinds.outside.without import says_the_cure
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from hash_set import HashSet
 
-from tests.contract.verbs import commands, story
-from tests.contract.verbs_lake import Lake
+from tests.index.contract.verbs import commands, story
+from tests.index.contract.verbs_lake import Lake
 
 if __name__ == "__main__":
     format_, folder, builder = sys.argv[1:]

@@ -12,8 +12,8 @@ from metaindex.index.kinds.keyed import Spill
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage
-from tests.contract.built_keys import TINY, feed, folder, plan_of
-from tests.contract.key_contract import KeyContract
+from tests.index.contract.built_keys import TINY, feed, folder, plan_of
+from tests.index.contract.key_contract import KeyContract
 from tests.index.kinds.outside.installed import lay_into
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.verbs_lake import FORMATS
+from tests.index.contract.verbs_lake import FORMATS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from metaindex import MetaIndexError
-from tests.contract.verbs_lake import Lake, rows
+from tests.index.contract.verbs_lake import Lake, rows
 
 USERS = ["user-1", "user-33", "user-77", "nobody"]
 

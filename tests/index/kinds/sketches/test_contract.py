@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from metaindex.core import DamagedIndexError
 from metaindex.index.kinds.sketches.spec import Sketches, SketchOfFile
 from metaindex.index.kinds.theta.sketch import Theta
-from tests.contract.of_files_contract import OfFilesContract
+from tests.index.contract.of_files_contract import OfFilesContract
 
 datasketches = pytest.importorskip("datasketches")
 

@@ -9,7 +9,7 @@ import pytest
 from metaindex.core import DamagedIndexError
 from metaindex.index.kinds.exact_sums import totals
 from metaindex.index.kinds.sums.spec import Sums
-from tests.contract.of_files_contract import OfFilesContract
+from tests.index.contract.of_files_contract import OfFilesContract
 
 
 class TestSums(OfFilesContract):

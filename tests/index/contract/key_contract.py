@@ -2,7 +2,7 @@
 dropped, and what is built does not depend on how.
 
 A kind inherits `KeyContract` and says which kinds it is about. Keys are built by its collectors from arrays, row group
-by row group, without any data file; what is true of the rows is told by `expressions.evaluate`, value by value.
+by row group, without any data file; what is true of the rows is told by `tests.evaluate`, value by value.
 """
 
 import json
@@ -25,7 +25,8 @@ from metaindex.index.kinds.keyed import Hits, ReadsRanges, SupportsBatchReads
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.log.entry import KindSpec
 from metaindex.index.store.reader import ReadCount
-from tests.contract.built_keys import (
+from tests.evaluate import compare_values, matches
+from tests.index.contract.built_keys import (
     MANY,
     TINY,
     Built,
@@ -37,7 +38,6 @@ from tests.contract.built_keys import (
     written_apart,
     written_but_one,
 )
-from tests.evaluate import compare_values, matches
 from tests.strategies import TYPES, literals, values
 
 _PROFILE = settings.default.max_examples if settings.default is not None else 100

@@ -19,7 +19,7 @@ from metaindex.index.kinds import registry
 from metaindex.index.kinds.checks import Mismatch
 from metaindex.index.kinds.keyed import Spill
 from metaindex.index.kinds.of_files import OfFilesKind
-from tests.contract.built_keys import (
+from tests.index.contract.built_keys import (
     MANY,
     TINY,
     Built,
@@ -32,7 +32,7 @@ from tests.contract.built_keys import (
     written,
     written_but_one,
 )
-from tests.contract.key_contract import inherited, kind_from_log, tables
+from tests.index.contract.key_contract import inherited, kind_from_log, tables
 from tests.strategies import TYPES
 
 

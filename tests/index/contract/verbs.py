@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from metaindex.index import Kind, RowKind
 from metaindex.index.kinds.of_files import OfFilesKind
-from tests.contract.verbs_lake import Lake, rows
 from tests.hostile.changes import turn
+from tests.index.contract.verbs_lake import Lake, rows
 from tests.index.kinds.covering.served import Held, shown
 
 NAME = "sets"

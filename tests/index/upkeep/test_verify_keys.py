@@ -14,9 +14,9 @@ from metaindex.index.build.key_parquet import ParquetKeyFile
 from metaindex.index.verification import key_rows
 from metaindex.table import handle_of
 from tests.hostile.changes import turn
+from tests.index.upkeep.flips import found_by_verify
 from tests.kit.broken import Folders, filters_changed, listed_backwards
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
-from tests.upkeep.flips import found_by_verify
 
 KINDS = {
     "values": mi.Values("id", "name", ("id", "name"), "v"),

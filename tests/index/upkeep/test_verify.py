@@ -29,8 +29,8 @@ from metaindex.index.store.writer import write_part
 from metaindex.table import handle_of
 from tests.hostile.changes import turn
 from tests.index.actions.faults import FaultStorage, MemoryStorage, opened
+from tests.index.upkeep.flips import found_by_verify
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
-from tests.upkeep.flips import found_by_verify
 
 ROWS = {
     "id": pa.array(range(8), pa.int64()),
