@@ -84,7 +84,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if False:",
         (
             "tests/query/pruning/test_damage.py",
-            "tests/query/pruning/test_lookup.py",
+            "tests/index/lookup/test_lookup.py",
             "tests/query/pruning/test_many_parts.py",
         ),
         "rows of a part that is out of order name other files",
@@ -97,7 +97,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             "tests/query/pruning/test_damage.py",
             "tests/query/pruning/test_many_parts.py",
-            "tests/query/pruning/test_lookup.py",
+            "tests/index/lookup/test_lookup.py",
         ),
         "a partition that is missing from the aggregates shifts the files of all behind it",
     ),

@@ -86,7 +86,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             "tests/query/pruning/test_keyed_tables.py",
             "tests/index/lookup/test_key_source.py",
-            "tests/query/pruning/test_lookup.py",
+            "tests/index/lookup/test_lookup.py",
             "tests/index/contract",
         ),
         "a bloom filter's maybe is taken for an answer that leaves nothing to prove",

@@ -49,7 +49,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        out[:] = np.repeat(~partitions, count)\n",
         (
             "tests/query/pruning/test_many_parts.py",
-            "tests/query/pruning/test_lookup.py",
+            "tests/index/lookup/test_lookup.py",
             "tests/query/pruning/test_no_false_skip.py",
             "tests/index/build/test_local_builder.py",
             "tests/index/actions/test_keys.py",

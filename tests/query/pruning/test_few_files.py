@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.formats.delta.table import DeltaFormat
+from metaindex.formats import open_ref
 from metaindex.index import Kind
 
 FILES = 8
@@ -27,8 +27,9 @@ def kept(root: str, kind: Kind, predicate: str, monkeypatch: pytest.MonkeyPatch)
     """How many files are kept, and whether the table's log was replayed."""
     mi.open_table(root).create_index("find", kind, builder="local")
     replayed = []
-    snapshot = DeltaFormat.snapshot
-    monkeypatch.setattr(DeltaFormat, "snapshot", lambda *args: replayed.append(1) or snapshot(*args))  # type: ignore[func-returns-value]
+    table_format = type(open_ref(root)[0])
+    snapshot = table_format.snapshot
+    monkeypatch.setattr(table_format, "snapshot", lambda *args: replayed.append(1) or snapshot(*args))  # type: ignore[func-returns-value]
     return mi.open_table(root).prune(predicate).kept_files, bool(replayed)
 
 

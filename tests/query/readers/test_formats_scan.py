@@ -17,11 +17,9 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
+import metaindex as mi
 from metaindex.expressions import to_arrow
-from metaindex.formats import At, Snapshot, TableRef
-from metaindex.formats.delta.table import DeltaFormat
-from metaindex.formats.files.table import FilesFormat
-from metaindex.formats.iceberg.table import IcebergFormat
+from metaindex.formats import Snapshot, TableRef
 from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 from tests.query.readers.lake import bound
@@ -79,7 +77,7 @@ def test_delta_by_deltalake_at_every_version(tmp_path: Path) -> None:
     last = DeltaTable(root).version()
     assert last == 3
     for version in range(last + 1):
-        snapshot = DeltaFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
+        snapshot = mi.open_table(root).snapshot(version)
         whole = QueryBuilder().register("t", DeltaTable(root, version=version)).execute("SELECT * FROM t").read_all()
         check(snapshot, root, pa.table(whole).select(snapshot.schema.names).cast(snapshot.schema.arrow()))
 
@@ -101,8 +99,7 @@ def test_iceberg_by_pyiceberg_at_every_version(tmp_path: Path) -> None:
     )
     root = table.location().removeprefix("file://")
     for entry in table.history():
-        ref = TableRef(LocalStorage(root), table.metadata_location.removeprefix("file://"))
-        snapshot = IcebergFormat().snapshot(ref, At(version=entry.snapshot_id))
+        snapshot = mi.open_table(table.metadata_location).snapshot(entry.snapshot_id)
         whole = table.scan(snapshot_id=entry.snapshot_id).to_arrow()
         check(snapshot, root, whole.select(snapshot.schema.names).cast(snapshot.schema.arrow()))
     catalog.engine.dispose()
@@ -121,8 +118,6 @@ def test_hive_folders_by_pyarrow(tmp_path: Path, file_format: str) -> None:
     else:
         how = ds.CsvFileFormat().make_write_options(include_header=True)
         ds.write_dataset(flat, root, format="csv", partitioning=parts, file_options=how)
-    given = pa.schema(list(flat.schema))
-    storage = LocalStorage(root)
-    snapshot = FilesFormat().snapshot(TableRef(storage, root, {"schema": given}), At())
+    snapshot = mi.open_table(root, schema=flat.schema).snapshot()
     assert {f.name for f in snapshot.schema if f.partition} == {"p", "day"}
     check(snapshot, root, flat.select(snapshot.schema.names))

@@ -10,9 +10,6 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.formats.delta.table import DeltaFormat
-from metaindex.formats.files.table import FilesFormat
-from metaindex.formats.iceberg.table import IcebergFormat
 from tests.tables import delta_lake, iceberg_lake, parquet_lake
 
 
@@ -26,11 +23,10 @@ def no_snapshot(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         def refuse(*_: object) -> None:
             raise AssertionError("the snapshot was loaded")
 
-        monkeypatch.setattr(DeltaFormat, "snapshot", refuse)
-        monkeypatch.setattr(IcebergFormat, "snapshot", refuse)
-        monkeypatch.setattr("metaindex.formats.files.table._now", refuse)
-        monkeypatch.setattr("metaindex.formats.files.table._then", refuse)
-        monkeypatch.setattr(FilesFormat, "snapshot", refuse)
+        for name in ("delta.table.DeltaFormat.snapshot", "iceberg.table.IcebergFormat.snapshot"):
+            monkeypatch.setattr(f"metaindex.formats.{name}", refuse)
+        for name in ("_now", "_then", "FilesFormat.snapshot"):
+            monkeypatch.setattr(f"metaindex.formats.files.table.{name}", refuse)
 
     return forbid
 

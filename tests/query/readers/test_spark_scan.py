@@ -14,11 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
+import metaindex as mi
 from metaindex.core import ScanError, SparkDriver
-from metaindex.formats import At, Schema, Snapshot, TableRef
-from metaindex.formats.delta.table import DeltaFormat
-from metaindex.formats.files.table import FilesFormat
-from metaindex.formats.iceberg.table import IcebergFormat
+from metaindex.formats import Schema, Snapshot, TableRef
 from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 from tests.query.readers.lake import Lake, bound, fields_of
@@ -130,7 +128,7 @@ def test_an_opaque_predicate_is_applied_by_spark_itself(spark: SparkSession, tmp
 
 
 def delta_snapshot(root: str, version: int | None = None) -> Snapshot:
-    return DeltaFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
+    return mi.open_table(root).snapshot(version)
 
 
 def check_delta(spark: SparkSession, root: str, versions: Iterable[int]) -> None:
@@ -205,7 +203,7 @@ def test_delta_widened_types_are_read_alike(spark: SparkSession, tmp_path: Path)
 
 
 def iceberg_snapshot(root: str, version: int | None = None) -> Snapshot:
-    return IcebergFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
+    return mi.open_table(root).snapshot(version)
 
 
 @pytest.mark.parametrize("format_version", [1, 2, 3])
@@ -304,9 +302,7 @@ def test_hive_folders_of_every_type_are_read_alike(spark: SparkSession, tmp_path
     # Folder names hold a tenth of a second at most.
     rows = spark.sql(partitioned_rows().replace(".123456", ".5")).withColumn("text", f.lit("x, y"))
     rows.write.partitionBy(*PARTITIONS).format(file_format).option("header", "true").save(root)
-    storage = LocalStorage(root)
-    ref = TableRef(storage, root, {"schema": arrow_schema(rows)})
-    snapshot = FilesFormat().snapshot(ref, At())
+    snapshot = mi.open_table(root, schema=arrow_schema(rows)).snapshot()
     reader = spark.read.schema(rows.schema).option("header", "true").format(file_format)
     check(spark, snapshot, root, reader.load(root).select(*snapshot.schema.names))
 
