@@ -82,7 +82,6 @@ def test_what_values_and_ranges_read_is_that_of_brute_force(
 
     by_value = sum(float(part) * weighed(place, place) for place, part in placed)
     assert reads.by_value(np.array(weights, np.float64)) == pytest.approx(by_value)
-
     # Between these beginnings the first and the last place of a range stay the same.
     after, cuts = Fraction(0), {Fraction(0), 1 - share}
     steps = []

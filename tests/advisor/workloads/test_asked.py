@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,6 +21,11 @@ def flights(folder: Path) -> mi.Table:
         rows = {"dest": [f"D{number}", f"E{number}"], "day": [number, number + 10], "tailnum": ["N1", "N2"]}
         write_deltalake(str(folder / "flights"), pa.table(rows), mode="append")
     return mi.open_table(folder / "flights")
+
+
+def asked_of(workload: mi.Workload) -> Any:
+    """Of a table `t` of a column."""
+    return of_table(workload, TableNames("/t", {}), ["a"]).queries
 
 
 QUERIES = """
@@ -60,8 +66,7 @@ def test_a_template_is_asked_with_some_of_its_literals_which_share_its_weight(tm
 
 @given(st.integers(1, 400), st.integers(1, 60))
 def test_few_literals_are_all_asked_as_often_as_they_came_and_of_many_some_are_drawn(many: int, different: int) -> None:
-    workload = mi.workload([f"SELECT a FROM t WHERE a = {number % different}" for number in range(many)])
-    queries = of_table(workload, TableNames("/t", {}), ["a"]).queries
+    queries = asked_of(mi.workload([f"SELECT a FROM t WHERE a = {number % different}" for number in range(many)]))
     assert sum(query.seen for query in queries) == many
     asked = {query.text: query.seen for query in queries}
     assert len(asked) == len(queries)
@@ -77,7 +82,7 @@ def test_what_is_drawn_is_of_the_whole_workload_as_often_as_it_came() -> None:
     rare = [f"SELECT a FROM t WHERE a = {number}" for number in range(1_000)]
     often = ["SELECT a FROM t WHERE a = -1"] * 1_000
     for texts in (rare + often, often + rare):
-        queries = of_table(mi.workload(texts), TableNames("/t", {}), ["a"]).queries
+        queries = asked_of(mi.workload(texts))
         assert 400 <= max(query.seen for query in queries) <= 1_600  # of 24 that were drawn
         others = [int(query.text.removeprefix("a = ")) for query in queries if query.text != "a = -1"]
         assert min(others) < 300
@@ -88,8 +93,7 @@ def test_what_is_drawn_is_of_the_whole_workload_as_often_as_it_came() -> None:
 def test_of_long_texts_fewer_are_kept() -> None:
     """Each may have a million characters."""
     lists = (", ".join(str(10_000 * place + number) for number in range(8_000)) for place in range(9))
-    workload = mi.workload([f"SELECT a FROM t WHERE a IN ({said})" for said in lists])
-    queries = of_table(workload, TableNames("/t", {}), ["a"]).queries
+    queries = asked_of(mi.workload([f"SELECT a FROM t WHERE a IN ({said})" for said in lists]))
     assert sum(query.seen for query in queries) == 9
     assert sum(query.stands.drawn for query in queries if query.stands is not None) == LEAST_LITERALS
 
@@ -105,7 +109,7 @@ def test_workloads_put_together_are_asked_as_one() -> None:
 
 
 def told(workload: mi.Workload) -> list[tuple[str, int]]:
-    return sorted((query.text, query.seen) for query in of_table(workload, TableNames("/t", {}), ["a"]).queries)
+    return sorted((query.text, query.seen) for query in asked_of(workload))
 
 
 @given(st.integers(1, 30), st.integers(1, 10))
@@ -116,7 +120,7 @@ def test_templates_that_ask_a_table_alike_are_asked_as_one(templates: int, many:
         for number in range(templates)
         for place in range(many)
     ]
-    queries = of_table(mi.workload(texts), TableNames("/t", {}), ["a"]).queries
+    queries = asked_of(mi.workload(texts))
     assert sum(query.seen for query in queries) == templates * many
     assert len(queries) <= MOST_LITERALS
     assert all(query.stands is None for query in queries) == (templates * many <= MOST_LITERALS)

@@ -6,11 +6,13 @@
 import gzip
 import json
 import random
+import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -177,25 +179,17 @@ def test_several_applications_in_a_folder(tmp_path: Path) -> None:
 
 
 def test_what_if_of_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import pyarrow.parquet as pq
-
     (tmp_path / "t" / "p=1").mkdir(parents=True)
-    pq.write_table(
-        pa.table({"a": range(100), "b": ["x"] * 100, "i": pa.array(range(100), pa.int32())}),
-        tmp_path / "t/p=1/f.parquet",
-    )
+    rows = pa.table({"a": range(100), "b": ["x"] * 100, "i": pa.array(range(100), pa.int32())})
+    pq.write_table(rows, tmp_path / "t/p=1/f.parquet")
     plans = [scan(f"file:{tmp_path}/t", f"[(a#1L = {number})]") for number in range(3)]
     plans += [scan("file:/elsewhere/t", "[(a#1L = 1)]")]
     iceberg = node("BatchScan x.t", "BatchScan x.t[i#3] IcebergScan(table=x.t, filters=, groupedBy=)")
     plans += [node("Filter", "Filter (i#3 = 5)", iceberg)]
     log = written(tmp_path / "log", [event for at, plan in enumerate(plans) for event in (start(at, plan), end(at))])
     answer = mi.open_table(tmp_path / "t").what_if(log, mi.ColumnStats())
-    assert [(query.query, query.weight) for query in answer.queries] == [
-        ("a = 0", 1),
-        ("a = 1", 1),
-        ("a = 2", 1),
-        ("i = '5'", 1),
-    ]
+    asked = [(query.query, query.weight) for query in answer.queries]
+    assert asked == [("a = 0", 1), ("a = 1", 1), ("a = 2", 1), ("i = '5'", 1)]
     assert any("1 of 5 queries are of other tables" in note for note in answer.notes)
     assert all(query.now.files.expected == 1 for query in answer.queries)
     assert main(["whatif", str(tmp_path / "t"), "--queries", str(log), "--stats"]) == 0
@@ -299,9 +293,8 @@ def test_joins_by_other_names(tmp_path: Path) -> None:
     ]
     assert [read.order for read in template.tables] == [("a DESC",), ()]
     top = "TakeOrderedAndProject(limit=3, orderBy=[b#2 ASC NULLS FIRST,a#1L DESC NULLS LAST], output=[a#1L])"
-    (template,) = mi.workload(
-        written(tmp_path / "log", [start(0, node("TakeOrderedAndProject", top, scan("/t", "[]")))])
-    ).templates
+    plan = node("TakeOrderedAndProject", top, scan("/t", "[]"))
+    (template,) = mi.workload(written(tmp_path / "log", [start(0, plan)])).templates
     assert (template.tables[0].order, template.limit) == (("b", "a DESC"), 3)
 
 
@@ -458,16 +451,13 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_many_events_are_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose ends never come, too."""
-    import tracemalloc
-
     monkeypatch.setattr(events, "MOST_HELD", 1_000_000)
     task = json.dumps({"Event": "SparkListenerTaskEnd", "Task Metrics": {"x": "y" * 300}})
     with (tmp_path / "log").open("w") as file:
         file.write(task + "\n")
         for number in range(600):
-            file.write(
-                json.dumps(start(number, scan("/t", f"[(a#1L = {number}), (b#2 = {'n' * 5_000}{number})]"))) + "\n"
-            )
+            plan = scan("/t", f"[(a#1L = {number}), (b#2 = {'n' * 5_000}{number})]")
+            file.write(json.dumps(start(number, plan)) + "\n")
             file.write((task + "\n") * 20)
     mi.workload(REAL)
     tracemalloc.start()

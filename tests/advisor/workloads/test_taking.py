@@ -17,7 +17,7 @@ import metaindex.advisor.workloads.gathering as gathering_module
 from metaindex.advisor.workloads.gathering import MOST_REASONS, Gathering
 from metaindex.advisor.workloads.shape import reads_of, shape_of_text, shown_predicate
 from metaindex.advisor.workloads.taking import from_query_log
-from metaindex.advisor.workloads.text_files import MOST_CHARACTERS
+from metaindex.advisor.workloads.text_files import MOST_CHARACTERS, statements
 from metaindex.core import ExpressionError
 from metaindex.expressions import StatementReads
 
@@ -34,24 +34,15 @@ def test_queries_that_differ_in_literals_are_one_template() -> None:
         ["a = 1", "a = 2", mi.col("a") == 3, "b IN (1, 2)", "b IN (4, 5, 6)", "a = 'x' AND b = 2", "b = 3 AND a = 'y'"]
     )
     assert told(found) == [(3, "a = 1"), (2, "b IN (1, 2)"), (2, "a = 'x' AND b = 2")]
-    assert [shown_predicate(example.tables[0].predicate) for example in found.templates[0].examples] == [
-        "a = 1",
-        "a = 2",
-        "a = 3",
-    ]
+    examples = [shown_predicate(example.tables[0].predicate) for example in found.templates[0].examples]
+    assert examples == ["a = 1", "a = 2", "a = 3"]
     assert found.seen == 7
     assert found.problems == ()
 
 
 def test_other_tables_columns_and_keys_are_other_templates() -> None:
-    texts = [
-        "SELECT x FROM t",
-        "SELECT y FROM t",
-        "SELECT x FROM u",
-        "SELECT x FROM t GROUP BY x",
-        "SELECT x FROM t ORDER BY x",
-        "SELECT x FROM t LIMIT 1",
-    ]
+    texts = ["SELECT x FROM t", "SELECT y FROM t", "SELECT x FROM u"]
+    texts += [f"{texts[0]} {more}" for more in ("GROUP BY x", "ORDER BY x", "LIMIT 1")]
     assert len(mi.workload(texts)) == len(texts)
     assert len(mi.workload(["SELECT a, b, c FROM t GROUP BY 1", "SELECT a, b, c FROM t GROUP BY 2"])) == 2
 
@@ -202,13 +193,8 @@ def test_rows_of_a_query_log() -> None:
     )
     found = from_query_log(rows)
     assert told(found) == [(2, "a = 1"), (1, "TRUE")]
-    first = found.templates[0]
-    assert (first.seconds, first.limit, first.tables[0].group_keys, first.tables[0].table) == (
-        2.0,
-        10,
-        ("b",),
-        "lake/t",
-    )
+    first, (read,) = found.templates[0], found.templates[0].tables
+    assert (first.seconds, first.limit, read.group_keys, read.table) == (2.0, 10, ("b",), "lake/t")
     assert [problem.seen for problem in found.problems] == [1]
     with pytest.raises(mi.ArgumentError):
         from_query_log(pa.table({"a": [1]}))
@@ -234,8 +220,6 @@ def test_any_literals_are_one_template(pairs: list[tuple[str, str]]) -> None:
 
 @given(st.lists(st.text(max_size=40), max_size=5))
 def test_any_text_is_a_template_or_told(texts: list[str]) -> None:
-    from metaindex.advisor.workloads.text_files import statements
-
     found = mi.workload(["a = 1", *(f" {text}" for text in texts)])
     asked = sum(1 for text in texts for _ in statements([text]))
     assert found.seen + sum(problem.seen for problem in found.problems) == asked + 1

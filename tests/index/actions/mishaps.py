@@ -31,14 +31,12 @@ def a_life_under_wrong_clocks(folder: Path, location: str, ahead: float, behind:
         append(root, 3)
         late.says("refresh", "optimize full")
         log = handle_of(opened(str(root), location)).log("stats")
-
         append(root, 4)
         append(root, 5)
         # To a clock that is behind, all files are from the future, and not to be indexed yet.
         with clock(max(ahead, behind), root, location) as dead:
             assert dead.says("stall") == ["stalled"]
             dead.process.kill()
-
         # Who looks with another clock suspects wrongly, or trusts wrongly, and nothing follows from that.
         for each in (early, right, late):
             assert each.says("look") == ["REFRESHING"]
@@ -49,12 +47,10 @@ def a_life_under_wrong_clocks(folder: Path, location: str, ahead: float, behind:
         for each in (early, late):
             each.says("clean within the retention")
         assert set(on_storage(log.storage).runs) == held
-
         late.says("cancel")
         early.says("refresh full", "delete", "restore", "clean within the retention")
         for each in (early, right, late):
             assert each.says("find 15", "find 55") == ["[15]", "[55]"]
-
     table = opened(str(root), location)
     entries = [log.entry(number) for number in log.numbers()]
     assert [e.id for e in entries] == list(range(1, len(entries) + 1))
@@ -85,13 +81,11 @@ def a_reader_holds_what_is_cleaned_away(folder: Path, location: str) -> None:
     reader = opened(str(root), location)
     scan, result = reader.scan("id >= 25 AND id < 45"), reader.prune("id = 25")
     held = handle_of(reader).open_index("stats")
-
     other = opened(str(root), location)
     other.refresh_index("stats", mode="full", builder="local")
     other.optimize_index("stats", mode="full")
     clean(handle_of(other).log("stats"), "stats", -3600, 1)  # an hour into the future, for stores that count in seconds
     count("readers that held a cleaned entry")
-
     assert sorted(scan.to_arrow().column("id").to_pylist()) == list(range(25, 45))
     assert reader.scan("id = 15", version=version).to_arrow().column("id").to_pylist() == [15]
     assert {path.rpartition("/")[2] for path in result.paths} == {"f000002.parquet"}

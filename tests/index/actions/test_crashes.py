@@ -159,7 +159,6 @@ def test_an_answer_to_the_commit_that_is_lost_for_good_is_found_in_the_log(scene
             super().put_if_absent(path, data)
 
     outcome = VERBS[verb](scene.open(Deaf(storage)))
-
     assert isinstance(outcome, actions.Outcome)
     assert outcome.changed
     entry = latest(storage)
@@ -181,10 +180,8 @@ def test_writers_clocks_decide_nothing(scene: Scene, hours: int, monkeypatch: py
     off(0)
     VERBS["optimize full"](scene.open(storage))
     off(-hours)
-
     held = runs_on(storage)
     scene.open(storage).clean_index("stats")
-
     assert runs_on(storage) == held
     check_log(storage)
     check_reader(scene, storage)
@@ -197,10 +194,8 @@ def test_a_reader_of_an_old_entry_finds_its_files_within_the_retention(scene: Sc
     for verb in ("refresh", "optimize full", "refresh full"):
         VERBS[verb](scene.open(storage))
     scene.open(storage).clean_index("stats")
-
     for run in index.entry.content.runs:
         assert len(index.identities(run)) == run.files
-
     storage.now_ns += 8 * 86400 * 10**9
     scene.open(storage).clean_index("stats")
     later = OpenIndex("stats", index.entry, storage, StoreCache())

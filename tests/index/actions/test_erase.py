@@ -83,9 +83,7 @@ def check_bytes(folder: Path, gone: Sequence[str], kept: Sequence[str]) -> None:
 def test_what_a_retained_version_holds_stays(root: Path) -> None:
     table = mi.open_table(str(root))
     before = everything(root / "_metaindex")
-
     outcome = table.erase_index("stats")
-
     assert "every value in it is of a retained version" in outcome.notes
     for secret in SECRETS.values():
         assert secret in before
@@ -96,9 +94,7 @@ def test_what_a_retained_version_holds_stays(root: Path) -> None:
 def test_files_that_left_and_rows_under_vectors_are_erased(root: Path) -> None:
     expire(root)
     assert "barbara" in everything(root / "_metaindex")
-
     outcome = mi.open_table(str(root)).erase_index("stats")
-
     assert outcome.changed
     check_bytes(root / "_metaindex", ["barbara", "b.parquet", "carlos"], ["alice", "edith"])
     table = mi.open_table(str(root))
@@ -119,9 +115,7 @@ def test_a_version_that_lost_a_file_holds_nothing(tmp_path: Path) -> None:
     table = mi.open_table(str(root))
     table.refresh_index("stats", builder="local")
     (root / "b.parquet").unlink()
-
     assert table.erase_index("stats").changed
-
     check_bytes(root / "_metaindex", ["alice", "barbara", "carlos"], ["edith"])
     table = mi.open_table(str(root))
     assert table.indexes()[0].versions == ("1",)
@@ -134,7 +128,6 @@ def test_erased_files_may_come_back_with_a_refresh(root: Path) -> None:
     table = mi.open_table(str(root))
     table.erase_index("stats")
     commit(root, 3, write(root, "b"))
-
     table = mi.open_table(str(root))
     assert table.prune("name = 'barbara-5'").kept_files == 2
     table.refresh_index("stats", builder="local")
@@ -149,9 +142,7 @@ def test_plain_files_that_were_replaced_are_erased_in_their_history_too(tmp_path
     settled(Path(lake.path), {"f001.parquet": pa.table({"name": ["zoe"] * 5})})
     table = lake.open()
     table.refresh_index("stats", builder="local")
-
     table.erase_index("stats")
-
     check_bytes(tmp_path / "_metaindex", ["barbara"], ["alice", "zoe"])
     assert lake.open().prune("name = 'zoe'").kept_files == 1
 
@@ -165,9 +156,7 @@ def test_partition_values_are_erased_from_kept_listings_too(tmp_path: Path) -> N
     table = mi.open_table(str(root))
     table.refresh_index("stats", builder="local")
     assert "barbara" in everything(tmp_path / "_metaindex")
-
     table.erase_index("stats")
-
     check_bytes(tmp_path / "_metaindex", ["barbara"], ["alice"])
     table = mi.open_table(str(root))
     assert table.prune("name = 'alice'").kept_files == 1

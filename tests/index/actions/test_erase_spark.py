@@ -145,7 +145,6 @@ def nothing_is_taken_from_retained_versions(engine: Engine) -> None:
 def test_delta(spark: SparkSession, tmp_path: Path, vectors: str) -> None:
     engine = lived(delta(spark, tmp_path, {"enableDeletionVectors": vectors}))
     nothing_is_taken_from_retained_versions(engine)
-
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     try:
         engine.sql("VACUUM {t} RETAIN 0 HOURS")
@@ -154,7 +153,6 @@ def test_delta(spark: SparkSession, tmp_path: Path, vectors: str) -> None:
         # With vectors barbara's file is there with the row, but no version is whole that had it.
         assert "barbara-9" not in left
         assert "alice-0" in left
-
         if vectors == "true":
             engine.change("REORG TABLE {t} APPLY (PURGE)")
         engine.change("OPTIMIZE {t}")
@@ -176,9 +174,7 @@ def test_delta_after_its_log_was_cleaned(spark: SparkSession, tmp_path: Path) ->
         (engine.location / "_delta_log" / f"{version:020}.json").unlink()
         (engine.location / "_delta_log" / f"{version:020}.crc").unlink(missing_ok=True)
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-
     left = engine.erase()
-
     for gone in ("barbara", "carlos", "dorothy"):
         assert gone not in left
     assert "alice-0" in left
@@ -192,7 +188,6 @@ def test_iceberg(spark: SparkSession, tmp_path: Path, version: int, mode: str) -
     engine = lived(iceberg(spark, tmp_path, _iceberg_options(version, mode)))
     short = engine.name.removeprefix("iceberg.")
     nothing_is_taken_from_retained_versions(engine)
-
     engine.sql(EXPIRE.format(short=short))
     left = engine.erase()
     for gone in ("carlos", "barbara-9", "dorothy-0"):
@@ -200,7 +195,6 @@ def test_iceberg(spark: SparkSession, tmp_path: Path, version: int, mode: str) -
     assert "alice-0" in left
     assert "alice-9" in left
     assert ("barbara-0" in left) == (mode == "copy-on-write")  # nothing is said of a file with deleted rows
-
     engine.change(f"CALL iceberg.system.rewrite_data_files(table => '{short}', options => map('rewrite-all', 'true'))")
     engine.sql(EXPIRE.format(short=short))
     left = engine.erase()

@@ -57,7 +57,7 @@ def test_the_life_of_an_index(table: Table) -> None:
 @pytest.mark.parametrize(
     ("verb", "error", "says"),
     [
-        (VERBS["create"], mi.IndexExistsError, "it, or choose"),
+        (VERBS["create"], mi.IndexExistsError, "refresh it, choose another name"),
         (lambda t: t.restore_index("stats"), mi.IndexStateError, "needs state DELETED"),
         (lambda t: t.vacuum_index("stats"), mi.IndexStateError, "drop it first"),
         (lambda t: t.cancel_index("stats"), mi.IndexStateError, "nothing to cancel"),
@@ -75,10 +75,8 @@ def test_what_is_not_possible_is_refused_with_the_cure(
 ) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     before = objects(table)
-
     with pytest.raises(error, match=says):
         verb(table)
-
     assert objects(table) == before
     assert table.prune("id = 5").kept_files == 1
 
@@ -134,7 +132,6 @@ def test_a_refusal_names_the_verb_that_was_asked(table: Table, verb: str) -> Non
 def test_a_build_that_fails_leaves_nothing(table: Table) -> None:
     with pytest.raises(mi.BuildError, match="on purpose"):
         table.create_index("stats", mi.ColumnStats(), builder=Failing())
-
     assert table.indexes() == []
     assert [o for o in objects(table) if o.startswith("stats")] == []
     assert table.create_index("stats", mi.ColumnStats(), builder="local").changed
@@ -143,10 +140,8 @@ def test_a_build_that_fails_leaves_nothing(table: Table) -> None:
 def test_a_refresh_that_fails_leaves_the_index_as_it_was(table: Table, tmp_path: Path) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     before = objects(table)
-
     with pytest.raises(mi.BuildError, match="on purpose"):
         table.refresh_index("stats", mode="full", builder=Failing())
-
     assert [o for o in objects(table) if o.startswith("stats")] == [o for o in before if o.startswith("stats")]
     assert table.indexes()[0].state == "ACTIVE"
     assert table.prune("id = 5").kept_files == 1
@@ -165,7 +160,6 @@ def test_compatibility_matrix_decides_who_may_begin(operation: Operation, other:
     needs = NEEDS[operation]
     assert needs is not None
     base = log_with(tmp_path, needs, (other,)).latest()
-
     if operation in COMPATIBLE[other]:
         actions.validate(operation, base, "stats")
     else:
@@ -190,9 +184,7 @@ def test_a_cancelled_operation_that_wakes_up_fails(tmp_path: Path) -> None:
 def test_a_refresh_never_brings_back_a_deleted_index(table: Table) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     deleting = Disturbed(first=lambda: mi.open_table(table.path).drop_index("stats"))
-
     table.refresh_index("stats", mode="full", builder=deleting)
-
     assert table.indexes()[0].state == "DELETED"
     assert table.restore_index("stats").entry.state is State.ACTIVE
     assert table.prune("id = 5").kept_files == 1
@@ -204,7 +196,6 @@ def test_two_creates_at_once_have_one_winner(table: Table) -> None:
 
     with pytest.raises(mi.ConcurrentWriteError, match="left index 'stats' ACTIVE"):
         create(Disturbed(first=lambda: create("local")))
-
     assert table.prune("id = 5").kept_files == 1
     assert len([o for o in objects(table) if o.startswith("stats/_manifests")]) == 1
 
@@ -222,7 +213,6 @@ class Dying(LocalBuilder):
 mi.open_table({table.path!r}).refresh_index("stats", mode="full", builder=Dying())
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
-
     assert table.indexes()[0].state == "REFRESHING"
     assert table.prune("id = 5").kept_files == 1
     table.cancel_index("stats")
@@ -242,7 +232,6 @@ def test_refreshes_of_racing_processes_are_all_there(tmp_path: Path) -> None:
     code = f"import metaindex as mi; print(mi.open_table({table.path!r}).refresh_index('stats', builder='local'))"
     racers = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     answers = [racer.communicate()[0] for racer in racers]
-
     assert all(racer.returncode == 0 for racer in racers), answers
     info = table.indexes()[0]
     assert info.state == "ACTIVE"
@@ -258,10 +247,8 @@ def test_a_place_without_write_permission_is_refused_and_nothing_is_lost(table: 
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where the folder of indexes should be")
     table = mi.open_table(table.path, config=replace(mi.Config(), index_location=str(blocked)))
-
     with pytest.raises((StoragePermissionError, mi.MetaIndexError)):
         table.create_index("stats", mi.ColumnStats(), builder="local")
-
     assert table.scan("id = 5").to_arrow().num_rows == 1
 
 

@@ -72,9 +72,7 @@ def test_every_version_of_every_format_is_answered_as_before(name: str, mode: st
     assert table.indexes()[0].runs == 5
     before = answers(table, versions, 5)
     fresh = table.indexes()[0].fresh
-
     outcome = table.optimize_index("stats", mode=mode)  # type: ignore[arg-type]
-
     assert "5 runs merged into 1" in str(outcome)
     again = mi.open_table(table.path, **handle_of(table).ref.options)
     assert answers(again, versions, 5) == before
@@ -92,9 +90,7 @@ def test_bitmaps_that_grow_too_large_for_the_entry_leave_it(tmp_path: Path, monk
     versions = table.indexes()[0].versions
     before = answers(table, versions, 5)
     monkeypatch.setattr(records, "MAX_BITS", 10)
-
     entry = table.optimize_index("stats", mode="full").entry
-
     assert not any(records.is_large(record) for record in entry.content.versions)
     assert any(record.bits is not None for record in entry.content.versions)
     assert answers(mi.open_table(table.path), versions, 5) == before
@@ -141,9 +137,7 @@ def test_records_in_segments_and_objects_are_renumbered_too(
     versions = lake.open().indexes()[0].versions
     assert len(versions) == count
     before = answers(lake.open(), versions, count)
-
     lake.do("optimize")
-
     assert answers(lake.open(), versions, count) == before
     clean(OperationLog(lake.storage), "stats", 0, 1)
     assert answers(lake.open(), versions, count) == before
@@ -167,9 +161,7 @@ def test_files_that_are_only_named_stay_apart_and_are_indexed_later(tmp_path: Pa
     lake.grow(2, 3, verb="refresh quick")
     versions = lake.open().indexes()[0].versions
     before = answers(lake.open(), versions, 4)
-
     lake.do("optimize full")
-
     entry = latest(lake.storage)
     assert sorted(run.listed_only for run in entry.content.runs) == [False, True]
     assert answers(lake.open(), versions, 4) == before
@@ -210,9 +202,7 @@ def test_optimizes_of_different_runs_both_succeed_and_of_the_same_one_is_lost(tm
     storage = lake.storage
     versions = lake.open().indexes()[0].versions
     before = answers(lake.open(), versions, 6)
-
     assert chosen(storage, (0, 1), lambda: chosen(storage, (3, 4, 5))).changed
-
     assert len(latest(storage).content.runs) == 3
     assert answers(lake.open(), versions, 6) == before
     with pytest.raises(ConcurrentWriteError, match="another writer took some of them"):

@@ -146,9 +146,7 @@ def test_cancel_leads_from_every_transient_state_where_the_table_says(
     storage = scene.begin(state)
     entry = latest(storage)
     assert (entry.state, entry.stable) == (TRANSIENT[operation], before)
-
     outcome = scene.open(storage).cancel_index("stats")
-
     assert outcome.entry.state is (CANCELLED[operation] or before)
     assert outcome.entry.under_way == ()
     assert runs_on(storage) == {run.run for run in outcome.entry.content.runs} | _outdated(scene, outcome.entry.state)
@@ -178,7 +176,6 @@ def test_a_stalled_writer_cannot_create_an_entry_that_was_cleaned_away(scene: Sc
 
     broken = FaultStorage(storage, between=turn)
     outcome = scene.open(broken).drop_index("stats")
-
     assert outcome.entry.state is State.DELETED
     entry = latest(storage)
     assert entry.stable is State.DELETED
@@ -208,7 +205,6 @@ def test_a_woken_writer_fails_cleanly_after_cancel(scene: Scene) -> None:
 
     with pytest.raises(ConcurrentWriteError, match="was cancelled; run it again"):
         VERBS["refresh"](scene.open(FaultStorage(storage, between=turn)))
-
     entry = latest(storage)
     assert runs_on(storage) == {run.run for run in entry.content.runs} | (runs_on(scene.begin("active")))
     check_reader(scene, storage)
@@ -223,7 +219,6 @@ def test_both_refreshes_are_there_and_a_file_indexed_twice_counts_once(scene: Sc
             VERBS["refresh"](scene.open(storage))
 
     VERBS["refresh"](scene.open(FaultStorage(storage, between=turn)))
-
     table = scene.open(storage)
     assert table.prune("id >= 0").total_files == 4
     assert table.prune("id = 45").kept_files == 1

@@ -74,14 +74,12 @@ def test_an_index_kept_up_by_refreshes_answers_like_a_new_one(steps: list[tuple[
         for question in ["id = 13", "id < 25", "id >= 505", "even", "id IN (3, 507)"]:
             kept = table.prune(question, indexes=["kept"])
             new = table.prune(question, indexes=["new"])
-
             assert sorted(kept.paths) == sorted(new.paths)
             assert sorted(kept.dropped.paths.to_pylist()) == sorted(new.dropped.paths.to_pylist())
         for version, files_then in history.items():
             if version not in table.indexes()[0].versions:
                 continue  # a full refresh began anew
             result = table.prune("id = 13", version=version, indexes=["kept"])
-
             assert result.total_files == len(files_then)
             assert set(result.paths) == {path for path, ids in files_then.items() if 13 in ids}
 
@@ -100,9 +98,7 @@ def test_refresh_reads_only_what_is_new(tmp_path: Path) -> None:
         with open(path, "r+b") as file:
             file.write(b"\0" * stat.st_size)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
     outcome = table.refresh_index("stats", builder="local")
-
     assert outcome.changed
 
 
@@ -114,9 +110,7 @@ def test_a_file_that_left_is_no_longer_named(tmp_path: Path) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     before = table.snapshot().version.id
     lake.remove(1)
-
     outcome = table.refresh_index("stats", builder="local")
-
     assert outcome.changed
     assert table.prune("id = 13").paths == []
     assert table.prune("id = 13").total_files == 2

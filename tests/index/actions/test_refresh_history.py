@@ -81,7 +81,6 @@ def check(table: mi.Table, lake: DeltaHistory, recorded: set[tuple[int, int]]) -
         number = next(iter(files.values())).first + 3
         result = table.prune(f"id = {number}", version=version, indexes=["kept"])
         wanted = {f"{lake.root}/{p}" for p, f in files.items() if f.may_hold(number)}
-
         assert wanted <= set(result.paths), (version, number)
         assert len(result.paths) == len(set(result.paths))
         assert result.total_files == len(files)

@@ -63,9 +63,7 @@ def test_a_refresh_after_commits_does_not_load_the_table(lake: DeltaHistory) -> 
     lake.append(2)
     lake.remove(0)
     lake.append(1)
-
     outcome = refresh(lake)
-
     assert (outcome.changed, LOADED) == (True, [])
     assert outcome.entry.content.runs[-1].files == 3
     assert outcome.entry.content.versions[-1].files == len(lake.live)
@@ -77,9 +75,7 @@ def test_what_left_or_lost_rows_costs_no_run(lake: DeltaHistory) -> None:
     runs = len(refresh(lake).entry.content.runs)
     lake.drop_partition(1)
     lake.delete_rows(0)
-
     outcome = refresh(lake)
-
     record = outcome.entry.content.versions[-1]
     assert (len(outcome.entry.content.runs), LOADED) == (runs, [])
     assert len(record.removed) == len(record.with_deletes) == 1
@@ -89,9 +85,7 @@ def test_what_left_or_lost_rows_costs_no_run(lake: DeltaHistory) -> None:
 
 def test_nothing_to_do_writes_nothing(lake: DeltaHistory) -> None:
     before = refresh(lake).entry.id
-
     outcome = refresh(lake)
-
     assert (outcome.changed, outcome.entry.id, LOADED) == (False, before, [])
 
 
@@ -110,9 +104,7 @@ def test_an_older_version_is_recorded_from_the_nearest_below(lake: DeltaHistory)
         lake.append(1)
     last = len(lake.versions) - 1
     refresh(lake)
-
     outcome = refresh(lake, version=last - 1)
-
     assert outcome.entry.content.versions[-1].version.id == str(last - 1)
     assert (len(outcome.entry.content.runs), LOADED) == (2, [])  # its files were covered by then
     assert opened(lake).prune("id >= 0", version=last - 1).total_files == len(lake.versions[last - 1])
@@ -126,10 +118,8 @@ def test_a_quick_refresh_names_files_and_reads_none(lake: DeltaHistory) -> None:
     asked = "id = 15"
     assert opened(lake).prune(asked).total_files == len(lake.live)
     assert len(LOADED) == 1  # not recorded: the table's log is replayed for a query
-
     outcome = refresh(lake, mode="quick")
     result = opened(lake).prune(asked)
-
     assert LOADED == []
     assert outcome.entry.content.versions[-1].unknown == 2
     wanted = {p for p, f in lake.live.items() if f.may_hold(15)} | set(list(lake.live)[-2:])
@@ -143,9 +133,7 @@ def test_what_was_named_is_covered_by_the_next_refresh(lake: DeltaHistory) -> No
     lake.append(1)
     quick = refresh(lake, mode="quick").entry.content
     assert [run.files for run in quick.runs[1:]] == [2, 1]
-
     content = refresh(lake).entry.content
-
     assert content.runs[-1].files == 3
     assert (content.versions[-1].unknown, LOADED) == (0, [])
     assert len([v for v in content.versions if v.version == content.versions[-1].version]) == 1
@@ -158,9 +146,7 @@ def test_a_limited_refresh_covers_some_files_and_records_nothing(lake: DeltaHist
     lake.append(5)
     new = list(lake.live)[-5:]
     mine = [p for p in new if p.startswith("p=1/")]
-
     content = refresh(lake, **how).entry.content
-
     assert LOADED == []
     assert (content.runs[-1].files, len(content.versions)) == (len(mine), 1)
     result = opened(lake).prune("id = -1")
@@ -184,7 +170,6 @@ def test_a_limit_that_cannot_be_meant_is_refused(
     lake: DeltaHistory, how: dict[str, object], error: type[Exception], says: str
 ) -> None:
     lake.append(1)
-
     with pytest.raises(error, match=says):
         refresh(lake, **how)
 
@@ -201,7 +186,6 @@ def test_refreshes_at_once_all_count_and_no_file_counts_twice(lake: DeltaHistory
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(one, (last - 1, last, last)))
-
     content = handle_of(opened(lake)).log("stats").latest().content  # type: ignore[union-attr]
     assert sorted(r.version.id for r in content.versions) == [str(v) for v in (last - 2, last - 1, last)]
     for version in (last - 1, last):
@@ -224,7 +208,6 @@ def test_older_versions_move_out_of_the_entry_and_are_found(lake: DeltaHistory) 
             refresh(lake)
             entry = handle_of(opened(lake)).log("stats").latest()
             assert len(entry.content.versions) <= 6
-
     assert 2 <= len(entry.content.segments) <= 4
     recorded = 0
     storage, ref = handle_of(opened(lake)).log("stats").storage, handle_of(mi.open_table(str(lake.root))).ref
@@ -254,9 +237,7 @@ def test_iceberg_commits_are_followed(tmp_path: Path) -> None:
     LOADED.clear()
     for start in (30, 40):
         lake.append(pa.table({"id": range(start, start + 10)}))
-
     outcome = table.refresh_index("stats", builder="local")
-
     assert (outcome.entry.content.runs[-1].files, outcome.entry.content.versions[-1].files, LOADED) == (2, 5, [])
     for version, files in zip(table.versions()[2:], (3, 4, 5), strict=True):
         table.refresh_index("stats", builder="local", version=version.id)
@@ -277,9 +258,7 @@ def test_a_limited_refresh_of_a_plain_folder(tmp_path: Path) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     for day in range(3):
         write(f"day={day}/b.parquet", 100 + day * 10)
-
     content = table.refresh_index("stats", where="day >= 1 AND day < 2", builder="local").entry.content
-
     assert (content.runs[-1].files, len(content.versions)) == (1, 1)
     assert set(table.prune("id = -1").files.paths.to_pylist()) == {"day=0/b.parquet", "day=2/b.parquet"}
     assert table.refresh_index("stats", builder="local").entry.content.runs[-1].files == 2
@@ -293,9 +272,7 @@ def test_named_files_are_covered_in_the_end_whatever_is_merged_between(lake: Del
         refresh(lake, mode="quick")
     opened(lake).optimize_index("stats", "full")
     assert opened(lake).prune("id = -1").kept_files == 9
-
     refresh(lake)
-
     assert opened(lake).prune("id = -1").kept_files == 0
     assert opened(lake).prune(f"id = {number_in(lake)}").kept_files == 1
 
@@ -314,9 +291,7 @@ def test_lost_version_objects_cost_the_log_and_no_more(lake: DeltaHistory, caplo
         for path in lost:
             path.unlink()
         lake.append(1)
-
         outcome = refresh(lake)
-
     assert outcome.entry.content.versions[-1].files == len(lake.live)
     assert opened(lake).prune(f"id = {number_in(lake)}").kept_files == 1
     for version in lake.readable[1:]:

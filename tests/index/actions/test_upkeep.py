@@ -31,7 +31,6 @@ def test_many_refreshes_leave_few_runs_and_a_short_log(tmp_path: Path, monkeypat
     versions = table.indexes()[0].versions
     assert len(versions) == 22
     assert table.prune("id = 35", version=versions[3]).total_files == 4
-
     held = runs_on(storage)
     clean.clean(log, "stats")
     assert runs_on(storage) == held
@@ -50,9 +49,7 @@ def test_a_merge_that_fails_is_left_to_the_next_refresh(tmp_path: Path, caplog: 
     counting = FaultStorage(lake.storage.copy())
     VERBS["refresh"](opened(lake.path, counting))
     commits = [i for i, (name, _) in enumerate(counting.calls) if name == "put_if_absent"]
-
     VERBS["refresh"](opened(lake.path, FaultStorage(lake.storage, commits[2] + 1, "read-only")))
-
     assert "left to the next refresh" in caplog.text
     assert lake.open().indexes()[0].fresh
     assert lake.open().prune("id = 35").kept_files == 1
@@ -67,8 +64,6 @@ def test_what_is_no_part_of_a_live_run_is_cleaned(tmp_path: Path) -> None:
     (run,) = runs_on(storage)
     objects = set(storage.objects)
     storage.put(f"files/run={run}/part-00007.mix", b"left behind")
-
     clean.clean(OperationLog(storage), "stats")
-
     assert set(storage.objects) == objects
     assert lake.open().prune("id = 5").kept_files == 1

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import At, Field, FileTable, Leaf, Schema, Snapshot, TableRef, Version, open_ref
 from metaindex.formats.model import SnapshotDetails
-from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild
+from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest
 from metaindex.index.keys import column_id, partition_id
 from metaindex.index.store.rows import PARTITIONS
 from metaindex.index.store.writer import RunSink, number_partitions
@@ -132,7 +132,7 @@ def build(builder: Builder, request: BuildRequest, index: Path) -> Built:
     return Built(report, *(read_parts(index, report, kind) for kind in ("column_stats", "partition_stats")))
 
 
-def read_parts(index: Path, report: BuildReport | KeyBuild, kind: str) -> pa.Table:
+def read_parts(index: Path, report: BuildReport, kind: str) -> pa.Table:
     parts = [part for part in report.parts if part.kind == kind]
     tables = [pq.read_table(pa.BufferReader((index / part.path).read_bytes())) for part in parts]
     assert [t.num_rows for t in tables] == [p.rows for p in parts]

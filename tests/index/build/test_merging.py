@@ -91,7 +91,6 @@ def test_merged_runs_are_the_run_of_all_files(data: st.DataObject) -> None:
             table.optimize_index("stats")
             assert answers(root, predicates, versions) == before
         table.optimize_index("stats", mode="full")
-
         assert answers(root, predicates, versions) == before
         expected = index_rows(table, "fresh")
         for kind, rows_ in index_rows(table, "stats").items():
@@ -106,9 +105,7 @@ def test_a_column_that_came_later_is_unknown_in_the_files_before(tmp_path: Path)
     table = mi.open_table(str(root), schema=schema)
     table.refresh_index("stats", builder="local")
     kept = [table.prune(p).paths for p in ("b = 'x'", "b = 'zz'", "a = 1")]
-
     table.optimize_index("stats", mode="full")
-
     again = mi.open_table(str(root), schema=schema)
     assert [again.prune(p).paths for p in ("b = 'x'", "b = 'zz'", "a = 1")] == kept
     assert again.indexes()[0].runs == 1
@@ -134,7 +131,6 @@ def test_windows_give_the_order_of_the_whole(streams: list[list[tuple[int | None
         for t in merged([stream(i, r) for i, r in enumerate(ready)], ("a", "b"))
         for r in t.to_pylist()
     ]
-
     wanted = [(*row, number) for number, rows in enumerate(ready) for row in rows]
     assert found == sorted(wanted, key=lambda r: order((r[0], r[1])))
 

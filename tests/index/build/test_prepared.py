@@ -63,9 +63,7 @@ def test_a_refresh_reads_no_file_that_the_log_tells_of(tmp_path: Path) -> None:
         deltalake.write_deltalake(str(root), rows(number), mode="append")
     table.refresh_index("footers", builder="local")
     zero(root)
-
     outcome = table.refresh_index("log", builder="local")
-
     assert [run.files for run in outcome.entry.content.runs] == [3, 3]
     assert [run.uncovered_files for run in outcome.entry.content.runs] == [0, 0]
     assert set(table.statistics("log", "id").column("trust").to_pylist()) == {int(Trust.LOG)}
@@ -80,11 +78,9 @@ def test_floats_are_read_unless_they_need_not_be(tmp_path: Path) -> None:
     for number in range(2):
         deltalake.write_deltalake(str(root), rows(number, floats=True), mode="append")
     table = mi.open_table(str(root))
-
     table.create_index("counted", mi.ColumnStats(trust_log=True), builder="local")
     assert set(table.statistics("counted", "weight").column("trust").to_pylist()) == {int(Trust.COMPUTED)}
     assert table.statistics("counted", "weight").column("nan_count").to_pylist() == [1, 1]
-
     zero(root)
     table.create_index("stated", mi.ColumnStats(trust_log=True, scan_floats=False), builder="local")
     assert table.prune("id = 13", indexes=["stated"]).kept_files == 1
@@ -95,7 +91,6 @@ def test_files_without_statistics_are_opened(tmp_path: Path) -> None:
     lake = DeltaHistory(tmp_path / "lake")
     table = mi.open_table(str(lake.root))
     table.create_index("log", mi.ColumnStats(trust_log=True), builder="local")
-
     assert set(table.statistics("log", "id").column("trust").to_pylist()) == {int(Trust.FOOTER)}
     assert table.prune("id = 15").kept_files == 1
 

@@ -63,11 +63,9 @@ def test_columns_together_are_columns_one_by_one(tmp_path: Path, partitions: int
     for number in range(7):
         write(root, number, partitions)
     table = mi.open_table(str(root))
-
     table.create_index("together", mi.ColumnStats(), builder="local")
     with patch("metaindex.index.build.local.MOST_ROWS", 0):
         table.create_index("apart", mi.ColumnStats(), builder="local")
-
     for kind in ("column_stats", "partition_stats"):
         together, apart = parts(tmp_path, kind)
         assert len(together) == 1
@@ -93,11 +91,9 @@ def test_columns_merged_together_are_columns_merged_one_by_one(tmp_path: Path) -
     table = mi.open_table(str(root), mergeSchema=True)
     for name in names:
         table.refresh_index(name, builder="local")
-
     table.optimize_index("together", "full")
     with patch("metaindex.index.store.kway._AT_ONCE", 0):
         table.optimize_index("apart", "full")
-
     for kind in ("column_stats", "partition_stats", "files"):
         together, apart = parts(tmp_path, kind)
         assert together[-1] == apart[-1]
@@ -115,9 +111,7 @@ def test_a_merge_that_leaves_no_file(tmp_path: Path, most_rows: int) -> None:
     content = table.create_index("stats", mi.ColumnStats(), builder="local").entry.content
     storage = handle_of(table).log("stats").storage
     reader = RunReader(storage, content.runs[0], StoreCache(), ReadCount())
-
     with patch("metaindex.index.store.kway._AT_ONCE", most_rows):
         merged = merge_runs([reader], RunSink(storage, "nothing"), {content.runs[0].run: np.zeros(1, np.bool_)})
-
     assert (merged.run.files, merged.run.partitions) == (0, 0)
     assert merged.ordinals[content.runs[0].run].tolist() == [-1]

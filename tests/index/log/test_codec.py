@@ -142,7 +142,6 @@ def test_an_entry_survives_the_round_trip(entry: IndexLogEntry) -> None:
 def test_any_changed_byte_is_noticed(at: int, by: int) -> None:
     data = bytearray(codec.encode(ENTRY))
     data[at % len(data)] ^= by
-
     with pytest.raises(DamagedIndexError, match="here"):
         codec.decode(bytes(data), "here")
 
@@ -150,7 +149,6 @@ def test_any_changed_byte_is_noticed(at: int, by: int) -> None:
 @given(st.integers(0, 10**6))
 def test_a_truncated_entry_is_noticed(length: int) -> None:
     data = codec.encode(ENTRY)
-
     with pytest.raises(DamagedIndexError):
         codec.decode(data[: length % len(data)], "here")
 
@@ -158,7 +156,6 @@ def test_a_truncated_entry_is_noticed(length: int) -> None:
 @pytest.mark.parametrize(("written", "cure"), [(4, "upgrade metaindex"), (2, "create the index anew")])
 def test_another_format_is_refused_with_advice(written: int, cure: str) -> None:
     data = crafted(lambda value: value.update(format_version=written))
-
     with pytest.raises(DamagedIndexError, match=f"format {written}; .*{cure}"):
         codec.decode(data, "here")
 
@@ -207,7 +204,6 @@ def test_a_field_of_another_type_is_refused(path: tuple[Any, ...]) -> None:
             continue
         if path[-1] == "parent" and new is None:
             continue
-
         with pytest.raises(DamagedIndexError, match="here"):
             codec.decode(seal(replaced(value, path, new), None), "here")
 
@@ -255,17 +251,14 @@ def test_a_field_that_is_missing_or_not_known_is_refused(path: tuple[Any, ...]) 
 )
 def test_what_is_no_entry_is_refused_though_its_digest_is_right(text_: bytes) -> None:
     data = text_ + b'\n{"sha256": "' + hashlib.sha256(text_).hexdigest().encode() + b'"}\n'
-
     with pytest.raises(DamagedIndexError, match="here"):
         codec.decode(data, "here")
 
 
 def test_an_entry_is_a_line_of_json_and_a_line_with_the_digest_of_the_first() -> None:
     data = codec.encode(dataclasses.replace(ENTRY, under_way=(UnderWay(Operation.REFRESH, 3, "n", "me", 1),)))
-
     first, second, rest = data.split(b"\n")
     value = json.loads(first)
-
     assert rest == b""
     assert value["state"] == "REFRESHING"
     assert value["stable_state"] == "ACTIVE"
@@ -275,7 +268,6 @@ def test_an_entry_is_a_line_of_json_and_a_line_with_the_digest_of_the_first() ->
 def test_names_that_are_no_unicode_survive_as_utf_8() -> None:
     entry = dataclasses.replace(ENTRY, written_by="caf\udce9 ü")
     data = codec.encode(entry)
-
     assert data.decode("utf-8")
     assert codec.decode(data, "here") == entry
 

@@ -102,7 +102,6 @@ def test_an_entry_stays_small_over_many_versions(commits: int, removed: int) -> 
         )
         if number % 7 == 0:
             largest = max(largest, len(codec.encode(entry)))
-
     assert largest < 64 * 1024
     held = len(content.versions) + sum(s.count for s in content.segments)
     assert (MAX_VERSIONS - 100 if removed < 100 else 300) <= held <= MAX_VERSIONS + 48
@@ -124,7 +123,6 @@ def test_a_roll_over_that_others_overtook_changes_nothing() -> None:
     moved = roll_over(content.versions, content, lambda v: replace(chain[int(v.id)], parent=None), write)
     assert moved is not None
     late = replace(content, versions=(*chain, VersionRecord(version(99), 0, 0, version(3), ())))
-
     assert len(rolled_over(content, moved).versions) == 16
     assert rolled_over(late, moved) == late  # a record came that stands on one that would move
     assert rolled_over(replace(content, versions=tuple(chain[5:])), moved).segments == ()

@@ -26,7 +26,6 @@ def test_the_highest_number_is_the_latest(tmp_path: Path) -> None:
     log = OperationLog(LocalStorage(str(tmp_path)))
     for number in range(1, 12):
         log.append(entry(number))
-
     assert OperationLog(log.storage).latest() == entry(11)
     assert log.numbers() == list(range(1, 12))
 
@@ -34,7 +33,6 @@ def test_the_highest_number_is_the_latest(tmp_path: Path) -> None:
 def test_a_taken_number_is_a_lost_race(tmp_path: Path) -> None:
     log = OperationLog(LocalStorage(str(tmp_path)))
     log.append(entry(1, "mine"))
-
     with pytest.raises(ConcurrentWriteError, match="1 of index 'stats' was taken"):
         log.append(entry(1, "other"))
     assert log.entry(1).nonce == "mine"
@@ -43,9 +41,7 @@ def test_a_taken_number_is_a_lost_race(tmp_path: Path) -> None:
 def test_a_put_whose_answer_was_lost_is_recognized(tmp_path: Path) -> None:
     log = OperationLog(LocalStorage(str(tmp_path)))
     log.append(entry(1, "mine"))
-
     log.append(entry(1, "mine"))
-
     assert log.numbers() == [1]
 
 
@@ -53,7 +49,6 @@ def test_a_damaged_latest_entry_is_an_error_and_not_the_one_before(tmp_path: Pat
     log = OperationLog(LocalStorage(str(tmp_path)))
     log.append(entry(1))
     (tmp_path / entry_path(2)).write_bytes(b"{}")
-
     with pytest.raises(DamagedIndexError):
         OperationLog(log.storage).latest()
 
@@ -84,7 +79,6 @@ for number in range(1, 21):
 def test_processes_racing_for_numbers_have_one_winner_each(tmp_path: Path) -> None:
     said = raced(RACER, [[str(tmp_path), str(who)] for who in range(4)])
     won = [(int(line), who) for who, words in enumerate(said) for line in words.split()]
-
     assert sorted(number for number, _ in won) == list(range(1, 21))
     log = OperationLog(LocalStorage(str(tmp_path)))
     assert all(log.entry(number).nonce == f"{who}.{number}" for number, who in won)
@@ -95,7 +89,6 @@ def test_a_log_that_was_removed_and_begun_anew_is_read_anew(tmp_path: Path) -> N
     log.append(entry(1, "old"))
     log.append(entry(2, "old"))
     assert log.latest() == entry(2, "old")
-
     for path in (tmp_path / "_log").iterdir():
         path.unlink()
     assert log.latest() is None
@@ -115,10 +108,8 @@ def test_an_entry_below_the_tombstone_counts_for_nothing(tmp_path: Path) -> None
     log.bury(Tombstone(5, {}))  # the first one stays
     for number in range(1, 5):
         log.storage.delete(entry_path(number))
-
     with pytest.raises(ConcurrentWriteError, match="cleaned away"):
         OperationLog(log.storage).append(entry(3, "stalled"))
-
     found = OperationLog(log.storage).listing()
     assert (list(found.entries), found.buried, found.lowest) == ([5, 6, 7], (3,), 5)
     assert log.tombstone(5) == Tombstone(5, {"r": 7})

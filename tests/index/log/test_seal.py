@@ -50,7 +50,6 @@ def log_of(lake: Lake) -> Path:
 
 def test_an_index_is_used_with_its_key_and_without_one(lake: Lake) -> None:
     create(lake, KEY)
-
     assert reason(lake, KEY) == ""
     assert reason(lake, KEY.encode()) == ""
     assert reason(lake, None) == ""
@@ -63,7 +62,6 @@ def test_an_index_is_used_with_its_key_and_without_one(lake: Lake) -> None:
 def test_an_index_under_another_key_or_none_is_left_out(lake: Lake) -> None:
     create(lake, KEY)
     assert "was sealed with another key" in reason(lake, OTHER)
-
     shutil.rmtree(log_of(lake).parent)
     create(lake, None)
     assert "with a seal key, a log entry has the seal of that key" in reason(lake, KEY)
@@ -84,10 +82,8 @@ VERBS: dict[str, Callable[[mi.Table], object]] = {
 def test_who_has_another_key_changes_nothing(lake: Lake, verb: str) -> None:
     create(lake, KEY)
     before = sorted(log_of(lake).iterdir())
-
     with pytest.raises(ForeignIndexError, match="another key"):
         VERBS[verb](opened(lake, OTHER))
-
     assert sorted(log_of(lake).iterdir()) == before
     assert reason(lake, KEY) == ""
 
@@ -95,10 +91,8 @@ def test_who_has_another_key_changes_nothing(lake: Lake, verb: str) -> None:
 @pytest.mark.parametrize("verb", ["refresh", "delete", "disable"])
 def test_who_has_no_key_changes_no_sealed_index(lake: Lake, verb: str) -> None:
     create(lake, KEY)
-
     with pytest.raises(ForeignIndexError, match="give it as"):
         VERBS[verb](opened(lake, None))
-
     assert reason(lake, KEY) == ""
 
 
@@ -118,7 +112,6 @@ def test_what_an_entry_vouches_for_is_covered(lake: Lake) -> None:
     index = log_of(lake).parent
     value = json.loads(max((index / "_log").iterdir()).read_bytes().split(b"\n")[0])
     (manifest,) = (index / "_manifests").iterdir()
-
     assert len(value["content"]["runs"][0]["manifest_digest"]) == 64
     assert all(len(part["footer_digest"]) == 64 for part in json.loads(manifest.read_text())["parts"])
     manifest.write_bytes(manifest.read_bytes().replace(b'"rows": 4', b'"rows": 3'))
@@ -128,7 +121,6 @@ def test_what_an_entry_vouches_for_is_covered(lake: Lake) -> None:
 def test_the_key_may_stand_in_the_environment(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("METAINDEX_SEAL_KEY", KEY)
     create(lake, None)
-
     assert b"hmac_sha256" in max(log_of(lake).iterdir()).read_bytes()
     assert reason(lake, None) == ""
     assert "another key" in reason(lake, OTHER)
@@ -161,6 +153,5 @@ def test_nobody_is_shown_the_key(lake: Lake, caplog: pytest.LogCaptureFixture) -
         assert "short key" not in str(error.value)
     for path in Path(lake.path).parent.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes()
-
     assert not any(KEY in one or OTHER in one for one in said)
     assert pickle.loads(pickle.dumps(table.config)) == table.config

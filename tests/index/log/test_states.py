@@ -33,7 +33,6 @@ def test_compatibility_is_symmetric_and_reflexive_but_for_cancel() -> None:
 def test_compatibility_matrix_is_the_papers() -> None:
     apart = {frozenset({a, b}) for a, b in itertools.combinations(PAPERS, 2) if b not in COMPATIBLE[a]}
     together = {frozenset(pair) for pair in itertools.combinations(PAPERS, 2)} - apart
-
     assert together == {
         frozenset({Operation.DELETE, Operation.OPTIMIZE}),
         frozenset({Operation.DELETE, Operation.REFRESH}),

@@ -52,18 +52,22 @@ def keyed(
     return found
 
 
-@given(st.data())
-def test_a_file_or_row_group_that_holds_a_match_is_kept(data: st.DataObject) -> None:
+def keyed_files(
+    data: st.DataObject,
+) -> tuple[strategies.Schema, strategies.Files, list[list[list[strategies.Row]]], list[AskedKey]]:
     schema = data.draw(strategies.schemas())
     files = data.draw(strategies.files(schema))
     groups = [[rows[at : at + 2] for at in range(0, len(rows), 2)] for rows in files.rows]
-    keys = keyed(data, schema, groups)
-    predicate = data.draw(strategies.predicates(schema))
-    walked, combinations = with_combinations(predicate, {k.columns for k in keys if len(k.columns) > 1})
-    source = KeySource(len(groups), keys, combinations)
-    both = CompositeStatistics([ArrowStatistics(len(groups), files.bounds), source])
+    return schema, files, groups, keyed(data, schema, groups)
 
-    for statistics in (source, both):
+
+@given(st.data())
+def test_a_file_or_row_group_that_holds_a_match_is_kept(data: st.DataObject) -> None:
+    schema, files, groups, keys = keyed_files(data)
+    predicate = data.draw(strategies.predicates(schema))
+    walked, keyed_by = source(*keys, files=len(groups), predicate=predicate)
+    both = CompositeStatistics([ArrowStatistics(len(groups), files.bounds), keyed_by])
+    for statistics in (keyed_by, both):
         mask = may_match(walked, statistics)
         for place, file in enumerate(groups):
             found = [any(matches(predicate, row) is True for row in rows) for rows in file]
@@ -74,10 +78,7 @@ def test_a_file_or_row_group_that_holds_a_match_is_kept(data: st.DataObject) -> 
 
 @given(st.data())
 def test_questions_asked_together_are_answered_as_alone(data: st.DataObject) -> None:
-    schema = data.draw(strategies.schemas())
-    files = data.draw(strategies.files(schema))
-    groups = [[rows[at : at + 2] for at in range(0, len(rows), 2)] for rows in files.rows]
-    keys = keyed(data, schema, groups)
+    schema, _, groups, keys = keyed_files(data)
     predicate = Or(tuple(data.draw(st.lists(strategies.predicates(schema), min_size=1, max_size=6))))
     walked, combinations = with_combinations(predicate, {k.columns for k in keys if len(k.columns) > 1})
     questions = [*PredicateProgram.may_match(walked).questions, *PredicateProgram.may_fail(walked).questions]

@@ -75,9 +75,7 @@ def test_an_id_leads_to_its_file(tmp_path: Path) -> None:
     table = lake(tmp_path)
     files = table.snapshot().files
     ids = file_ids(files).to_pylist()
-
     found = _files_by_id(handle_of(table).open_index("stats"), [ids[5], b"\0" * 16])
-
     assert found.column("path").to_pylist() == [files.entry(5).path]
     assert found.column("file_id").to_pylist() == [ids[5]]
     assert _files_by_id(handle_of(table).open_index("stats"), ids).num_rows == len(files)
@@ -86,16 +84,13 @@ def test_an_id_leads_to_its_file(tmp_path: Path) -> None:
 
 def test_an_id_leads_to_its_partition(tmp_path: Path) -> None:
     found = _partitions_by_id(handle_of(lake(tmp_path)).open_index("stats"), [partition_id("p=1"), 12345])
-
     assert found.column("partition").to_pylist() == ["p=1"]
     assert found.column("file_count").to_pylist() == [4]
 
 
 def test_statistics_of_a_column_in_a_partition(tmp_path: Path) -> None:
     table = lake(tmp_path)
-
     found = table.statistics("stats", "x", "p=2")
-
     assert found.column("path").to_pylist() == [f"p=2/{n}.parquet" for n in range(4)]
     assert found.column("lower").to_pylist() == [201.0, 211.0, 221.0, 231.0]
     assert found.column("upper").to_pylist() == [209.0, 219.0, 229.0, 239.0]

@@ -32,7 +32,6 @@ def test_many_refreshes_leave_no_more_behind_than_one(tmp_path: Path) -> None:
         for predicate in ("id = 3", "s = 'n4'", "id > 12 AND s < 'n7'"):
             assert table.scan(predicate).to_arrow().num_rows
         sizes.append(held(handle_of(table).indexes().cache))
-
     assert sizes[0][0] == 2
     assert max(sizes[1:]) <= sizes[0]
     assert sizes[-1] == sizes[0]
@@ -43,9 +42,7 @@ def test_of_version_objects_the_last_ones_stay() -> None:
     for number in range(3 * _OBJECTS):
         cache.derived[(f"_versions/r{number}/segment.json", "segment")] = number
     cache.derived[("live", "files")] = cache.derived[("dead", "files")] = 1
-
     cache.keep_only({"live"})
-
     assert ("live", "files") in cache.derived
     assert ("dead", "files") not in cache.derived
     assert [v for (path, _), v in cache.derived.items() if "/" in path] == list(range(2 * _OBJECTS, 3 * _OBJECTS))

@@ -4,6 +4,7 @@ import os
 import pickle
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -123,10 +124,7 @@ class Nested(MemoryStorage):
 def test_a_run_that_is_written_inside_of_a_put_does_not_wait_for_itself() -> None:
     outer, inner = Nested(Slow()), Slow()
     outer.other = inner
-    writers = [threading.Thread(target=write, args=(outer,), daemon=True) for _ in range(2)]
-    for one in writers:
-        one.start()
-    for one in writers:
-        one.join(30)
-    assert not any(one.is_alive() for one in writers)
+    pool = ThreadPoolExecutor(2)
+    for writing in [pool.submit(write, outer) for _ in range(2)]:
+        writing.result(30)
     assert len(outer.objects) == len(inner.objects) == 6

@@ -76,7 +76,6 @@ def test_runs_that_were_merged_are_told_apart_until_clean_removes_them(
     assert "old" not in str(table.indexes())
     assert "old" not in str(info)
     before = info.size_bytes
-
     said = str(table.optimize_index("stats", mode="full"))
     assert "stays on storage for queries that began before, until clean removes it" in said
     (info,) = table.indexes()
@@ -84,7 +83,6 @@ def test_runs_that_were_merged_are_told_apart_until_clean_removes_them(
     assert " old  " in str(table.indexes())
     assert "clean removes them" in str(table.indexes()).splitlines()[-1]
     assert "of that is of old runs" in str(info)
-
     assert main(["clean", str(lake.path), "stats"]) == 0
     said = capsys.readouterr().out
     assert "2 runs out of use (merged or replaced) stay for 7 days" in said

@@ -128,7 +128,6 @@ def test_iceberg_with_branches_and_renamed_columns(tmp_path: Path) -> None:
     branch = table.explain("id = 21", version="old")
     assert (branch.result.kept_files, branch.coverage[0].recorded) == (1, True)
     assert table.scan("id = 12", version="tagged").to_arrow().num_rows == 1
-
     with written.update_schema() as update:
         update.rename_column("id", "number")
     table = mi.open_table("db.lake", catalog=catalog)

@@ -120,7 +120,6 @@ def test_a_damaged_run_is_found_and_only_that_one_is_rebuilt(tmp_path: Path, dam
     assert not found.sound
     assert found.damaged_runs == {last}
     assert {finding.kind for finding in found.findings} == {"run"}
-
     outcome = lake.open().repair_index("stats", builder="local")
     assert (outcome.operation, outcome.changed) == ("repair", True)
     assert outcome.entry.content.runs[0].run == first

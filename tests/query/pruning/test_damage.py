@@ -59,16 +59,13 @@ def check(lake: Lake, table: Table) -> None:
         ("name = 'n0042'", {42}),
     ]:
         scanned = table.scan(predicate, columns=["id"]).to_arrow()
-
         assert set(scanned.column("id").to_pylist()) == wanted
         assert scanned.num_rows == len(wanted)
 
 
 def test_a_fresh_index_drops_all_files_but_one(lake: Lake) -> None:
     table = indexed(lake)
-
     result = table.prune("id = 23")
-
     assert result.kept_files == 1
     assert result.indexes[0].used
     assert table.prune("id < 0").kept_files == 0
@@ -82,9 +79,7 @@ def test_damage_makes_the_answer_wider_and_says_why(lake: Lake, part: str, damag
     for path in index_files(indexed(lake), part):
         put(path, DAMAGES[damage](path.read_bytes()))
     table = lake.open()  # nothing is cached
-
     result = table.prune("id = 23")
-
     assert result.total_files == FILES
     assert 1 <= result.kept_files <= FILES
     check(lake, table)
@@ -98,7 +93,6 @@ def test_an_index_without_its_folder_is_no_index(lake: Lake) -> None:
     table = indexed(lake)
     shutil.rmtree(table.indexes()[0].location)
     table = lake.open()
-
     assert table.indexes() == []
     check(lake, table)
 
@@ -107,9 +101,7 @@ def test_a_file_appended_after_the_index_is_read(lake: Lake) -> None:
     indexed(lake)
     lake.append(rows(FILES))
     table = lake.open()
-
     result = table.prune("id = 23")
-
     assert result.total_files == FILES + 1
     assert result.kept_files <= 2  # the one that holds it, and the one that is not known
     assert table.scan("id = 65").to_arrow().column("id").to_pylist() == [65]
@@ -120,9 +112,7 @@ def test_a_file_appended_after_the_index_is_read(lake: Lake) -> None:
 def test_a_refreshed_index_knows_the_appended_file(lake: Lake) -> None:
     table = indexed(lake)
     lake.append(rows(FILES))
-
     outcome = table.refresh_index("stats", builder="local")
-
     assert outcome.changed
     assert "1 file" in outcome.notes[0]
     assert table.prune("id = 23").kept_files == 1
@@ -133,9 +123,7 @@ def test_a_refreshed_index_knows_the_appended_file(lake: Lake) -> None:
 
 def test_an_uncovered_column_keeps_what_the_table_itself_cannot_drop(lake: Lake) -> None:
     table = indexed(lake)
-
     result = table.prune("name = 'n0042'")
-
     report = next(r for r in result.indexes if r.name == "stats")
     assert not report.used
     assert "covered" in report.reason
@@ -151,9 +139,7 @@ def test_an_index_of_another_format_is_not_used(lake: Lake, tmp_path: Path) -> N
     os.unlink(newest)
     newest.write_bytes(codec.encode(replace(entry, table=replace(entry.table, format=other))))
     table = lake.open()
-
     report = next(r for r in table.prune("id = 23").indexes if r.name == "stats")
-
     assert not report.used
     assert other in report.reason
     check(lake, table)
@@ -169,9 +155,7 @@ def test_an_old_version_is_answered_by_the_index_that_recorded_it(lake: Lake) ->
     before = table.snapshot().version.id
     lake.append(rows(FILES))
     table.refresh_index("stats", builder="local")
-
     old = table.prune("id >= 55", version=before)
-
     assert old.total_files == FILES
     assert old.version.id == before
     assert old.kept_files == 1
@@ -186,9 +170,7 @@ def test_a_text_index_built_under_other_options_is_not_used(tmp_path: Path) -> N
     indexed(lake)
     schema = pa.schema([("id", pa.string()), ("name", pa.string())])
     table = mi.open_table(lake.path, header=False, schema=schema)
-
     result = table.prune("id = '23'")
-
     assert result.kept_files == FILES
     assert "header" in result.indexes[0].reason
     assert table.scan("id = 'id'").to_arrow().num_rows == FILES

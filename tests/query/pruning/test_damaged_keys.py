@@ -36,7 +36,6 @@ def test_no_row_is_lost(kind: str, damage: str, tmp_path: Path, caplog: pytest.L
     assert parts
     for part in parts:
         put(part, DAMAGES[damage](part.read_bytes()))
-
     table = mi.open_table(str(root))
     for wanted in range(0, 480, 97):
         assert table.scan(f"id = {wanted}").to_arrow().num_rows == 1
@@ -72,7 +71,6 @@ def test_a_manifest_of_which_one_digit_is_another_is_not_believed(field: str, ki
     assert lines[at] != before
     assert len(lines[at]) == len(before)
     manifest.write_text("".join(lines))
-
     table = mi.open_table(str(root))
     for wanted in range(1000, 1160, 13):
         assert table.scan(f"id = {wanted}").to_arrow().num_rows == 1

@@ -167,7 +167,6 @@ def test_a_recorded_schema_that_lacks_a_column_is_not_the_last_word(lake: Lake) 
 def test_what_is_no_file_or_too_large_is_not_waited_for(lake: Lake, what: str) -> None:
     log = log_of(lake)
     STRANGE[what](log / Path(entry_path(int(newest(log).stem) + 1)).name)
-
     left_out(lake)
 
 
@@ -177,7 +176,6 @@ def test_nor_in_the_place_of_a_manifest_or_a_part(lake: Lake, what: str) -> None
     for path in [*index.glob("_manifests/*"), *index.glob("column_stats/*/*"), *index.glob("files/*/*")]:
         path.unlink()
         STRANGE[what](path)
-
     with at_most(600):
         assert lake.open().scan("id = 23").to_arrow().num_rows == 1
         assert lake.open().prune("id = 23").kept_files >= 1
@@ -187,7 +185,6 @@ def test_nor_in_the_place_of_a_manifest_or_a_part(lake: Lake, what: str) -> None
 def test_a_strange_hint_makes_no_delta_table_unreadable(lake: Lake, what: str) -> None:
     hint = Path(lake.open().path) / "_delta_log" / "_last_checkpoint"
     STRANGE[what](hint)
-
     with at_most(600):
         used(lake)
 
@@ -197,7 +194,6 @@ def test_a_strange_hint_makes_no_delta_table_unreadable(lake: Lake, what: str) -
 )
 def test_a_hint_of_any_text_makes_no_delta_table_unreadable(lake: Lake, text: str) -> None:
     (Path(lake.open().path) / "_delta_log" / "_last_checkpoint").write_text(text)
-
     used(lake)
 
 
@@ -224,9 +220,7 @@ def test_a_copied_entry_is_told_and_made_right(lake: Lake, cure: str) -> None:
     found = lake.open().verify_index("stats")
     assert not found.sound
     assert "it is a copy" in str(found)
-
     CURES[cure](lake.open())
-
     used(lake)
     lake.append(pa.table({"id": pa.array([99], pa.int64())}))
     assert lake.open().refresh_index("stats", builder="local").changed
@@ -239,9 +233,7 @@ def test_a_copied_entry_is_told_and_made_right(lake: Lake, cure: str) -> None:
 def test_cancel_makes_the_log_of_a_deleted_index_right_too(lake: Lake) -> None:
     lake.open().drop_index("stats")
     copied(lake)
-
     lake.open().cancel_index("stats")
-
     lake.open().restore_index("stats")
     used(lake)
 
@@ -251,9 +243,7 @@ def test_what_was_under_way_below_a_copied_entry_is_cancelled_with_it(lake: Lake
         mark = MARK | {"began": value["id"] + 1, "since_ms": 1, "runs": ["r"]}
         value |= {"id": value["id"] + 1, "state": "REFRESHING", "under_way": [mark]}
     copied(lake)
-
     lake.open().cancel_index("stats")
-
     assert lake.open().indexes()[0].under_way == ()
     used(lake)
 
@@ -265,9 +255,7 @@ def test_a_number_that_no_entry_has_counts_for_nothing(lake: Lake, number: str) 
     stray = log_of(lake) / f"{number}.json"
     used(lake)
     assert "clean removes it" in str(lake.open().verify_index("stats"))
-
     assert lake.open().disable_index("stats").changed
-
     assert not lake.open().indexes()[0].enabled
     lake.open().clean_index("stats", 0)
     assert not stray.exists()
@@ -278,7 +266,6 @@ def test_the_last_number_is_refused_and_not_lost(lake: Lake) -> None:
     with changed(lake, anew=True) as value:
         value["id"] = 10**18 - 1
     used(lake)
-
     with pytest.raises(mi.MetaIndexError, match="at its end"):
         lake.open().disable_index("stats")
 
@@ -290,7 +277,6 @@ def test_a_log_put_together_of_two_is_told(lake: Lake) -> None:
     first = min(log.iterdir())
     value = said(first)
     first.write_bytes(seal(value | {"nonce": "another life"}, None))
-
     assert "of another log" in str(lake.open().verify_index("stats"))
     used(lake)
 
@@ -300,7 +286,6 @@ def test_an_entry_of_a_newer_version_is_not_mended_away(lake: Lake, verb: str) -
     with changed(lake, anew=True) as value:
         value |= {"format_version": 99, "id": value["id"] + 1}
     left_out(lake, "upgrade metaindex")
-
     with pytest.raises(ForeignIndexError, match="upgrade metaindex"):
         CURES[verb](lake.open())
 
@@ -309,9 +294,7 @@ def test_a_mark_of_any_time_is_told(lake: Lake) -> None:
     with changed(lake, anew=True) as value:
         mark = MARK | {"began": 1, "since_ms": 2**62, "runs": []}
         value |= {"id": value["id"] + 1, "state": "REFRESHING", "under_way": [mark], "timestamp_ms": -(2**62)}
-
     found = lake.open().indexes()
-
     assert found[0].state == "REFRESHING"
     assert "stats" in str(found)
     assert lake.open().history("stats").entries
@@ -362,7 +345,6 @@ def test_a_key_that_makes_no_sense_loses_no_row_and_no_verb_its_words(keyed: Lak
     with changed(keyed) as value:
         for run in value["content"]["runs"]:
             OF_A_KEY[name](run["keys"][place])
-
     for version in keyed.open().versions():
         found = keyed.open().scan("id = 23", version=version).to_arrow()
         assert found.column("id").to_pylist() == [23] * found.num_rows
@@ -417,7 +399,6 @@ def test_a_bound_of_a_part_that_is_none_ends_no_verb(
         data = json.dumps(told).encode()
         manifest.write_bytes(data)
         run.update(manifest_digest=digest(data), manifest_bytes=len(data))
-
     found = keyed.open().scan("id = 23").to_arrow()
     assert found.num_rows == keyed.open(config=mi.Config(use_indexes=False)).scan("id = 23").to_arrow().num_rows
     assert str(keyed.open().verify_index("stats"))
@@ -435,7 +416,6 @@ def test_a_bound_of_a_part_that_is_none_ends_no_verb(
 def test_what_fails_by_no_single_index_s_fault_leaves_them_all_out(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metaindex.index.lookup.run_source.BoundPredicate.answered_by_table", lambda *_: 1 // 0)
     monkeypatch.setattr("metaindex.query.pruning.recorded.few", lambda *_: False)
-
     result = lake.open().prune("id = 23")
     assert [(one.name, one.used) for one in result.indexes if one.name == "stats"] == [("stats", False)]
     assert lake.open().scan("id = 23").to_arrow().column("id").to_pylist() == [23]

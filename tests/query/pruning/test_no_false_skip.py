@@ -81,9 +81,7 @@ def test_a_needle_is_found_in_one_file_of_many(tmp_path: Path) -> None:
     )
     table = mi.open_table(str(root))
     table.create_index("stats", mi.ColumnStats("id"), builder="local")
-
     result = table.prune("id = 123")
-
     assert result.paths == [f"{root}/12.parquet"]
     assert result.dropped_files == 39
     assert result.indexes[0].dropped_files == 39
@@ -100,10 +98,8 @@ def test_each_index_says_what_it_drops_alone(tmp_path: Path) -> None:
     table.create_index("one", mi.ColumnStats("a"), builder="local")
     table.create_index("two", mi.ColumnStats("b"), builder="local")
     sizes = {entry.path: entry.size_bytes for entry in table.snapshot().files.entries()}
-
     result = table.prune("a >= 50 AND b >= 107")
     one, two = (next(r for r in result.indexes if r.name == name) for name in ("one", "two"))
-
     assert [Path(p).name for p in result.paths] == []
     assert (one.dropped_files, two.dropped_files) == (5, 7)
     assert one.dropped_bytes == sum(sizes[f"{i}.parquet"] for i in range(5))

@@ -92,11 +92,9 @@ def objects(index: Path) -> set[str]:
 @pytest.mark.parametrize("at", [0, 1])
 def test_an_unknown_need_takes_out_the_run_and_no_more(lake: Lake, at: int) -> None:
     run = rewrite(lake, at, of_the_future)
-
     check(lake)
     found = lake.open().prune("id = -5 OR id = 99", indexes=["all"])
     (used,) = [one for one in found.indexes if one.name == "all"]
-
     assert used.used
     assert used.dropped_files == 2  # those of the other run
     assert run.run in used.reason
@@ -105,9 +103,7 @@ def test_an_unknown_need_takes_out_the_run_and_no_more(lake: Lake, at: int) -> N
 
 def test_verify_says_so_and_finds_no_damage(lake: Lake) -> None:
     run = rewrite(lake, 1, of_the_future)
-
     report = lake.open().verify_index("all")
-
     assert report.sound, str(report)
     assert report.runs == 1
     assert any(run.run in why and NEED in why for why in report.unchecked)
@@ -128,9 +124,7 @@ def test_repair_mends_what_it_knows_and_leaves_the_run(lake: Lake, at: int) -> N
     other = next(one for one in handle_of(table).log("all").latest().content.runs if one.run != run.run)  # type: ignore[union-attr]
     (index / "_manifests" / f"{other.run}.json").write_bytes(b"{}")
     assert not table.verify_index("all").sound
-
     done = lake.open().repair_index("all", builder="local")
-
     assert done.changed
     assert run.run in str(done)
     assert NEED in str(done)
@@ -151,9 +145,7 @@ def test_clean_leaves_it_and_vacuum_removes_it_with_its_index(lake: Lake) -> Non
     table = lake.open()
     index = Path(table.indexes()[0].location)
     before = objects(index)
-
     table.clean_index("all", retention=0)
-
     assert objects(index) == before
     check(lake)
     table.drop_index("all")
@@ -166,7 +158,6 @@ def test_whoever_cannot_read_it_does_not_replace_it(lake: Lake) -> None:
     table = lake.open()
     before = handle_of(table).log("all").latest()
     lake.append(rows(4))
-
     verbs: list[Callable[[], object]] = [
         lambda: lake.open().refresh_index("all", builder="local"),
         lambda: lake.open().refresh_index("all", mode="full", builder="local"),
@@ -176,7 +167,6 @@ def test_whoever_cannot_read_it_does_not_replace_it(lake: Lake) -> None:
     for verb in verbs:
         with pytest.raises(ForeignIndexError, match=f"{NEED}.*upgrade metaindex"):
             verb()
-
     assert handle_of(table).log("all").latest() == before
     table.disable_index("all")
     table.enable_index("all")
@@ -186,10 +176,8 @@ def test_whoever_cannot_read_it_does_not_replace_it(lake: Lake) -> None:
 def test_a_manifest_of_a_newer_layout_is_not_damage(lake: Lake) -> None:
     """Where the entry does not say it, the index is left out as soon as the manifest is read."""
     rewrite(lake, 1, lambda run, index: replace(of_the_future(run, index), reader_needs=()))
-
     check(lake)
     report = lake.open().verify_index("all")
-
     assert report.sound, str(report)
     assert any(NEED in why for why in report.unchecked)
 
@@ -200,7 +188,6 @@ def test_an_unknown_layout_takes_out_the_key_and_no_more(lake: Lake) -> None:
         return replace(run, keys=(replace(key, layout={**key.layout, "signed": 1}),))
 
     run = rewrite(lake, 1, change)
-
     check(lake)
     table = lake.open()
     assert dropped(table, "name = 'no such name'") == 2

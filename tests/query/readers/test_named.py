@@ -39,7 +39,6 @@ def test_no_snapshot_is_loaded(lake: Callable[[Path], object], tmp_path: Path, n
     made.open().create_index("find", mi.Values("id"), builder="local")  # type: ignore[attr-defined]
     table = made.open()  # type: ignore[attr-defined]
     no_snapshot()
-
     scan = table.scan("id IN (5, 14)", columns=["s", "id", "v"])
     assert scan.result.kept_files == 2
     expected = [{"s": {"x": 4}, "id": 5, "v": "b"}, {"s": {"x": 12}, "id": 14, "v": None}]

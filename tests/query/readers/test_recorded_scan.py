@@ -98,7 +98,6 @@ def test_the_index_is_left_out_with_its_reason_from_then_on(lake: Lake, crafted:
     assert not report.used
     assert "recorded" in report.reason
     assert "mode='full'" in report.reason
-
     lake.open().refresh_index("find", mode="full", builder="local")
     (report,) = [one for one in table.prune("id = 23").indexes if one.name == "find"]
     assert report.used

@@ -86,11 +86,7 @@ def test_values_of_a_literal_are_asked_by_their_canonical_form(tmp_path: Path) -
     run = write(tmp_path, {0: pa.array([1, 2, None], pa.int64()), 1: pa.array(["x"]), 2: pa.array([2.0, 0.5])})
     assert run.reader().among([(Literal.of(2),)]).mask(3).tolist() == [True, False, True]  # type: ignore[union-attr]
     texts = [(Literal.of("x"),), (Literal.of("y"),)]
-    assert run.reader(pa.string()).among(texts).mask(3).tolist() == [
-        False,
-        True,
-        False,
-    ]  # type: ignore[union-attr]
+    assert run.reader(pa.string()).among(texts).mask(3).tolist() == [False, True, False]  # type: ignore[union-attr]
     assert run.reader().among([(Literal.of(0.5),)]).mask(3).tolist() == [False, False, False]  # type: ignore[union-attr]
     assert run.reader().among([(Literal.of("x"),)]) is None
     assert run.reader().among([]).mask(3).tolist() == [False] * 3  # type: ignore[union-attr]

@@ -308,7 +308,6 @@ def test_damage_is_found_and_repaired_and_a_failed_build_leaves_nothing(spark: S
     table.repair_index("c")
     assert Held.of(table, "c").physical() == of_frame(spark.read.parquet(str(root)).select("k", "s", "f"))
     assert table.verify_index("c", files=None).sound
-
     settled(root, {"f9.parquet": b"PAR1 nothing PAR1"})
     folder = index_folder(table, "c").with_name("d")
     folder.mkdir()

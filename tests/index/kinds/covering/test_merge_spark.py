@@ -7,6 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+from metaindex.cli import main, verbs
+from metaindex.cli.output import Progress
 from metaindex.core import DamagedIndexError
 from metaindex.index.build.spark import SparkBuilder
 from metaindex.index.build.spark_rows import merging_tasks
@@ -14,10 +16,10 @@ from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering.merge import CoveringMerge
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.pieces import PIECES_MERGED
+from metaindex.spark import quiet
 from tests.hostile.changes import turn
-from tests.tables import settled
 
-from .awkward import ALL, awkward, parquet_folder
+from .awkward import ALL, grow, parquet_folder
 from .served import Held, index_folder, objects
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
@@ -38,7 +40,7 @@ def with_three_runs(spark: SparkSession, folder: Path, *names: str) -> mi.Table:
     for name in names:
         table.create_index(name, mi.ColumnStats("k"), *KINDS, builder="spark")
     for seed in (7, 8):
-        settled(root, {f"f{seed}.parquet": awkward(seed, 150)})
+        grow(root, seed, 150)
         for name in names:
             table.refresh_index(name, builder="spark")
     return table
@@ -87,9 +89,8 @@ def test_a_build_is_told_of_task_by_task(spark: SparkSession, tmp_path: Path) ->
     table = mi.open_table(str(parquet_folder(tmp_path / "lake", 4)), spark=spark)
     said: list[tuple[str, int, int]] = []
     builder = SparkBuilder(spark, files_per_task=1)
-    table.create_index(
-        "c", mi.Covering(["k"], ["s"], buckets=6), builder=builder, progress=lambda *told: said.append(told)
-    )
+    kind = mi.Covering(["k"], ["s"], buckets=6)
+    table.create_index("c", kind, builder=builder, progress=lambda *told: said.append(told))
     tasks = [(done, total) for what, done, total in said if what == "tasks of the covering index of k"]
     assert tasks[0] == (0, 0)  # nothing is known yet
     assert tasks == sorted(tasks)  # more tasks are known of as they begin
@@ -104,9 +105,8 @@ def test_a_damaged_part_is_found_by_tasks_and_nothing_is_merged(spark: SparkSess
     path = index_folder(table, "c") / sorted(there)[0]
     path.chmod(0o644)
     turn(path, 1 / 3, 0x5A)
-    with pytest.raises(
-        DamagedIndexError, match="an optimize reads the runs that it merges; a part of an index"
-    ) as caught:
+    said = "an optimize reads the runs that it merges; a part of an index"
+    with pytest.raises(DamagedIndexError, match=said) as caught:
         table.optimize_index("c", "full")
     assert "\n" not in str(caught.value)
     after = Held.of(table, "c")
@@ -128,10 +128,6 @@ def test_small_pieces_share_tasks() -> None:
 def test_the_command_line_merges_by_spark(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from metaindex.cli import main, verbs
-    from metaindex.cli.output import Progress
-    from metaindex.spark import quiet
-
     table = with_three_runs(spark, tmp_path, "c", "stats")
     root = str(tmp_path / "lake")
     monkeypatch.setattr(quiet, "quiet_session", lambda name: spark)  # the session of the tests: a process has one

@@ -17,7 +17,7 @@ from metaindex.index.kinds.covering.parts import GROUP_ROWS, LEAST_RANGE_BYTES, 
 from tests.tables import settled
 
 from .arrow_builder import ArrowBuilder
-from .awkward import ALL, awkward, parquet_folder
+from .awkward import ALL, awkward, indexed, parquet_folder
 from .served import Held, index_folder, shown
 
 WIDE = mi.Covering(["k", "st.x"], [one for one in ALL if one != "k"], buckets=3)
@@ -27,8 +27,7 @@ RANGE = mi.CoveringRange(["f", "s"], ["k"])
 def test_bounds_of_floats_are_not_stored(tmp_path: Path) -> None:
     """They would leave NaN out, which Spark holds for the greatest value: it would pass over row groups with rows that
     match."""
-    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
-    table.create_index("c", WIDE, RANGE, builder=ArrowBuilder())
+    _, table = indexed(tmp_path, WIDE, RANGE)
     columns = [
         pq.read_metadata(path).row_group(0).column(number)
         for path in (index_folder(table, "c") / "covering").rglob("*.mix")
