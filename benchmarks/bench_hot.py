@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.query import Offer
+from metaindex.advisor import Offer
 from metaindex.spark.optimizer import candidates
 
 from .spark import quiet_session

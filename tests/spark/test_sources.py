@@ -13,8 +13,13 @@ from tests.each_spark import NEWEST, RELEASES
 
 PACKAGE = Path(metaindex.__file__).parent
 ROOMS = sorted(
-    folder.parent.name for folder in PACKAGE.glob("*/java") if folder.is_dir() and folder.parent.name != "spark"
+    ".".join(folder.parent.relative_to(PACKAGE).parts) for folder in PACKAGE.rglob("java") if folder.is_dir()
 )
+ROOMS.remove("core.jvm")  # what it has is of every room
+
+
+def java_of(room: str) -> Path:
+    return PACKAGE.joinpath(*room.split("."), "java")
 
 
 @pytest.mark.spark
@@ -36,7 +41,7 @@ def test_every_class_compiles_in_this_spark(spark: SparkSession, room: str) -> N
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_what_is_one_sparks_alone_stands_in_the_place_of_what_the_newest_has(room: str) -> None:
-    folder = PACKAGE / room / "java"
+    folder = java_of(room)
     own = {part.name: {source.name for source in part.iterdir()} for part in folder.iterdir() if part.is_dir()}
     assert own.keys() <= {release.folder for release in RELEASES if release is not NEWEST}
     for names in own.values():
@@ -48,10 +53,13 @@ def test_what_is_one_sparks_alone_stands_in_the_place_of_what_the_newest_has(roo
 def test_the_sources_of_a_release_are_those_of_its_folder_and_all_others(room: str, release: SparkRelease) -> None:
     found = java_sources(f"metaindex.{room}", release, "2.13")
     shared = {source.stem for source in (PACKAGE / "core" / "jvm" / "java").glob("*.java")}
-    assert {*shared, *(source.stem for source in (PACKAGE / room / "java").glob("*.java"))} == found.keys()
-    for source in (PACKAGE / room / "java" / release.folder).glob("*.java"):
+    assert {
+        *shared,
+        *(source.stem for source in (java_of(room)).glob("*.java")),
+    } == found.keys()
+    for source in (java_of(room) / release.folder).glob("*.java"):
         assert found[source.stem].splitlines()[0] == source.read_text().splitlines()[0]
-        assert found[source.stem] != (PACKAGE / room / "java" / source.name).read_text()
+        assert found[source.stem] != (java_of(room) / source.name).read_text()
 
 
 @pytest.mark.parametrize("room", ROOMS)

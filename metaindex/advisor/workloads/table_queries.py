@@ -98,7 +98,7 @@ class TableNames:
             isinstance(name, str) and isinstance(path, str | os.PathLike) for name, path in tables.items()
         ):
             raise ArgumentError(
-                "tables= says which table a name in SQL is, as in tables={'db.flights': 'lake/flights'}; got"
+                "tables says which table a name in SQL is, as in {'db.flights': 'lake/flights'}; got"
                 f" {tables!r}; write it so"
             )
         return {name: os.fspath(path) for name, path in tables.items()}

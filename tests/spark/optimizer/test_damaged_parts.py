@@ -140,5 +140,5 @@ def test_what_is_damaged_after_planning_fails_one_query_and_the_next_reads_the_t
     assert sorted(map(repr, again.collect())) == expected
     assert "cov: covering" not in plan_of(again)
     mend()
-    rule.enable(spark, rule=rule_of(spark).skipping.rule)
+    rule.enable(spark, rule=rule_of(spark).handler.rule)
     assert "cov: covering" in str(spark.sql(text)._jdf.queryExecution().executedPlan())
