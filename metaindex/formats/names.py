@@ -5,6 +5,7 @@ from typing import Final
 FORMATS: Final = {
     "delta": "delta.table.DeltaFormat",
     "iceberg": "iceberg.table.IcebergFormat",
+    "hudi": "hudi.table.HudiFormat",
     "files": "files.table.FilesFormat",
 }
 """The class of each, inside of `metaindex.formats`, in the order in which they are looked for: a table of Delta or

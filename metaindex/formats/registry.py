@@ -35,7 +35,7 @@ def detect(ref: TableRef) -> Format:
     else:
         what = "is empty or holds no data files; check the path" if passed.anything else _nothing_at(ref)
     raise (EmptyFilesError if passed.empty else NotATableError)(
-        "a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files;"
+        "a table is a folder with _delta_log (Delta), metadata (Iceberg), .hoodie (Hudi), or Parquet, CSV, JSON files;"
         f" {ref.path!r} {what}"
     )
 

@@ -129,8 +129,43 @@ def json_lines(folder: Path, name: str = "json") -> RealTable:
     return text(folder, name, "json", lambda n: f'{{"id":{n},"word":"w{n}"}}\n')
 
 
+def hudi(folder: Path, name: str = "hudi", version: int = 6) -> RealTable:
+    """Nothing is pending: an instant without its completed file would be so by the specification."""
+    from tests.formats.hudi.written import META_FIELDS, HudiTable
+
+    def batch(first: int) -> pa.Table:
+        day = "a" if first % 20 else "b"
+        of_hudi = pa.table({member: [f"{first} {n}" for n in range(5)] for member in META_FIELDS})
+        data = pa.table([*of_hudi, *rows(first)], names=[*META_FIELDS, *rows(first).column_names])
+        return data.set_column(data.num_columns - 1, "day", pa.array([day] * 5))
+
+    table = HudiTable(folder / name, version, more={"hoodie.populate.meta.fields": ""})
+    schema = batch(0).schema
+    for first in range(0, 50, 10):
+        table.commit([(f"day={'a' if first % 20 else 'b'}", f"g{first}-0", batch(first))], schema=schema)
+    table.commit([("day=a", None, batch(90))], [("day=a", "g10-0")], operation="INSERT_OVERWRITE", schema=schema)
+    table.archive(sorted(table.live)[:2])
+    table.commit([("day=b", "g0-0", batch(20))], schema=schema)
+    for ending in ("requested", "inflight"):
+        for path in table.timeline.glob(f"*.{ending}"):
+            path.unlink()
+    live = [table.root / path for path in table.now.values()]
+    metadata = [path for path in (table.root / ".hoodie").rglob("*") if path.is_file()]
+    newest = table.completed(max(table.live))
+
+    def own() -> pa.Table:
+        """The live rows, with the columns that the newest commit names: no other object says what they are."""
+        said = re.search(rb'\{\\*"type\\*": ?\\*"record\\*", ?\\*"name\\*": ?\\*"t_record.*\]\}', newest.read_bytes())
+        names = [] if said is None else [m.decode() for m in re.findall(rb'"name\\*": ?\\*"([^"\\]*)', said[0])][1:]
+        names = [*(name for name in META_FIELDS if name not in names), *names]
+        found = pa.concat_tables(pq.ParquetFile(path).read() for path in live)
+        return pa.table({n: found[n] if n in found.schema.names else pa.nulls(len(found)) for n in names})
+
+    return RealTable(table.root, tuple(sorted(metadata)), own)
+
+
 MADE: dict[str, Callable[[Path, str], RealTable]] = {"delta": delta, "iceberg": iceberg, "parquet": parquet, "csv": csv,
-    "json": json_lines}  # fmt: skip
+    "json": json_lines, "hudi": hudi, "hudi 8": partial(hudi, version=8)}  # fmt: skip
 
 
 def read(table: RealTable) -> list[dict[str, Any]]:

@@ -46,7 +46,8 @@ def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str]
         from polars.exceptions import PanicException, PolarsError
     except ImportError as missing:
         raise MissingDependencyError(
-            "reading Iceberg manifests needs polars, which is not installed; pip install 'metaindex[iceberg]'"
+            "reading Avro metadata (Iceberg's manifests, Hudi's timeline) needs polars, which is not installed; pip"
+            " install 'metaindex[polars]'"
         ) from missing
     import io
 

@@ -6,7 +6,7 @@ along). Those of `expressions/` are run by every `make test` (`tests/expressions
 processes of their own: `make mutants`.
 """
 
-from . import answers, doors, files, keys, log, rows, statistics
+from . import answers, doors, files, hudi, keys, log, rows, statistics
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -17,6 +17,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *log.MUTANTS,
     *doors.MUTANTS,
     *answers.MUTANTS,
+    *hudi.MUTANTS,
 )
 
 __all__ = ["MUTANTS", "Mutant"]
