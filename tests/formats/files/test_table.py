@@ -162,7 +162,7 @@ def test_a_store_that_holds_no_table_is_listed_once(names: list[str], said: str)
     storage = _Listed(in_memory("memory://"))
     for name in names:
         storage.put(name, b"")
-    with pytest.raises(NotATableError, match="with Parquet, CSV or JSON files; 'memory://'") as none:
+    with pytest.raises(NotATableError, match="or Parquet, CSV, JSON files; 'memory://'") as none:
         detect(TableRef(storage, "memory://"))
     assert said in str(none.value)
     assert storage.calls["list all"] == 1
@@ -222,7 +222,7 @@ def test_open_ref_says_what_it_looked_for(tmp_path: Path) -> None:
     with pytest.raises(NotATableError, match="no data files"):
         open_ref(str(tmp_path / "t"))
     with pytest.raises(UnsupportedFeatureError, match="delta, iceberg"):
-        open_ref(str(tmp_path), format="hudi")
+        open_ref(str(tmp_path), format="paimon")
     with pytest.raises(NotATableError, match="format delta"):
         open_ref(str(tmp_path), format="delta")
 
