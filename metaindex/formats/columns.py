@@ -150,6 +150,28 @@ def consistent(
     return ~crossed & ~contradiction, known & ~contradiction
 
 
+_MILLISECOND = 1000
+_OFFSET_REST = 59_000_000
+_OLD_DATES_END = 94_694_400_000_000
+"""1973-01-01: the last zone with seconds in its offset changed in 1972."""
+
+
+def uncut_times(lower: pa.Array, upper: pa.Array, *, finer: bool = False) -> tuple[pa.Array, pa.Array]:
+    """Return bounds of times, in microseconds, as wide as they were before a log could cut them. A bound on a whole
+    millisecond may have lost the rest of it, towards zero; one before 1973 may have lost the seconds of its zone's
+    offset, too. Formats copy bounds from each other: what one cuts, no other has. `finer`: of nanoseconds, whose upper
+    bound may have lost those."""
+    (low, low_known), (high, high_known) = int64_values(lower), int64_values(upper)
+    limits = np.iinfo(np.int64)
+    rest = np.where(low < _OLD_DATES_END, _OFFSET_REST, 0) + np.where(low <= 0, _MILLISECOND - 1, 0)
+    rest = np.where(low % _MILLISECOND == 0, rest, 0)
+    low = np.where(low > limits.min + rest, low - rest, limits.min)
+    rest = np.where(high < _OLD_DATES_END, _OFFSET_REST, 0) + (_MILLISECOND - 1)
+    rest = np.where(high % _MILLISECOND == 0, rest, 0) + finer
+    high = np.where(high < limits.max - rest, high + rest, limits.max)
+    return arrow_array(low, low_known, pa.int64()), arrow_array(high, high_known, pa.int64())
+
+
 def constant(value: int, count: int, type_: pa.DataType) -> pa.Array:
     return arrow_array(np.full(count, value, type_.to_pandas_dtype()), None, type_)
 

@@ -2,8 +2,7 @@
 
 fault or doubt                                    answer
 column outside the indexed ones, null, damaged    unknown
-times are cut to milliseconds                     upper bound + 999 us
-zone offsets lose their seconds (old dates)       both bounds 59 s wider
+times are cut, and lose seconds of zone offsets    wider, as `uncut_times` says
 texts are cut to some length, max gets a mark     lower as it is; upper is above everything that starts so
 a deletion vector, whatever `tightBounds` says    unknown: the numbers may be those of the rows left
 tightBounds false, no deletion vector             bounds, not exact; null count unknown
@@ -26,7 +25,7 @@ import pyarrow as pa
 
 from metaindex.core import Vector, arrow_array
 from metaindex.expressions import ColumnBounds, physical_type, to_physical
-from metaindex.formats.columns import consistent, int64_values, present, rows_array, unchunked, where
+from metaindex.formats.columns import consistent, int64_values, present, rows_array, unchunked, uncut_times, where
 from metaindex.formats.model import Leaf
 from metaindex.storage import Storage
 
@@ -35,11 +34,6 @@ from .parquet_part import Batch, batches, has_field, opened
 from .stats_json import FEW_TEXTS, read_leaves
 from .stats_rows import Column, LeafStatistics, Row, parsed_rows, read_rows
 
-_MILLISECOND_REST = 999
-_OFFSET_REST = 59_000_000
-_OLD_DATES_END = int(
-    np.datetime64("1973-01-01", "us").astype(np.int64)
-)  # the last zone with seconds in its offset changed in 1972
 _MARKS = ("\ufffd".encode(), "\U0010ffff".encode())
 _CUT_LENGTH = 32
 
@@ -214,7 +208,7 @@ def _repaired(written: LeafStatistics, files: pa.Table, type_: pa.DataType, once
     is_ = pa.types
     exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or is_.is_decimal(type_) or once_float)
     if is_.is_timestamp(type_):
-        lower, upper = _wider_times(lower, upper)
+        lower, upper = uncut_times(lower, upper)
     elif is_.is_string(type_):
         upper = _above_cut_texts(upper)
     elif is_.is_decimal(type_):
@@ -242,15 +236,6 @@ def _repaired(written: LeafStatistics, files: pa.Table, type_: pa.DataType, once
         lower_exact=exactly,
         upper_exact=exactly_high,
     )
-
-
-def _wider_times(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
-    (low, low_known), (high, high_known) = int64_values(lower), int64_values(upper)
-    limits = np.iinfo(np.int64)
-    low = np.where((low < _OLD_DATES_END) & (low > limits.min + _OFFSET_REST), low - _OFFSET_REST, low)
-    rest = np.where(high < _OLD_DATES_END, _OFFSET_REST + _MILLISECOND_REST, _MILLISECOND_REST)
-    high = np.where(high < limits.max - rest, high + rest, limits.max)
-    return arrow_array(low, low_known, pa.int64()), arrow_array(high, high_known, pa.int64())
 
 
 def _wider_floats(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:

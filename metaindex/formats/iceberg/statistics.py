@@ -7,6 +7,7 @@ unknown, bytes decoded by the type they were written with.
     decimal                     big-endian unscaled integer of any length
     string, binary, fixed       bytes; a bound may be cut
     uuid                        nothing: writers disagree about the order
+    timestamp                   wider where it may have been cut (`uncut_times`): Delta's UniForm copies its log's
     timestamp of imported files nothing: Iceberg's import copies bounds of millisecond files as if they were
     microseconds
     4 bytes of a time           nothing: the same
@@ -28,7 +29,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Vector, arrow_array
 from metaindex.expressions import ColumnBounds, physical_type
-from metaindex.formats.columns import consistent
+from metaindex.formats.columns import consistent, uncut_times
 from metaindex.formats.model import Leaf
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class ManifestStatistics:
         if pa.types.is_floating(leaf.type):  # the writer had no valid order
             number = ~(Vector(pc.is_nan(low)).truths(null=False) | Vector(pc.is_nan(high)).truths(null=False))
             low, high = kept(low, number), kept(high, number)
+        elif pa.types.is_timestamp(leaf.type):
+            low, high = uncut_times(low, high, finer=leaf.type.unit == "ns")
         counted, known = nulls or (np.zeros(len(rows), np.int64), np.zeros(len(rows), bool))
         if total is not None:
             known = known & (~total[1] | (total[0] == rows))

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import struct
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,11 @@ BOUNDS: dict[str, tuple[str, list[dict[str, Any]], list[tuple[Any, Any]]]] = {
     "before a widening, by their width": ("long", [packed("i", -5, 7), packed("q", -(2**40), 2**40)],
         [(-5, 7), (-(2**40), 2**40)]),
     "floats in a double column": ("double", [packed("f", 1.5, 2.5), packed("d", 0.1, 0.2)], [(1.5, 2.5), (0.1, 0.2)]),
-    "dates in a timestamp column": ("timestamp", [packed("i", 1, 2)], [(86_400_000_000, 2 * 86_400_000_000)]),
-    "nanoseconds are rounded outwards": ("timestamp_ns", [packed("q", -1, 1)], [(-1, 1)]),
+    "dates in a timestamp column": ("timestamp", [packed("i", 1, 4_000)], [(86_341_000_000, 345_600_000_000_999)]),
+    "nanoseconds are rounded outwards": ("timestamp_ns", [packed("q", -1, 1)], [(-1, 2)]),
+    "times in whole milliseconds may be cut ones": ("timestamp", [packed("q", 10**15, 2 * 10**15)],
+        [(10**15, 2 * 10**15 + 999)]),
+    "finer times are whole": ("timestamp", [packed("q", 10**15 + 1, 2 * 10**15 + 1)], [(10**15 + 1, 2 * 10**15 + 1)]),
     "a nan below": ("double", [packed("d", NAN, 1.0)], [NONE]),
     "a nan above": ("double", [packed("d", 1.0, NAN)], [NONE]),
     "crossed": ("double", [packed("d", 2.0, 1.0)], [NONE]),
@@ -101,6 +105,17 @@ def test_timestamps_of_a_table_with_imported_files_are_not_believed(tmp_path: Pa
     bounds = bounds_of(tmp_path, "timestamptz", millis, properties=imported)
     assert (bounds.lower, bounds.upper) == (None, None)
     assert bounds.null_count.to_pylist() == [0]
+
+
+@given(st.sampled_from([("timestamp", 1000), ("timestamp_ns", 10**6)]), st.integers(-(2**60), 2**60), st.booleans())
+def test_a_bound_that_was_cut_to_milliseconds_still_encloses(kind: tuple[str, int], at: int, down: bool) -> None:
+    """Delta's UniForm writes what Delta's log keeps of them."""
+    (name, parts), (micros, rest) = kind, divmod(at, kind[1] // 1000)
+    cut = at // parts * parts if down else (abs(at) // parts * parts) * (1 if at > 0 else -1)
+    with tempfile.TemporaryDirectory() as root:
+        ((low, high),) = both(bounds_of(Path(root), name, packed("q", cut, cut)))
+    assert low <= micros
+    assert micros + (rest > 0) <= high
 
 
 @pytest.mark.parametrize(
