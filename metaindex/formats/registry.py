@@ -23,11 +23,13 @@ def detect(ref: TableRef) -> Format:
         if table_format.detect(ref):
             return table_format
 
+    from .files.owners import refuse_owned
     from .files.table import FilesFormat
     from .files.walk import Passed
 
     files, passed = FilesFormat(), Passed()
     if files.detect(ref, passed):
+        refuse_owned(ref.storage, alone=True)
         return files
     _refuse_log_of_nothing(ref)
     if passed.empty:
@@ -65,6 +67,7 @@ def open_ref(
             )
         # The path is a name in the catalog, which alone knows where the table is.
         return Format.named("iceberg"), TableRef(_storage_of(catalog, path, storage_options), path, dict(options))
+    from .files.owners import refuse_owned
     from .iceberg.finding import METADATA_ENDS
 
     storage, root = storage_for(path, storage_options)
@@ -79,12 +82,7 @@ def open_ref(
     wanted = format.lower()
     ref = TableRef(storage, root, {**options, "format": wanted} if wanted in PLAIN else dict(options))
     if wanted in PLAIN or wanted == FILES:
-        for other in formats_with_logs():
-            if other.detect(ref):
-                raise UnsupportedFeatureError(
-                    f"{root!r} is a table of format {other.name}, whose files are not all live; open it with"
-                    f" {Cure('argument', 'format', other.name)}"
-                )
+        refuse_owned(storage, alone=True)
         return Format.named(FILES), ref
     table_format = Format.named(wanted)
     if not table_format.detect(ref):
@@ -101,6 +99,7 @@ def _several(
     options: Mapping[str, object],
 ) -> TableRef | None:
     """A table of several roots; None where the path is one folder or file."""
+    from .files.owners import refuse_owned
     from .files.roots import roots_of
 
     wanted = None if format is None else format.lower()
@@ -122,6 +121,7 @@ def _several(
             f"a table of plain files has Parquet, CSV or JSON files; {roots.path!r} fits none; check the pattern, or"
             " leave basePath out"
         )
+    refuse_owned(ref.storage, alone=False)
     return ref
 
 

@@ -19,9 +19,10 @@ from dataclasses import field
 from typing import ClassVar, Final
 
 from metaindex.core import StorageError, dataclass
-from metaindex.storage import Glance, Glances, Storage, is_remote
+from metaindex.storage import Storage, is_remote
 
 from .files.options import SUFFIXES_OF_DATA
+from .files.owners import glances
 from .names import FILES
 from .registry import formats_with_logs
 
@@ -213,15 +214,6 @@ def look(storage: Storage, folder: str, most: int) -> FoundTable | PlainFolder:
 
 def _names(storage: Storage, folder: str) -> Iterator[str]:
     return (name for glance in glances(storage, folder) for name in (*glance.folders, *glance.files))
-
-
-def glances(storage: Storage, folder: str) -> Iterator[Glance]:
-    """List a folder in parts, on any storage; one that can list in parts does."""
-    if isinstance(storage, Glances):
-        yield from storage.glances(folder)
-        return
-    files = tuple(info.path.rpartition("/")[2] for info in storage.list(folder, recursive=False))
-    yield Glance(tuple(storage.folders(folder)), files)
 
 
 def is_data(name: str) -> bool:

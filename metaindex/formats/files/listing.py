@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -51,6 +51,10 @@ class Listing:
     def in_roots(self) -> Listing:
         """Return the files directly in a root."""
         return self._take([i for i, f in enumerate(self.folder) if self.folders[f] in self.roots])
+
+    def of(self, paths: Container[str]) -> Listing:
+        """Return the files of these paths."""
+        return self._take([i for i, path in enumerate(self.paths) if path in paths])
 
     def sorted(self) -> Listing:
         """Sort by path; the roots of several folders are walked one after the other."""

@@ -4,7 +4,8 @@ Hidden is what Spark hides: names that begin with "." or "_" (but `_column=value
 with `._COPYING_`, summaries (`_metadata`, `_common_metadata`), and files without a byte. A root that the user names is
 looked into whatever its name is.
 
-A folder that holds a Delta table's log is refused: not all of the files beside the log are live.
+Folders that belong to somebody are refused (`owners`): not all of their files are live. Of the output of a stream of
+Spark those are listed that its log names.
 """
 
 from __future__ import annotations
@@ -12,20 +13,21 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 
-from metaindex.core import Cure, ObjectNotFoundError, StorageError, StoragePermissionError, UnsupportedFeatureError
+from metaindex.core import Cure, ObjectNotFoundError, StorageError, StoragePermissionError
 from metaindex.storage import LocalStorage, ObjectInfo, Storage
 
 from .globs import matcher
 from .listing import Listing
 from .options import SUFFIXES_OF_DATA
+from .owners import HUDI_PARTITION, SINK_LOG, owners, refuse_above, refuse_in
 from .roots import match
+from .sink_log import live_files, missing
 
-_DELTA_LOG = "_delta_log"
 _AT_ONCE = 4096  # files of a folder
 
 
@@ -69,19 +71,32 @@ def list_files(
     """List every data file at or below the storage's root, or those that match `patterns` there (`base_path`:
     partitions begin at the storage's root all the same). `glob`: only matching file names (Spark's pathGlobFilter).
     `passed`: collects empty files."""
-    listing = Listing(taken_ns=time.time_ns(), local=isinstance(storage, LocalStorage))
-    walk = _Walk(storage, None if glob is None else matcher(glob), listing, passed or Passed())
     if isinstance(storage, LocalStorage):
-        above = storage.root.rstrip("/")
-        while above:
-            above = above.rpartition("/")[0]
-            if os.path.isdir(f"{above}/{_DELTA_LOG}"):
-                raise _delta(LocalStorage(above or "/"))
+        refuse_above(storage, [storage.root])  # on a store by requests, which are made when a table is opened
+    fits, passed = None if glob is None else matcher(glob), passed or Passed()
+    listing, of_stream = _listed(storage, fits, patterns, base_path, passed)
+    if not of_stream:
+        return listing
+    live = live_files(storage)
+    due = {path for path, size in live.items() if size and (fits is None or fits.fullmatch(path.rpartition("/")[2]))}
+    if not due.issubset(listing.paths):  # a batch came since the folder was listed, and wrote its files before
+        listing, _ = _listed(storage, fits, patterns, base_path, passed)
+    for path in sorted(due.difference(listing.paths))[:1]:
+        raise missing(storage, path)
+    return listing.of(live)
+
+
+def _listed(
+    storage: Storage, fits: re.Pattern[str] | None, patterns: Sequence[str], base_path: bool, passed: Passed
+) -> tuple[Listing, bool]:
+    """Return what there is, and whether that is the output of a stream, whose files are not all live."""
+    listing = Listing(taken_ns=time.time_ns(), local=isinstance(storage, LocalStorage))
+    walk = _Walk(storage, fits, listing, passed, alone=not patterns)
     if patterns:
         walk.roots(patterns)
         if base_path:
             listing.bases = frozenset({""})
-        return _utf8(listing.sorted())
+        return _utf8(listing.sorted()), False
     single = single_file(storage)
     if single is not None:
         # The root is the file: it is named by its absolute path, as it is not below itself.
@@ -89,7 +104,7 @@ def list_files(
         walk.add(storage.root, single, 0)
     else:
         walk.folder("")
-    return _utf8(listing)
+    return _utf8(listing), walk.of_stream
 
 
 def some_files(storage: Storage, patterns: Sequence[str] = (), passed: Passed | None = None) -> Iterator[str]:
@@ -122,18 +137,23 @@ def single_file(storage: Storage) -> ObjectInfo | None:
 
 @dataclass(slots=True)
 class _Walk:
-    """Fills a listing, folder by folder."""
+    """Fills a listing, folder by folder. `alone`: the root alone was named; `of_stream`: it is the output of one."""
 
     storage: Storage
     fits: re.Pattern[str] | None
     listing: Listing
     passed: Passed
+    alone: bool = False
+    of_stream: bool = False
 
     def roots(self, patterns: Sequence[str]) -> None:
         bases = set()
         for pattern in patterns:
             matches = match(self.storage, pattern)
-            self._refuse_delta({path for path, _ in matches})
+            inside = {path[: at.start()] for path, _ in matches for at in re.finditer("/", path)}
+            refuse_in(self.storage, map(self.storage.uri, {"", *inside}))
+            if isinstance(self.storage, LocalStorage):
+                refuse_above(self.storage, filter(_is_linked, map(self.storage.uri, (path for path, _ in matches))))
             for path, is_folder in matches:
                 if is_folder:
                     bases.add(f"{path}/" if path else "")
@@ -145,12 +165,14 @@ class _Walk:
                     self._file(path, folder + slash)
         self.listing.bases = self.listing.roots = frozenset(bases)
 
-    def _refuse_delta(self, roots: Collection[str]) -> None:
-        """A part of a Delta table is no table of plain files."""
-        inside = {path[: at.start()] for path in roots for at in re.finditer("/", path)}
-        for folder in sorted({"", *inside}):
-            if _DELTA_LOG in self.storage.folders(folder):
-                raise _delta(self.storage, folder)
+    def _meet(self, name: str, where: str) -> None:
+        """Refuse a folder that is somebody's by a name in it."""
+        owner = owners().get(name)
+        if owner is None or not owner.is_in(self.storage, where):
+            return
+        if name != SINK_LOG or not self.alone or where != self.storage.root:
+            raise owner.refusal(self.storage, where)
+        self.of_stream = True
 
     def folder(self, path: str) -> None:
         if isinstance(self.storage, LocalStorage):
@@ -206,6 +228,8 @@ class _Walk:
                         raise StorageError(
                             f"cannot list {path!r}: the link leads to a folder above it; remove the link"
                         )
+                    if entries[name].is_symlink():
+                        refuse_above(self.storage, [path])
                     self._walk(path, shown + name, here)
 
     def _entries(self, where: str, stack: ExitStack) -> dict[str, os.DirEntry[str]]:
@@ -215,16 +239,19 @@ class _Walk:
         if opened is not None:
             stack.callback(os.close, opened)
         by_name: dict[str, os.DirEntry[str]] = {}
+        marks = owners()
         with os.scandir(where if opened is None else opened) as entries:
             for entry in entries:
                 name = entry.name
                 if entry.is_dir():
+                    if name in marks:
+                        self._meet(name, where)
                     if not is_hidden_folder(name):
                         by_name[name + "/"] = entry
-                    elif name == _DELTA_LOG:
-                        raise _delta(LocalStorage(where))
                 elif (name[0] not in "_." and name[-1] != "_") or is_data_file(name, 1):
                     by_name[name] = entry
+                elif name == HUDI_PARTITION:
+                    self._meet(name, where)
         return by_name
 
     def _files(
@@ -263,14 +290,16 @@ class _Walk:
         ordinals: dict[str, int] = {}
         folders = self.listing.folders
         cut = len(prefix) + 1 if prefix else 0
+        marks = owners()
         for info in self.storage.list(prefix):
             folder, slash, name = info.path.rpartition("/")
             ordinal = ordinals.get(folder)
             if ordinal is None:
-                parts = folder[cut:].split("/") if folder[cut:] else []
-                if _DELTA_LOG in parts:
-                    raise _delta(self.storage, folder[: f"/{folder}/".index(f"/{_DELTA_LOG}/")].rstrip("/"))
-                hidden = any(is_hidden_folder(part) for part in parts)
+                hidden, above = False, prefix
+                for part in folder[cut:].split("/") if folder[cut:] else ():
+                    if part in marks and not hidden:
+                        self._meet(part, self.storage.uri(above))
+                    hidden, above = hidden or is_hidden_folder(part), f"{above}/{part}".lstrip("/")
                 ordinals[folder] = ordinal = -1 if hidden else len(folders)
                 if not hidden:
                     folders.append(folder + slash)
@@ -278,19 +307,12 @@ class _Walk:
                 self.add(info.path, info, ordinal)
                 if not info.size_bytes:
                     self.passed.by(info.path)
+            if name == HUDI_PARTITION and ordinal >= 0:
+                raise marks[name].refusal(self.storage, self.storage.uri(folder))
 
 
-def _delta(storage: Storage, folder: str = "") -> UnsupportedFeatureError:
-    from metaindex.formats.delta.log_segment import has_log, without_commits
-
-    where = storage.uri(folder)
-    with suppress(StorageError):
-        if not has_log(storage, folder):
-            return UnsupportedFeatureError(without_commits(where))
-    return UnsupportedFeatureError(
-        f"plain files are all live; {where!r} is a Delta table, whose files are not; open it with"
-        f" {Cure('argument', 'format', 'delta')}, or leave it out"
-    )
+def _is_linked(where: str) -> bool:
+    return os.path.realpath(where) != where
 
 
 def _utf8(listing: Listing) -> Listing:

@@ -138,24 +138,6 @@ def test_a_new_folder_that_fits_is_another_version(lake: Path) -> None:
     assert len(after.files) == len(before.files) + 1
 
 
-@pytest.mark.parametrize("path", ["t/*", "t/*.parquet", "t/p=*", "t/p=1/*", "*", "t/_delta_log"])
-def test_parts_of_a_delta_table_are_refused(lake: Path, path: str) -> None:
-    from deltalake import write_deltalake
-
-    write_deltalake(f"{lake}/t", pa.table({"n": [1], "p": [1]}), partition_by=["p"])
-    pq.write_table(pa.table({"n": [1]}), lake / "t" / "0.parquet")
-    with pytest.raises(UnsupportedFeatureError, match="Delta table"):
-        opened(lake, path, *(["q/c"] if path == "t/_delta_log" else []))
-
-
-def test_a_delta_table_among_plain_folders_is_refused(lake: Path) -> None:
-    from deltalake import write_deltalake
-
-    write_deltalake(f"{lake}/g/t", pa.table({"n": [1]}))
-    with pytest.raises(UnsupportedFeatureError, match=r"g/t.*format='delta'"):
-        opened(lake, "g")
-
-
 def test_other_formats_take_one_folder(lake: Path) -> None:
     with pytest.raises(UnsupportedFeatureError, match="plain files"):
         open_ref([f"{lake}/g/a1", f"{lake}/g/b1"], format="delta")
