@@ -16,6 +16,7 @@ from metaindex.formats.older_calendar import GREGORIAN_DAY, GREGORIAN_MICROS
 
 from .schema import Coding, FileType
 from .trust import Doubt, Found
+from .writers import Claim
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -69,8 +70,7 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
         nulls = np.array([0 if n is None else n for n in raw.nulls], np.int64)
         # A count that cannot be, is not known.
         null_known &= (nulls >= 0) & (nulls <= values) & (values == group_rows)
-        if raw.place.undercounts:
-            null_known &= nulls == values
+        null_known &= _believed(raw.place.believed, nulls, values)
         null_known |= group_rows == 0
         nulls[group_rows == 0] = 0
     said = np.array([value is not None for value in raw.lower], np.bool_)
@@ -110,7 +110,7 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
             keep = (doubt < 0) & ~_every(~use, starts, groups)
             lower = _extreme(low, use, keep, starts, groups, lowest=True)
             upper = _extreme(high, use, keep, starts, groups, lowest=False)
-            exact = keep & _is_exact(raw.place.type, table)
+            exact = keep & (Claim.ATTAINED in raw.place.believed and _is_exact(raw.place.type, table))
     return FileColumn(
         lower,
         upper,
@@ -120,6 +120,12 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
         _sum(np.array(raw.uncompressed, np.int64), starts, groups),
         doubt,
     )
+
+
+def _believed(claims: Claim, nulls: Ints, values: Ints) -> Flags:
+    """The counts of NULLs that are believed."""
+    none, every, some = (claim in claims for claim in (Claim.NO_NULL, Claim.ALL_NULL, Claim.SOME_NULLS))
+    return np.where(nulls == 0, none, np.where(nulls == values, every, some))
 
 
 def _is_exact(file: FileType, table: pa.DataType) -> bool:

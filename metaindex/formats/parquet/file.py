@@ -17,6 +17,7 @@ from .bounds import RawColumn
 from .chunks import Chunks, LeafForm, forms_of, look
 from .schema import Node, read_schema, type_defined_order
 from .trust import AbsentLeaf, Doubt, Found, locate
+from .writers import Writer
 
 TAIL = 1 << 16
 """Bytes of a file's end that are read first; most footers fit."""
@@ -90,7 +91,7 @@ class Shape:
     of_leaf: dict[int, RawColumn] = field(default_factory=dict)
 
 
-ShapeKey = tuple[bytes, str, bool, frozenset[int]]
+ShapeKey = tuple[bytes, Writer, bool, frozenset[int]]
 
 
 @dataclass(slots=True)
@@ -121,9 +122,10 @@ def shape_of(
 ) -> tuple[Shape, Chunks]:
     """The shape among `shapes` that this footer has; a new one is added. And what of the footer may be asked."""
     schema = layouts.schema_of(footer)
-    writer = created_by(metadata)
-    ending = type_defined_order(writer, len(schema.forms))
+    said = created_by(metadata)
+    ending = type_defined_order(said, len(schema.forms))
     chunks = look(footer, len(schema.prefix), schema.forms, ending)
+    writer = Writer.of(said, lambda: metadata.metadata)
     key = (schema.prefix, writer, footer.endswith(ending), chunks.encrypted)
     shape = shapes.get(key)
     if shape is None:

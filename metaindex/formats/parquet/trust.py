@@ -1,17 +1,15 @@
 """Decides which values of a Parquet footer are trusted, column by column.
 
-Every rule here is a wrong answer that a real system has given: signed order of byte arrays (PARQUET-686), corrupt
-binary statistics of old writers (PARQUET-251), INT96, decimals compared as unsigned bytes, NaN among floats. What is
-not believed is unknown, and says why.
+Every rule here is a wrong answer that a real system has given: signed order of byte arrays (PARQUET-686), INT96, NaN
+among floats, and what single writers get wrong (`writers`). What is not believed is unknown, and says why.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache, partial
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -21,6 +19,7 @@ from metaindex.formats.column_names import alike
 from metaindex.formats.model import Leaf
 
 from .schema import Coding, FileType, Node
+from .writers import EVERY, Claim, Writer
 
 Finder: TypeAlias = Callable[[Node], Sequence[Node]]
 
@@ -32,8 +31,7 @@ class Doubt(Enum):
     NO_STATISTICS = "the writer left out statistics of some row group"
     INT96 = "INT96 has no order that statistics could follow"
     NO_ORDER = "the footer does not say that bytes were compared in the order of their type"
-    OLD_WRITER = "this writer's binary statistics are known to be corrupt"
-    DECIMAL_ORDER = "this writer is not known to compare decimals in bytes as numbers"
+    WRITER = "this writer's bounds of such columns are known to be wrong, or nobody has tried them"
     NAN = "a bound is NaN"
     CONTRADICTION = "the footer counts every value as NULL and says bounds of them"
     REVERSED = "the lower bound is greater than the upper one"
@@ -52,7 +50,7 @@ class Found:
     type: FileType
     required: bool
     doubt: Doubt | None
-    undercounts: bool = False  # the count of NULLs may leave some out
+    believed: Claim = EVERY  # of its statistics
 
     def told(self, type_: pa.DataType) -> tuple[int | None, pa.Array | None, str]:
         """See `Layouts.places`. Of other doubts only bounds are unknown."""
@@ -76,7 +74,7 @@ class AbsentLeaf:
         return None, constant, (self.doubt or Doubt.NOT_MAPPED).value
 
 
-def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found | AbsentLeaf:
+def locate(leaf: Leaf, root: Node, writer: Writer, typed_order: bool) -> Found | AbsentLeaf:
     """Return the leaf's place in files of one schema by one writer."""
     by_id = leaf.field.field_id is not None
     if by_id and all(n.field_id is None for n in _all(root)):
@@ -89,10 +87,8 @@ def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found 
     node, required, whole = place
     if node.column is None or node.type is None:
         return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
-    doubt = _doubt(node.type, leaf.type, created_by, typed_order)
-    # Arrow writes a dictionary of texts as it is, and does not count the rows whose struct is NULL.
-    undercounts = not whole and node.type.coding is Coding.BYTES and created_by.startswith("parquet-cpp")
-    return Found(node.column, node.type, required, doubt, undercounts)
+    claims = writer.believed(node.type, not whole)
+    return Found(node.column, node.type, required, _doubt(node.type, leaf.type, claims, typed_order), claims)
 
 
 def _all(node: Node) -> list[Node]:
@@ -166,49 +162,16 @@ def _absent(leaf: Leaf, depth: int) -> AbsentLeaf:
     return AbsentLeaf(True, field.default)
 
 
-def _doubt(file: FileType, table: pa.DataType, created_by: str, typed_order: bool) -> Doubt | None:
+def _doubt(file: FileType, table: pa.DataType, believed: Claim, typed_order: bool) -> Doubt | None:
     if file.physical == "INT96":
         return Doubt.INT96
     if file.coding is Coding.NONE:
         return None if pa.types.is_null(file.arrow) else Doubt.OTHER_TYPE
     if not converts(file.arrow, table) or (file.physical == "FIXED_LEN_BYTE_ARRAY" and Family.of(table) is Family.TEXT):
         return Doubt.OTHER_TYPE  # a UUID is shown as text that is not its bytes
-    if file.coding in (Coding.NUMBER, Coding.UNSCALED):
-        return None
-    if not typed_order:
+    if file.coding not in (Coding.NUMBER, Coding.UNSCALED) and not typed_order:
         return Doubt.NO_ORDER
-    application, version = writer(created_by)
-    if application == "parquet-mr" and version < (1, 10, 0):
-        return Doubt.OLD_WRITER
-    if file.coding in (Coding.DECIMAL_BYTES, Coding.HALF) and not _compares_as_numbers(application, version):
-        return Doubt.DECIMAL_ORDER
-    return None
-
-
-@lru_cache(maxsize=256)
-def writer(created_by: str) -> tuple[str, tuple[int, ...]]:
-    """Application and version of a `created_by`; version () where none is said, which is less than any."""
-    match = re.match(
-        r"\s*(.*?)\s+(?:\(\w+\)\s+)?version\s+(?:[a-z]+-|v)?(\d{1,9})(?!\d)(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", created_by
-    )
-    if match is None:
-        return created_by.split(" ")[0] if created_by else "", ()
-    return match[1], tuple(int(part or 0) for part in match.groups()[1:])
-
-
-_NUMBERS_SINCE = {
-    "parquet-mr": (1, 10, 0),
-    "parquet-cpp-arrow": (5, 0, 0),
-    "DuckDB": (1, 0, 0),
-    "Polars": (1, 0, 0),
-    "parquet-rs": (50, 0, 0),
-    "delta-rs": (1, 0, 0),  # says "py-1.2.3"
-}
-
-
-def _compares_as_numbers(application: str, version: tuple[int, ...]) -> bool:
-    since = _NUMBERS_SINCE.get(application)
-    return since is not None and version >= since
+    return None if Claim.BOUNDS in believed else Doubt.WRITER
 
 
 def converts(file: pa.DataType, table: pa.DataType) -> bool:
