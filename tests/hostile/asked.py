@@ -5,6 +5,7 @@ A table is a real one of which one object of the metadata is changed.
 """
 
 import bz2
+import gc
 import gzip
 import json
 import re
@@ -240,6 +241,7 @@ def _own(table: RealTable) -> object:
 
 def ask_text(folder: Path, case: Text) -> list[str]:
     """What was answered as it must not be."""
+    gc.collect()  # the errors of the case before hold its frame, and with it what they were about
     path = folder / case.file
     path.write_bytes(case.data())
     try:

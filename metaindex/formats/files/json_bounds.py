@@ -15,6 +15,7 @@ from metaindex.formats.text.encodings import line_end
 from .options import MOST_COLUMNS
 
 MOST_LEVELS = 200
+_BRACKETS = 1 << 20  # looked at together: they are held ten times
 PIECE_BYTES = 32 << 10  # names times rows of so much text are no more than 100 MB
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}\r\n"))
 _LARGE = re.compile(rb"(?<![0-9.eE+])(?:9[2-9][0-9]{17}|[0-9]{20,38})(?![0-9.eE])")
@@ -76,11 +77,14 @@ def levels(text: bytes, most: int) -> int:
 
 def _levels(text: bytes) -> int:
     left = np.frombuffer(text.translate(None, _NO_BRACKETS), np.uint8)
-    if not len(left):
-        return 0
-    ends = (left == ord("\n")) | (left == ord("\r"))
-    steps = np.where((left == ord("[")) | (left == ord("{")), 1, -1).astype(np.int32)
-    steps[ends] = 0
-    depth = np.cumsum(steps, dtype=np.int32)
-    before = np.concatenate((np.zeros(1, np.int32), depth[ends]))  # what a line begins with
-    return int((depth - before[np.cumsum(ends, dtype=np.int32)]).max())
+    deepest = depth = 0
+    for start in range(0, len(left), _BRACKETS):
+        some = left[start : start + _BRACKETS]
+        ends = (some == ord("\n")) | (some == ord("\r"))
+        steps = np.where((some == ord("[")) | (some == ord("{")), 1, -1)
+        steps[ends] = 0
+        depths = np.cumsum(steps) + depth
+        before = np.concatenate((np.zeros(1, np.int64), depths[ends]))  # what a line begins with
+        depths -= before[np.cumsum(ends)]
+        deepest, depth = max(deepest, int(depths.max())), int(depths[-1])
+    return deepest

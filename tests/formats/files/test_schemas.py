@@ -2,6 +2,7 @@
 
 import gzip
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from metaindex.core import CorruptTableError, FormatError, MetaIndexError, UnsupportedFeatureError
+from metaindex.formats.files import json_bounds
 from metaindex.formats.files.beginnings import LOOKED_AT
 from metaindex.formats.files.schema_text import MOST_DEEP, parse_ddl
 from metaindex.table import open_table
@@ -199,6 +201,17 @@ def test_json_columns_do_not_depend_on_the_pieces_that_are_read(
         monkeypatch.setattr("metaindex.formats.files.json_bounds.PIECE_BYTES", piece)
         with pytest.raises(CorruptTableError, match=r"0\.json.*of one shape.*schema="):
             now(tmp_path / "b")
+
+
+@given(st.binary(max_size=60).map(lambda some: bytes(b"[]{}\n\rx"[n % 7] for n in some)), st.integers(1, 9))
+def test_levels_are_those_of_the_deepest_line_however_they_are_cut(text: bytes, at_once: int) -> None:
+    deepest = 0
+    for line in text.replace(b"\r", b"\n").split(b"\n"):
+        depths = accumulate({91: 1, 123: 1, 93: -1, 125: -1}.get(byte, 0) for byte in line)
+        deepest = max(deepest, *depths, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_bounds, "_BRACKETS", at_once)
+        assert json_bounds.levels(text, MOST_DEEP) == deepest
 
 
 @pytest.mark.slow
