@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
 
 logger = logging.getLogger("metaindex")
 _Made = TypeVar("_Made")
-_LOGS = ("_delta_log", "_change_data")
+_LOGS = ("_delta_log", "_change_data", ".hoodie")
 _CATALOG_OPTIONS: Final = {"catalog", "identifier"}
 
 

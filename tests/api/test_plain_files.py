@@ -124,7 +124,7 @@ def test_indexes_are_never_among_the_files_of_their_table(tmp_path: Path, format
         table.create_index("stats", mi.ColumnStats())
         return table
 
-    inside = ["t", "t/ix", "t/_delta_log", "t/_p=1/ix", "link/ix"]
+    inside = ["t", "t/ix", "t/_delta_log", "t/.hoodie/ix", "t/_p=1/ix", "link/ix"]
     for location in [*(tmp_path / name for name in inside), f"file:{path}/ix"]:
         with pytest.raises(mi.ArgumentError, match="indexes lie outside of the table"):
             indexed(location)
