@@ -21,7 +21,7 @@ from .properties import TableConfig
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE = re.compile(r"(0|-?[1-9]\d{0,18})\Z", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
-_ENCODED = re.compile(r"(?:[^%]|%[0-9a-fA-F]{2})*\Z")
+_ENCODED = re.compile(r"(?:[^%]|%[0-7][0-9a-fA-F])*\Z")  # Hudi encodes no others, and reads each as one character
 
 
 def partition_values(paths: Sequence[str], schema: Schema, config: TableConfig, table: str) -> list[pa.Array]:
@@ -62,7 +62,7 @@ def _value(part: str, name: str, path: str, config: TableConfig, table: str) -> 
     if "%" in part:
         if not config.encoded or not _ENCODED.match(part):
             raise _refused(table, path, "it holds a '%', and the table does not encode paths so")
-        part = unquote(part, errors="surrogateescape")
+        part = unquote(part)
         if not part.isprintable():
             raise _refused(table, path, "it holds what is no text")
     if not part:

@@ -187,6 +187,7 @@ def test_partition_values(path: str, types: list[Any], said: dict[str, str], wan
         ("a%2", ["string"], ENCODED),
         ("a%00b", ["string"], ENCODED),
         ("a%FFb", ["string"], ENCODED),
+        ("%C3%A9", ["string"], ENCODED),
         ("c0=", ["string"], HIVE),
         ("a/b/c", ["string", "string"], {}),
         ("07", ["int"], {}),
