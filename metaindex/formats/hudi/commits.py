@@ -18,7 +18,7 @@ from metaindex.storage import Storage
 from .timeline import Instant
 
 AVRO = b"Obj\x01"
-_MOST_BYTES = 512 << 20
+_MOST_BYTES = 128 << 20  # of JSON: a list of empty lists is held in twenty times its text
 BASE_FILE = re.compile(
     r"(?P<group>[^/_\s][^/_]*)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{14}(?:\d{3})?)\.(?P<kind>[a-z]+)\Z", re.ASCII
 )

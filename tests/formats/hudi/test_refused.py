@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -260,3 +261,30 @@ def test_damaged_archives(table: HudiTable) -> None:
             table.snapshot()
     path.write_bytes(data)
     assert table.paths() == whole
+
+
+@pytest.mark.parametrize(("length", "count"), [(1 << 20, 200), (1, 6_000_000)])
+def test_an_archive_of_few_bytes_is_read_in_little_memory(tmp_path: Path, length: int, count: int) -> None:
+    """The same text in every row, which is once in the file."""
+    table = HudiTable(tmp_path / "t", 8)
+    for first in range(2):
+        table.commit([("day=a", "g-0", rows(first))])
+    path = table.archive(sorted(table.live)[:1])
+    archived = pq.read_table(path)
+    (row,) = archived.to_pylist()
+    same = pa.Table.from_pylist([row | {"action": "clean", "metadata": b"x" * length}], archived.schema)
+    pq.write_table(pa.concat_tables([archived, same.take([0] * count)]), path, dictionary_pagesize_limit=1 << 30)
+    (path.parent / "manifest_1").write_text(
+        json.dumps({"files": [{"fileName": path.name, "fileLen": path.stat().st_size}]})
+    )
+    counted, before = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(counted)
+    try:
+        if count > 1_000_000:
+            with pytest.raises(CorruptTableError, match="unpack to more than"):
+                table.snapshot()
+        else:
+            assert len(table.paths()) == 1
+    finally:
+        pa.set_memory_pool(before)
+    assert counted.max_memory() < 100 << 20
