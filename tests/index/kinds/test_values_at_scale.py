@@ -1,6 +1,7 @@
 """Values of many rows: several row groups, parts and windows of a merge; keys of one sort are stored in the encoding
 that is smaller for them."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from metaindex.expressions import Interval, Literal
 from metaindex.index.kinds.keyed import Hits, Spill
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.kinds.values import merge
+from metaindex.index.kinds.values.by_hash import entry_rows
+from metaindex.index.kinds.values.rows import HASH_COLUMNS, Layout
 from metaindex.index.kinds.values.spec import Values
 from metaindex.index.store.reader import ReadCount
 from metaindex.index.store.writer import RunSink
@@ -70,6 +73,25 @@ def test_merged_in_windows_and_spilled_in_ranges_are_what_is_built_whole(
     both = on_disk(storage, "merged", whole.key, parts, [], FILES)
     assert layout == whole.key.layout
     assert both.rows() == whole.rows()
+
+
+@pytest.mark.parametrize("windows", [1, 4], ids=["one window", "several"])
+def test_the_greatest_of_all_entries_is_merged(windows: int, tmp_path: Path) -> None:
+    """A hash of all ones and a unit of all ones: 2^63 - 1, behind which no window begins."""
+    files: list[list[pa.Array]] = [[pa.array([first, first + 1])] for first in range(4)]
+    built = build(tmp_path, BY_HASH, files, pa.int64())
+    layout = Layout(hash_bits=61, unit_bits=2, group_bits=0, groups=1)
+    entries = np.array([0, 5, (1 << 62) - 1, 1 << 62, (1 << 63) - 1], np.int64)
+    storage = LocalStorage(str(tmp_path / "made"))
+    key = replace(built.key, layout=layout.as_mapping())
+    parts = [RunSink(storage, "made").write(key.kind, entry_rows(key.key_id, entries), 0, HASH_COLUMNS)]
+    made = on_disk(storage, "made", key, parts, [], len(files))
+    some = [(made.run_reader(), key, np.arange(len(files), dtype=np.int64))]
+    sink = RunSink(storage, "merged")
+    said, merged = merge.merge_entries(key, some, sink, lambda number: number, window_rows=len(entries) // windows)
+    assert said == key.layout
+    assert on_disk(storage, "merged", key, merged, [], len(files)).rows() == made.rows()
+    assert made.rows()[0]["entry"].to_pylist() == entries.tolist()
 
 
 def truth(files: list[list[pa.Array]], low: int, high: int) -> set[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """Every kind of metaindex lives through every verb, over every format, built here and by Spark; and so does one that
 knows nothing of `=`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from pyspark.sql import SparkSession
 import metaindex as mi
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.kind import Kind, WholeKind
+from metaindex.index.log.entry import KindSpec
 from tests.index.contract.verbs import commands, story
 from tests.index.contract.verbs_lake import FORMATS, Lake
 from tests.index.kinds.null_files import NullFiles
@@ -71,6 +73,41 @@ def installed(kind: type[Kind], place: Path, monkeypatch: pytest.MonkeyPatch) ->
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {kind.name}\nVersion: 0.0.1\n")
     (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{kind.name} = {kind.__module__}:{kind.__qualname__}\n")
     monkeypatch.syspath_prepend(str(place))
+
+
+class Unsaid(WholeKind):
+    """Neither a record, nor one that says what the log stores of it."""
+
+    name = "unsaid"
+
+
+Unsaid.__abstractmethods__ = frozenset()  # all of them are there
+
+
+@dataclass(frozen=True)
+class Recorded(Unsaid):
+    keys: tuple[tuple[str, ...], ...] = ()
+    name = "recorded"
+
+
+class Said(Unsaid):
+    name = "said"
+
+    def spec(self) -> KindSpec:
+        return KindSpec(self.name, self.version, {})
+
+
+Recorded.__abstractmethods__ = Said.__abstractmethods__ = frozenset()
+
+
+@pytest.mark.parametrize(("kind", "known"), [(Unsaid, False), (Recorded, True), (Said, True)])
+def test_a_kind_says_what_the_log_stores_of_it(
+    kind: type[Kind], known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Or is a record, whose fields are stored."""
+    installed(kind, tmp_path, monkeypatch)
+    assert (kind.name in registry.KindRegistry([*registry.KINDS]).others()) is known
+    assert ("it does not say spec" in caplog.text) is not known
 
 
 @pytest.mark.exhaustive
