@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from metaindex.core import CorruptTableError, MetaIndexError, ObjectNotFoundError, first_line
 
+_MOST_VALUES = 10_000_000
 _OTHER_SHAPES = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, StopIteration),
     *(EOFError, OSError, struct.error, zlib.error, pa.ArrowException),
@@ -42,8 +43,11 @@ def must_exist(said: str) -> Iterator[None]:
 
 
 def parse_json(data: str | bytes) -> Any:
-    """The document. ValueError too for one that is nested beyond the stack, and for halves of characters, which no
-    other text holds."""
+    """The document. ValueError too for one that is nested beyond the stack, for more values than memory is for, and for
+    halves of characters, which no other text holds."""
+    some = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    if len(some) > _MOST_VALUES and sum(some.count(mark) for mark in b"[{,") > _MOST_VALUES:
+        raise ValueError(f"metadata in JSON has at most {_MOST_VALUES:,} values")
     try:
         value = json.loads(data)
         if (b"\\u" if isinstance(data, bytes) else "\\u") in data:  # type: ignore[operator]

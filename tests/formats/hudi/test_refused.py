@@ -133,6 +133,12 @@ def test_a_completed_instant_without_a_byte(table: HudiTable) -> None:
     refused(table, "is empty", CorruptTableError)
 
 
+@pytest.mark.slow
+def test_a_commit_of_more_values_than_memory_is_for(table: HudiTable) -> None:
+    table.completed(max(table.live)).write_bytes(b"[" + b"[]," * 10_000_000 + b"[]]")
+    refused(table, "at most 10,000,000 values", CorruptTableError)
+
+
 def _stat(said: dict) -> dict:
     return said["partitionToWriteStats"]["day=a"][0]
 
