@@ -172,7 +172,10 @@ def _filters(spark: SparkSession, frame: DataFrame) -> list[Any]:
 
 
 def _short(nodes: list[dict[str, Any]]) -> list[Any]:
-    """Of each node the class, the number of children and the rest, where there is any; of a column its name."""
+    """Of each node the class, the number of children and the rest, where there is any; of a column its name. A set of
+    bytes has no order of its own."""
+    for node in nodes:
+        node.get("values", []).sort(key=json.dumps)
     return [
         node["name"]
         if node in _COLUMNS.values()
