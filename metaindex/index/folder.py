@@ -230,7 +230,7 @@ class IndexFolder:
             return opened
         opened = OpenIndex.of(name, entry, storage, self.cache)
         for reason in opened.left_out:
-            logger.warning("of index %r a run is not used: %s", name, reason)
+            logger.warning("index %r: %s", name, reason)
         self._opened[name] = (opened, ref, entry)
         # Another entry: what only the one before named is not asked again.
         self.cache.keep_only({run.run for index, *_ in list(self._opened.values()) for run in index.entry.content.runs})

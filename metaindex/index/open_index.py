@@ -9,9 +9,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Cure, DamagedIndexError, Mask, MetaIndexError, Vector, Words, arrow_array, compute, dataclass
+from metaindex.core import (
+    Cure,
+    DamagedIndexError,
+    Mask,
+    MetaIndexError,
+    Vector,
+    Words,
+    arrow_array,
+    compute,
+    counted,
+    dataclass,
+)
 from metaindex.expressions import ColumnRef
 from metaindex.formats import FileTable, Schema, Snapshot
+from metaindex.formats import Footer as DataFooter
 from metaindex.index.keys import FileIdentities, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.registry import FACT_ROWS, KINDS, RowLayout
@@ -401,6 +413,9 @@ def _no_rows(names: list[str]) -> pa.Table:
     return pa.Table.from_batches([], schema=pa.schema([FILES.field(n) for n in names]))
 
 
+_AGED = "believed footers by older rules: counts of NULLs, and bounds of which these were wrong, are unknown now"
+
+
 def _understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
     """The entry for readers: without runs that need unknown features, and without keys of kinds unknown here; and the
     reason of each. What is dropped proves nothing, and its files are kept; versions with files of such a run are not
@@ -408,11 +423,16 @@ def _understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
     runs = entry.content.runs
     foreign = {run.run: why for run in runs if (why := run.unknown) is not None}
     keys = {run.run: why for run in runs if run.run not in foreign and (why := _unknown_keys(run)) is not None}
+    aged = sum(bool(run.columns) and run.trusted < DataFooter.REVISION for run in runs if run.run not in foreign)
+    text = entry.table.options.get("file_format") in ("csv", "json")
+    older: tuple[str, ...] = ()
+    if aged and not text:
+        older = (f"{counted(aged, 'run')} {_AGED}; {Cure('full', 'it')}, which reads them anew",)
     if not foreign and not keys:
-        return entry, ()
+        return entry, older
     content = without_runs(entry.content, frozenset(foreign)) if foreign else entry.content
     content = replace(content, runs=tuple(_known(run) if run.run in keys else run for run in content.runs))
-    return replace(entry, content=content), (*foreign.values(), *keys.values())
+    return replace(entry, content=content), (*foreign.values(), *keys.values(), *older)
 
 
 def _known(run: RunRef) -> RunRef:

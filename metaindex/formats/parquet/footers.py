@@ -46,6 +46,7 @@ from .chunks import forms_of, look
 from .file import TAIL, Layouts, Shape, ShapeKey, askable, collect, names_of, read_footer, shape_of
 from .schema import read_schema
 from .trust import AbsentLeaf, Doubt, Found
+from .writers import REVISION, reconsidered
 
 _CHUNK = 1000  # files whose raw statistics are Python objects at the same time
 _FAILURES = (CorruptTableError, StorageError, UnsupportedFeatureError, pa.ArrowException, OSError)
@@ -124,6 +125,8 @@ class Footer:
     """A Parquet footer: its bytes, and what Arrow makes of them."""
 
     TAIL: ClassVar[int] = TAIL
+    REVISION: ClassVar[int] = REVISION
+    reconsidered: ClassVar = staticmethod(reconsidered)
 
     raw: bytes
     metadata: pq.FileMetaData

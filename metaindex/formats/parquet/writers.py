@@ -17,6 +17,8 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from metaindex.expressions import Family
+
 from .schema import Coding, FileType
 
 _Version = tuple[int, ...]
@@ -35,11 +37,31 @@ class Claim(Flag):
 _NULLS = Claim.NO_NULL | Claim.SOME_NULLS | Claim.ALL_NULL
 _TOO_FEW = Claim.NO_NULL | Claim.SOME_NULLS  # NULLs are counted: where all are, that is right
 _TOO_MANY = Claim.SOME_NULLS | Claim.ALL_NULL
+_ENDS = Claim.BOUNDS | Claim.ATTAINED
 EVERY = ~Claim(0)
 
-_NUMBERS = frozenset({Coding.NUMBER, Coding.UNSCALED, Coding.UNSIGNED})
-_BYTES = frozenset({Coding.BYTES})
-_BIG_ENDIAN = frozenset({Coding.DECIMAL_BYTES, Coding.HALF})
+
+class Kind(Flag):
+    """A kind of columns, by how their statistics are made."""
+
+    WHOLE = auto()  # signed integers, and what they stand for: dates, times, decimals; booleans
+    UNSIGNED = auto()
+    FLOAT = auto()
+    HALF = auto()
+    DECIMAL_BYTES = auto()
+    BYTES = auto()
+
+    @classmethod
+    def of(cls, type_: FileType) -> Kind:
+        floats = pa.types.is_floating(type_.arrow)
+        match type_.coding:
+            case Coding.NUMBER | Coding.UNSCALED | Coding.NONE:
+                return cls.FLOAT if floats else cls.WHOLE
+            case other:
+                return cls[other.name]
+
+
+_BIG_ENDIAN = Kind.DECIMAL_BYTES | Kind.HALF
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,52 +79,71 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Lie:
-    """A statistic that is wrong. `codings`: of which columns (None: of all). `dictionary`: only of files that may hold
-    Arrow's dictionaries. `inside`: only below a struct that may be NULL."""
+    """Claims that are wrong. `dictionary`: only in files that may hold Arrow's dictionaries. `inside`: only below a
+    struct that may be NULL."""
 
-    versions: Range
-    claim: Claim
+    of: Range
+    claims: Claim
+    kinds: Kind
     source: str
-    codings: frozenset[Coding] | None = None
     dictionary: bool = False
     inside: bool = False
 
-    def told_by(self, writer: Writer, type_: FileType, inside: bool) -> bool:
-        of = self.codings is None or type_.coding in self.codings
+    def told_by(self, writer: Writer, kind: Kind, inside: bool) -> bool:
         so = (writer.dictionaries or not self.dictionary) and (inside or not self.inside)
-        return of and so and self.versions.holds(writer)
+        return so and kind in self.kinds and self.of.holds(writer)
 
 
-_UNSAID: _Version = (0,)  # below any version that is said
-_ANY: _Version = (10**9,)
+_SAID: _Version = (0,)  # below any version that is said
+_EVER: _Version = (10**9,)
+_ANY = ~Kind(0)
+_ARROW, _OLD_ARROW, _MR = "parquet-cpp-arrow", "parquet-cpp", "parquet-mr"
 
-TRIED = (
-    Range("parquet-cpp", (), _ANY),
-    Range("parquet-cpp-arrow", (), (27,)),
-    Range("parquet-mr", (), (2,)),
-    Range("DuckDB", (), (3,)),
-    Range("Polars", (), (3,)),
-    Range("Polars (python)", (), (3,)),
-    Range("parquet-rs", (50,), (60,)),
-    Range("delta-rs", (1,), (2,)),
-)
+TRIED: Mapping[Range, Kind] = {
+    Range(_OLD_ARROW, (1, 5, 1), (1, 5, 2)): ~Kind.HALF,
+    Range(_ARROW, (4,), (15,)): ~Kind.HALF,
+    Range(_ARROW, (15,), (27,)): _ANY,
+    Range(_MR, (1, 8), (1, 14)): ~Kind.HALF,
+    Range(_MR, (1, 14), (1, 18)): _ANY,
+    Range("DuckDB", (), (2, 1)): ~Kind.HALF,
+    Range("Polars", (), _SAID): _ANY,
+    Range("Polars", (2,), (2, 2)): _ANY,
+    Range("datafusion", (43,), (55,)): _ANY,
+    Range("delta-rs", (1, 5), (1, 7)): ~Kind.HALF & ~Kind.UNSIGNED,
+    Range("fastparquet-python", (2022, 12), (2026, 10)): Kind.WHOLE | Kind.FLOAT,
+    Range("parquet-go", (18, 8), (18, 9)): ~Kind.HALF,
+    Range("parquet-rs", (50,), (60,)): ~Kind.HALF & ~Kind.UNSIGNED,
+}
 
 LIES = (
-    Lie(Range("parquet-cpp", (), _ANY), _TOO_FEW, "PARQUET-2067"),
-    Lie(Range("parquet-cpp", (), _ANY), Claim.BOUNDS | _NULLS, "apache/arrow#15042", _BYTES, dictionary=True),
-    Lie(Range("parquet-cpp", (), _ANY), Claim.BOUNDS, "PARQUET-1655", _BIG_ENDIAN),
-    Lie(Range("parquet-cpp-arrow", (), (5,)), Claim.BOUNDS, "PARQUET-1655", _BIG_ENDIAN),
-    Lie(Range("parquet-cpp-arrow", (), (6,)), _TOO_FEW, "PARQUET-2067"),
-    Lie(
-        Range("parquet-cpp-arrow", (), (11,)), Claim.BOUNDS | _NULLS, "apache/arrow#15042", _BYTES, dictionary=True
-    ),
-    Lie(Range("parquet-cpp-arrow", (), _ANY), _TOO_FEW, "tests.writers", _BYTES, dictionary=True, inside=True),
-    Lie(Range("parquet-mr", (), (1, 10)), Claim.BOUNDS, "PARQUET-251", _BYTES | _BIG_ENDIAN),
-    Lie(Range("parquet-mr", (), (1, 10)), _NULLS, "PARQUET-1217"),
-    Lie(Range("DuckDB", (), (1,)), Claim.BOUNDS, "not tried", _BIG_ENDIAN),
-    Lie(Range("Polars", (), _UNSAID), Claim.BOUNDS, "pola-rs/polars#29347", _BIG_ENDIAN),
-    Lie(Range("Polars", (), _UNSAID), _TOO_MANY, "pola-rs/polars#29321"),
-)  # fmt: skip
+    Lie(Range(_OLD_ARROW, (), (9,)), _TOO_FEW, _ANY, "PARQUET-2067"),
+    Lie(Range(_OLD_ARROW, (), (9,)), _ENDS, _BIG_ENDIAN, "PARQUET-1655"),
+    Lie(Range(_OLD_ARROW, (), (9,)), _ENDS | _NULLS, Kind.BYTES, "apache/arrow#15042", dictionary=True),
+    Lie(Range(_ARROW, (), (5,)), _ENDS, _BIG_ENDIAN, "PARQUET-1655"),
+    Lie(Range(_ARROW, (), (6,)), _TOO_FEW, _ANY, "PARQUET-2067"),
+    Lie(Range(_ARROW, (), (11,)), _ENDS | _NULLS, Kind.BYTES, "apache/arrow#15042", dictionary=True),
+    Lie(Range(_ARROW, (), _EVER), _TOO_FEW, Kind.BYTES, "tests.writers", dictionary=True, inside=True),
+    Lie(Range(_MR, (), (1, 10)), _ENDS, Kind.BYTES | _BIG_ENDIAN, "PARQUET-251"),
+    Lie(Range(_MR, (), (1, 10)), _NULLS, _ANY, "PARQUET-1217"),
+    Lie(Range("DuckDB", (), _SAID), _TOO_MANY, _ANY, "tests.writers"),
+    Lie(Range("parquet-go", (), _EVER), _ENDS, Kind.BYTES, "tests.writers"),
+    Lie(Range("Polars", (), _SAID), _ENDS, ~Kind.WHOLE, "tests.writers, pola-rs/polars#29347"),
+    Lie(Range("Polars", (), _SAID), _TOO_MANY | Claim.ATTAINED, _ANY, "pola-rs/polars#29321, #26667"),
+    Lie(Range("Polars", (), _SAID), _NULLS, Kind.DECIMAL_BYTES, "tests.writers"),
+    Lie(Range("Polars", _SAID, (2, 1)), _ENDS, Kind.FLOAT, "tests.writers"),
+)
+
+
+REVISION = 1
+"""Of these tables: raised with every change by which less is believed. Facts of an older one are used but for what
+`reconsidered` says, and but for all counts of NULLs and that a bound is attained."""
+
+
+def reconsidered(type_: pa.DataType, since: int) -> bool:
+    """Return whether bounds of such a column that revision `since` believed may not be believed today: 1 added
+    dictionaries of Arrow's, and all but signed whole numbers of Polars."""
+    unsigned = pa.types.is_unsigned_integer(type_)
+    return since < 1 and (unsigned or Family.may_be_nan(type_) or Family.of(type_) in (Family.TEXT, Family.BYTES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +167,13 @@ class Writer:
     def believed(self, type_: FileType, inside: bool) -> Claim:
         """Return what is believed of a column; `inside`: a struct around it may be NULL. Of who was not tried: bounds
         of numbers, and of bytes that the footer says to be in the order of their type, as these have no second one."""
-        if not any(tried.holds(self) for tried in TRIED):
-            return Claim(0) if type_.coding in _BIG_ENDIAN else Claim.BOUNDS
+        kind = Kind.of(type_)
         claims = EVERY
+        if not any(kind in kinds and tried.holds(self) for tried, kinds in TRIED.items()):
+            claims = Claim(0) if kind in _BIG_ENDIAN else Claim.BOUNDS
         for lie in LIES:
-            if lie.told_by(self, type_, inside):
-                claims &= ~lie.claim
+            if lie.told_by(self, kind, inside):
+                claims &= ~lie.claims
         return claims
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from operator import attrgetter
 from typing import Literal
 
 from metaindex.core import ConcurrentWriteError, DamagedIndexError, MetaIndexError, counted, dataclass
@@ -86,7 +87,7 @@ def mergeable(runs: Sequence[RunRef], max_files: int | None = None, max_bytes: i
     covered: list[_Covered] = []
     for run in runs:
         for i, group in enumerate(groups):
-            alike = (run.listed_only, run.table_uuid) == (group[0].listed_only, group[0].table_uuid)
+            alike = all(of(run) == of(group[0]) for of in _ALIKE)
             both = _both(covered[i], run) if alike else None
             if both is not None and _fits(group, run, max_files, max_bytes):
                 group.append(run)
@@ -96,6 +97,9 @@ def mergeable(runs: Sequence[RunRef], max_files: int | None = None, max_bytes: i
             groups.append([run])
             covered.append((run.columns, run.keys))
     return groups
+
+
+_ALIKE = tuple(map(attrgetter, ("listed_only", "table_uuid", "trusted")))
 
 
 def _fits(group: Sequence[RunRef], run: RunRef, max_files: int | None, max_bytes: int | None) -> bool:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from metaindex.core import DamagedIndexError, Mask
+from metaindex.formats import Footer
 from metaindex.index.build.key_build import write_unkeyed
 from metaindex.index.kinds.described import MergedFiles, Ordinals
 from metaindex.index.kinds.fact_rows import columns_together, merge_facts
@@ -93,6 +94,7 @@ def merge_runs(
         uncovered_files=min(sum(source.run.uncovered_files for source in sources), len(files.partition_ord)),
         keys=covered,
         table_uuid=sources[0].run.table_uuid if sources else "",
+        trusted=min((source.run.trusted for source in sources), default=Footer.REVISION),
     )
     return Merged(
         run,

@@ -100,6 +100,7 @@ _RUN = Form(
     uncovered_files=COUNT,
     columns=COUNT,  # position in the content's "columns": runs of one index cover mostly the same
     reader_needs=TEXTS.unless(()),
+    trusted=COUNT.unless(0),
     keys=Member(
         lambda v, name: tuple(_key_from_json(key) for key in v.many(name)),
         lambda keys: [_KEY.to_json(key) for key in keys],

@@ -108,6 +108,7 @@ class RunRef:
     keys: tuple[CoveredKey, ...] = ()
     table_uuid: str = ""  # of the table that the files are of: what calls itself otherwise is another table
     reader_needs: tuple[str, ...] = ()  # features that a reader has to know to believe a byte of it
+    trusted: int = 0  # revision of the table of writers (`Footer.REVISION`) by which footers were believed
 
     @property
     def unknown(self) -> str | None:

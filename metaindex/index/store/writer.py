@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.formats import FileTable
+from metaindex.formats import FileTable, Footer
 from metaindex.index.keys import id_words, partition_id
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.index.log.sealed import digest
@@ -117,6 +117,7 @@ class RunSink:
         uncovered_files: int,
         keys: tuple[CoveredKey, ...],
         table_uuid: str,
+        trusted: int = Footer.REVISION,
     ) -> RunRef:
         """Put the manifest of these parts, and return the run as a log entry names it."""
         manifest = manifest_bytes(parts)
@@ -135,6 +136,7 @@ class RunSink:
             uncovered_files=uncovered_files,
             keys=keys,
             table_uuid=table_uuid,
+            trusted=trusted,
         )
 
     def _path(self, folder: str, number: int) -> str:

@@ -29,11 +29,14 @@ from metaindex.expressions import (
     convert_bounds,
     physical_type,
 )
+from metaindex.formats import Footer as Footers
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.states import StatState
 from metaindex.index.store.cache import Footer
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader
+
+from .rows import believed
 
 _SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
 
@@ -115,7 +118,8 @@ class RunStatistics(ManyFiles):
         """Units of a part, and for each question (of one column) a truth for each of them."""
         footer, column = self._reader.footer(part), questions[0].column
         candidates = self._candidates(footer, stored)
-        if candidates.any():
+        aged = self._reader.run.trusted < Footers.REVISION and not stored.partition
+        if candidates.any() and not aged:
             may = self._of_footer(footer, column, stored, needs).many(questions)
             candidates &= may.any(axis=0)
         groups = np.flatnonzero(candidates)
@@ -127,7 +131,7 @@ class RunStatistics(ManyFiles):
             table, first = self._rows(part, groups, stored, _ALL, suffix)
         units = Vector(table.column(self._units.number)).numbers
         answer = _statistics(column, _bounds_of_rows(table, stored.stored, suffix), stored, len(units)).many(questions)
-        if len(questions) > 1:  # else every one of these row groups may match
+        if len(questions) > 1 and not aged:  # else every one of these row groups may match
             answer &= may[:, np.repeat(groups, footer.rows[groups])[first : first + len(units)]]
         if self._scope is not None:
             answer &= self._scope[Vector(table.column("partition_ord")).numbers]
@@ -143,10 +147,14 @@ class RunStatistics(ManyFiles):
         if needs.bounds:
             read += [f"lower_{suffix}", f"upper_{suffix}"]
         read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
-        table = self._reader.read(part, groups.tolist(), read)
+        revision = self._reader.run.trusted
+        aged = revision < Footers.REVISION and not stored.partition
+        table = self._reader.read(part, groups.tolist(), [*read, "trust"] if aged else read)
         ids = Vector(table.column("column_id")).numbers
         start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
-        return table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start), start
+        mine = table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
+        of_files = self._units.kind == "column_stats"
+        return (believed(mine, stored.stored, revision, of_files=of_files) if aged else mine), start
 
     def _candidates(self, footer: Footer, stored: StoredColumn) -> Mask:
         """Row groups that hold rows of the column and touch the scope."""

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions import physical_type
-from metaindex.formats import Leaf, Trust
+from metaindex.expressions import Family, physical_type
+from metaindex.formats import Footer, Leaf, Trust
 from metaindex.index.keys import column_id, partition_id
 from metaindex.index.kinds.described import PartitionColumn
 from metaindex.index.kinds.facts import COUNTS, constant, domain_of, facts_of, plain, sure, take_bounds, unknown_facts
@@ -193,4 +193,32 @@ def of_column(run: RunReader, column: CoveredColumn, partition: str | None) -> p
     table = pa.concat_tables(tables[1:] or tables)
     for name, key in wanted.items():
         table = table.filter(pc.equal(table.column(name), key))
-    return table.sort_by("ordinal").rename_columns([n.removesuffix(f"_{suffix}") for n in names])
+    table = table.sort_by("ordinal").rename_columns([n.removesuffix(f"_{suffix}") for n in names])
+    return table if type_ is None else believed(table, type_, run.run.trusted)
+
+
+def believed(rows: pa.Table, type_: pa.DataType, revision: int, *, of_files: bool = True) -> pa.Table:
+    """The rows of a column without what footers said that an older revision of the table of writers believed, and
+    today's may not. `of_files`: a row is of one file; where it is of many, its trust is that of the least of them."""
+    if revision >= Footer.REVISION:
+        return rows
+    trust = rows.column("trust")
+    doubted = pc.equal(trust, int(Trust.FOOTER)) if of_files else pc.less(trust, int(Trust.COMPUTED))
+    ends = Footer.reconsidered(type_, revision)
+    for at, field in enumerate(rows.schema):
+        values, where = rows.column(at), doubted
+        if field.name.endswith("_exact"):
+            unknown = pa.scalar(False)
+        elif field.name == "state":
+            unknown = pa.scalar(int(StatState.UNKNOWN), field.type)
+            where = doubted if ends else pc.and_(doubted, pc.equal(values, int(StatState.ALL_NULL)))
+        elif (
+            field.name == "null_count"
+            or (field.name == "nan_count" and Family.may_be_nan(type_))
+            or (ends and field.name.startswith(("lower", "upper")))
+        ):
+            unknown = pa.scalar(None, field.type)
+        else:
+            continue
+        rows = rows.set_column(at, field.with_nullable(True), pc.if_else(where, unknown, values))
+    return rows
