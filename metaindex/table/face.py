@@ -66,8 +66,8 @@ class Table(TableReader):
 
         It is measured from existing bounds (indexes, the table's log, footers of plain Parquet). `columns`: only these
         (a struct: its fields), and advice for queries on them; default: all that have an order. For the advice some
-        files are read and sorted in memory: `sample` is the share of the table's bytes to read (default: 0.01, and all
-        of a table of up to 32 MB; 0: no advice; never more than 64 files). Nothing is written.
+        files are read and sorted in memory: `sample` is the share of the table's bytes to read (0: no advice; never
+        more than 64 files; default: as for `what_if`). Nothing is written.
         `Clustering.advice[0].sql()` is what the table's owner may run. `indexes`: only these are used. Raises
         UnknownColumnError, UnsupportedFeatureError for a column without an order, VersionNotFoundError.
         """
@@ -97,7 +97,8 @@ class Table(TableReader):
         Returned for each: the files, row groups and bytes that a query reads now and then, the size of the index,
         processor time to build it, and upkeep a day by the table's own history: estimates with 90% intervals, from
         files that are read, indexed and pruned in a temporary folder. `sample` is the share of the table's bytes to
-        read (default: 0.01, and all of a table of up to 32 MB). Statistics that footers hold are evaluated over all
+        read; by default 0.01, but at least 32 MB, or the needed columns of four files however large these are, and at
+        most 1 GB. What could not be judged says so, and what to do. Statistics that footers hold are evaluated over all
         files, exactly. `indexes`: those that queries use now. A wrong query or candidate is reported, and the others go
         on. Raises ArgumentError, VersionNotFoundError.
         """
@@ -134,10 +135,10 @@ class Table(TableReader):
         sort, unless given; `copies=False` excludes covering indexes, which Spark alone reads. Indexes are chosen one
         after another, each time the one that skips most bytes of the workload per byte of its size, beside existing
         indexes and those chosen before, evaluated as by `what_if`; within `budget_bytes` for all, and `budget_cpu`
-        processor seconds to build them. An index that skips less than 0.5% of what is read is not recommended; nor, if
+        processor seconds to build them. An index that skips less than 0.2% of what is read is not recommended; nor, if
         `days` (the time span of the workload) is known, one that writes more than it spares. `tables`, `sample` and the
-        files that are read: as for `what_if`; a quarter of the sample is kept for advice on the layout, if that helps
-        and no index does. Indexes that no query needs are reported, too. Equal questions have equal answers, but for
+        files that are read: as for `what_if`, of which a quarter is kept for advice on the layout, if that helps and no
+        index does. Indexes that no query needs are reported, too. Equal questions have equal answers, but for
         measured processor time. Raises ArgumentError.
         """
         recommendation: Recommendation = CLIENTS.get("recommend")(

@@ -115,11 +115,15 @@ class Clustering(Shown):
             f" {human_bytes(self.size_bytes)}"
         ]
         parts += measured_parts(self)
-        for advice in self.advice:
-            parts += ["", *advice.described(name)]
+        for advice in self.advised(name):
+            parts += ["", *advice]
         if self.advice and not self.named:
-            parts += ["", "advice is best for columns that queries filter by: name them"]
+            parts += ["", "name the columns that queries filter by: the advice is for these then, with its statements"]
         return parts
+
+    def advised(self, name: str | None = None) -> list[Sequence[str | Tabular]]:
+        """Return what is printed of each advice; no statement to run where nobody said by which columns is asked."""
+        return [advice.described(name)[: None if self.named else 2] for advice in self.advice]
 
     @property
     def layout(self) -> TextTable:

@@ -10,17 +10,17 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute, counted
+from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute
 from metaindex.expressions import physical_type
 from metaindex.formats import At, Leaf, Snapshot
 from metaindex.index import FileStatistics
-from metaindex.query import Handle, TimestampLike, VersionLike, names_of
+from metaindex.query import FooterGroups, Handle, TimestampLike, VersionLike, names_of
 
 from .advice import Advice, LayoutEffect, Rewrite, Way, way_of
 from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
 from .layouts import Curve, SampleColumns, SamplePartitions, files_then, fractions_of
 from .overlap import Floats, numbers_of
-from .sample import Sampled, SampleRows, check_share, chosen, file_scan, limit_of, read_sample
+from .sample import FEW_FILES, ColumnCosts, ReadLimit, Sampled, SampleRows, check_share, chosen, file_scan, read_sample
 
 logger = logging.getLogger("metaindex")
 
@@ -31,7 +31,12 @@ _PAYS = 0.3
 
 
 def measure(
-    handle: Handle, names: Sequence[str], bounds: FileStatistics, sample: float | None, most: int | None = None
+    handle: Handle,
+    names: Sequence[str],
+    bounds: FileStatistics,
+    sample: float | None,
+    most: int | None = None,
+    part: float = 1.0,
 ) -> Clustering:
     """Measure the columns of these names, or all, or the first `most`. `sample`: share of the table's bytes to read for
     advice, 0 for none, None for a hundredth. Raises UnknownColumnError and UnsupportedFeatureError for columns that are
@@ -54,7 +59,7 @@ def measure(
             kept.append(measured)
     table = snapshot.files.table
     inside = [measured for measured in kept if not measured.facts.leaf.field.partition]
-    sampled, advice = _advise(handle, snapshot, files, inside, sample, named=bool(names))
+    sampled, advice = _advise(handle, snapshot, files, inside, ReadLimit(sample, part), named=bool(names))
     return Clustering(
         table=handle.root(snapshot),
         format=snapshot.format,
@@ -100,31 +105,35 @@ def _advise(
     snapshot: Snapshot,
     files: FilesOf,
     wanted: list[Measured],
-    share: float | None,
+    allowed: ReadLimit,
     *,
     named: bool,
 ) -> tuple[Sampled, tuple[Advice, ...]]:
     """Return what was read, and advice for these columns."""
     total = snapshot.files.size_bytes
-    limit = limit_of(share, total)
-    if share == 0 or not files.count:
+    if allowed.share == 0 or not files.count:
         return Sampled(total_bytes=total), ()
-    read = Sampled(limit_bytes=limit, total_bytes=total)
+    read = Sampled(limit_bytes=allowed.of(total), total_bytes=total)
     reason = _no_sample(handle, snapshot, files, wanted)
     if reason:
         return replace(read, reason=reason), ()
-    rows = chosen(snapshot.files, limit)
-    if not len(rows):
-        least = f"of {counted(files.count, 'file')} not one is as small as the limit of {limit:,} bytes"
-        cure = f"allow more: sample={min(1.0, round(2 * float(files.sizes.max()) / max(total, 1) + 0.005, 2))}"
-        return replace(read, reason=f"{least}; {cure}"), ()
     leaves = [measured.facts.leaf for measured in wanted]
+    costs, needed = (
+        ColumnCosts.of(snapshot, FooterGroups(handle.ref.storage)),
+        frozenset(leaf.source for leaf in leaves),
+    )
+    one = costs.of_one(needed)
+    limit = allowed.of(total, FEW_FILES * one)
+    read = replace(read, limit_bytes=limit)
+    rows = costs.fitting(needed, limit, lambda most, each: chosen(snapshot.files, most, takes=each))
+    if not len(rows):
+        return replace(read, reason=allowed.too_low(limit, total, one)), ()
     try:
         sample = read_sample(lambda row: file_scan(handle, snapshot, row, leaves), rows, leaves)
     except (MetaIndexError, OSError) as error:  # told, and the measures stand
         logger.warning("no advice is given: a file of the sample cannot be read: %s", error)
         return replace(read, reason=f"a file of the sample cannot be read: {error}"), ()
-    read = Sampled(len(rows), int(files.sizes[rows].sum()), len(sample), limit, total)
+    read = Sampled(len(rows), costs.total(rows, needed), len(sample), limit, total)
     groups = (
         SamplePartitions.of(sample, Vector(snapshot.files.table.column("partition")).array) if len(sample) else None
     )
@@ -232,11 +241,12 @@ def clustering(
     timestamp: TimestampLike,
     sample: float | None,
     indexes: Iterable[str] | None,
+    part: float = 1.0,
 ) -> Clustering:
-    """Implement `Table.clustering`."""
+    """Implement `Table.clustering`. `part`: of what `sample` says, what may be read."""
     handle = handle.as_indexed()
     bounds = bounds_of(handle, handle.snapshot(At.asked(version, timestamp)), indexes)
-    return measure(handle, columns, bounds, sample)
+    return measure(handle, columns, bounds, sample, part=part)
 
 
 def known_clustering(handle: Handle, snapshot: Snapshot, most: int) -> tuple[ColumnClustering, ...]:

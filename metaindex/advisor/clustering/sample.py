@@ -9,18 +9,39 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ArgumentError, Plain, Vector, arrow_array, counted, dataclass, human_bytes, percent
+from metaindex.core import (
+    ArgumentError,
+    Cure,
+    MetaIndexError,
+    Plain,
+    Vector,
+    arrow_array,
+    counted,
+    dataclass,
+    human_bytes,
+    percent,
+)
 from metaindex.expressions import to_physical
 from metaindex.formats import FileTable, Leaf, Snapshot
-from metaindex.query import Handle, Scan
+from metaindex.query import FooterGroups, Handle, Scan
 
 from .overlap import Floats, Ints
 
 SHARE = 0.01
 SMALL_BYTES = 32_000_000
 """Of a table that is no larger all bytes may be read, where the caller sets no limit."""
+FEW_FILES = 4
+"""Of so many files the needed columns may be read, however large the files are."""
+MOST_BYTES = 1_000_000_000
+"""May be read at most, where the caller sets no limit."""
 _FILES = 64
 _ROWS = 1 << 18
+_LOOKED_AT = 8
+"""Files whose footers tell, beforehand, how much of a file some columns take."""
+_TRIES = 6
+
+Paths = frozenset[tuple[str, ...]]
+"""Of columns, as the files have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +92,28 @@ def check_share(share: object) -> None:
     )
 
 
-def limit_of(share: float | None, total_bytes: int) -> int:
-    """Return how many bytes the sampled files may have. None: a hundredth, of small tables all."""
-    if share is None:
-        return max(int(total_bytes * SHARE), min(total_bytes, SMALL_BYTES))
-    return int(total_bytes * share)
+@dataclass(frozen=True, slots=True)
+class ReadLimit:
+    """Limit of what advice may read of a table. `share`: of its bytes, as the caller says; None: a hundredth, but at
+    least `SMALL_BYTES` or `FEW_FILES` files, and at most `MOST_BYTES`. `part`: of the share that is for one purpose."""
+
+    share: float | None = None
+    part: float = 1.0
+
+    def of(self, total_bytes: int, few_bytes: float = 0) -> int:
+        """Return how many bytes may be read. `few_bytes`: what a few files take."""
+        if self.share is not None:
+            return int(total_bytes * self.share * self.part)
+        floor = max(min(total_bytes, SMALL_BYTES), few_bytes)
+        return int(min(max(total_bytes * SHARE * self.part, floor), MOST_BYTES))
+
+    def too_low(self, limit: int, total_bytes: int, file_bytes: float) -> str:
+        """Return why no file was read, and what to do. `file_bytes`: what one takes."""
+        if not limit:
+            return f"the limit is 0 bytes; allow more with {Cure('argument', 'sample')}"
+        share = min(1.0, (int(2_000 * file_bytes / self.part / max(total_bytes, 1)) + 1) / 1_000)
+        takes = f"of no file the needed columns fit into the limit of {limit:,} bytes"
+        return f"{takes}; allow more with {Cure('argument', 'sample', share)}"
 
 
 def chosen(files: FileTable, limit_bytes: int, most: int = _FILES, takes: Floats | None = None) -> Ints:
@@ -93,6 +131,57 @@ def chosen(files: FileTable, limit_bytes: int, most: int = _FILES, takes: Floats
             return np.sort(rows)
         count -= 1
     return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnCosts:
+    """The bytes that reading some columns of files takes: of Parquet their chunks, of other files all."""
+
+    snapshot: Snapshot
+    footers: FooterGroups
+    sizes: Floats
+    by_columns: bool
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, footers: FooterGroups) -> ColumnCosts:
+        sizes = Vector(snapshot.files.table.column("size_bytes")).numbers.astype(np.float64)
+        by_columns = snapshot.details.read_options().get("file_format", "parquet") == "parquet"
+        return cls(snapshot, footers, sizes, by_columns)
+
+    def fitting(self, needed: Paths | None, limit: int, spread: Callable[[int, Floats], Ints]) -> Ints:
+        """Return as many files as the limit allows, by `spread`, given what each is thought to take."""
+        if needed is None or not self.by_columns:
+            return spread(limit, self.sizes)
+        some = np.unique(np.linspace(0, len(self.sizes) - 1, _LOOKED_AT).astype(np.int64))
+        share = self.total(some, needed) / max(float(self.sizes[some].sum()), 1.0)
+        for _ in range(_TRIES):
+            rows = spread(limit, self.sizes * min(max(share, 1e-9), 1.0))
+            taken = self.total(rows, needed)
+            if taken <= limit:
+                return rows
+            share = max(share * 1.05, taken / max(float(self.sizes[rows].sum()), 1.0))
+        return spread(limit, self.sizes)
+
+    def of_one(self, needed: Paths | None) -> float:
+        """Return what these columns take of a file: the most that they take in a few, evenly chosen."""
+        rows = chosen(self.snapshot.files, int(self.sizes.sum()), FEW_FILES)
+        return float(max((self._of_file(row, needed) for row in rows.tolist()), default=0))
+
+    def total(self, rows: Ints, needed: Paths | None) -> int:
+        return sum(self._of_file(row, needed) for row in rows.tolist())
+
+    def _of_file(self, row: int, needed: Paths | None) -> int:
+        whole = int(self.sizes[row])
+        if needed is None or not self.by_columns:
+            return whole
+        try:
+            chunks = self.footers.chunk_bytes(self.snapshot.files.paths[row].as_py())
+        except (MetaIndexError, OSError):  # whoever reads the file tells
+            chunks = {}
+        if not chunks:
+            return whole
+        beginnings = tuple(f"{'.'.join(source)}." for source in needed)
+        return sum(size for name, size in chunks.items() if f"{name}.".startswith(beginnings))
 
 
 def file_scan(handle: Handle, snapshot: Snapshot, row: int, leaves: Sequence[Leaf]) -> Scan:

@@ -67,7 +67,8 @@ class Effect:
 @dataclass(frozen=True, slots=True)
 class QueryWeighed:
     """The reads of one query, now and with each candidate. `problem`: why it cannot be answered, else empty. `weight`:
-    how often a workload has it; `stands`: for others with other literals, and `weight` is its share."""
+    how often a workload has it; `stands`: for others with other literals, and `weight` is its share. `note`: how to
+    take its numbers."""
 
     query: str
     now: Reads | None = None
@@ -75,6 +76,7 @@ class QueryWeighed:
     problem: str = ""
     weight: int = 1
     stands: Stands | None = None
+    note: str = ""
 
     def __getitem__(self, candidate: str) -> Effect:
         """Return the effect of a candidate, by its name. Raises KeyError if there is none."""
@@ -87,7 +89,7 @@ class QueryWeighed:
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         data = {**plain(self, "query", "weight"), "stands_for_others": self.stands is not None}
-        return {**data, **plain(self, "problem", "now"), "with": plain(self.effects)}
+        return {**data, **plain(self, "problem", "note", "now"), "with": plain(self.effects)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,7 @@ class WhatIf(Shown):
             parts += [f"  {weighed.query}: {weighed.problem}" for weighed in self.queries if weighed.problem]
         parts += [f"not built: {cost.candidate}: {cost.problem}" for cost in self.candidates if cost.problem]
         parts += [f"{cost.candidate}: {note}" for cost in self.candidates for note in cost.notes]
+        parts += [f"{weighed.query}: {weighed.note}" for weighed in self.queries if weighed.note]
         parts += self._notes_of_effects()
         parts += self.notes
         if self.files:

@@ -5,12 +5,13 @@ sample are cut into as many parts, and pages, as the index would have, and those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from metaindex.advisor.clustering.sample import evenly
 from metaindex.advisor.ranking import Offer, Restriction
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import And, ColumnRef, Predicate, conjuncts
@@ -32,6 +33,8 @@ _OPENED = 8 << 10
 """Read of a part beside its pages: its footer and its page index."""
 _BUFFER = 64 << 10
 """Spark reads pages that stand together, but no fewer bytes at once (`spark.buffer.size`)."""
+_MOST_ROWS = 1 << 20
+"""Of the sample: sorting more takes longer than what it would tell is worth."""
 _GUESSED = "no sampled file tells the share of its rows, which is guessed"
 
 
@@ -56,16 +59,14 @@ class Copy:
 
 
 def copied(bench: Sandbox, sight: SampleContext, kind: RowKind, portions: Sequence[Rows]) -> Copy:
-    """Puts the rows of these files, and of fewer. Raises what a scan, or the kind, raises."""
-
-    def scan(row: int, leaves: Sequence[Leaf]) -> pa.RecordBatchReader:
-        return sight.scan(row, leaves).to_reader()
-
+    """Puts the rows of these files, and of fewer; of many rows some. Raises what a scan, or the kind, raises."""
+    held = [_Held(sight, max(_MOST_ROWS // max(len(files), 1), 1)) for files in portions]
     # What is loaded by the first counts for nothing then.
-    stored = [bench.tried_rows(kind, rows, scan) for rows in reversed(portions)][::-1]
-    weights = [Weight.of(bench.snapshot, rows) for rows in portions]
+    some = zip(reversed(portions), reversed(held), strict=True)
+    stored = [bench.tried_rows(kind, files, each.scan) for files, each in some][::-1]
+    weights = [each.weight(bench, files) for files, each in zip(portions, held, strict=True)]
+    sample, every = stored[0], Weight.of(bench.snapshot)
     trials = [Weighed(w, some.column_bytes, 0, some.cpu_seconds) for w, some in zip(weights, stored, strict=True)]
-    every, sample = Weight.of(bench.snapshot), stored[0]
     plan, rows, size = sample.plan, sample.rows.num_rows, size_of(trials, every)
     count = rows * every.rows / weights[0].rows  # it counts bytes where some file tells no rows
     by_column = {
@@ -74,6 +75,32 @@ def copied(bench: Sandbox, sight: SampleContext, kind: RowKind, portions: Sequen
     }
     parts = plan.parts_at(size.expected)
     return Copy(sample.kind, plan.columns, parts, rows, sample.left, tuple(trials), size, count, by_column)
+
+
+@dataclass(slots=True)
+class _Held:
+    """Scans files, of each at most so many rows, evenly spread; counts them."""
+
+    sight: SampleContext
+    most: int
+    seen: int = 0
+    kept: int = 0
+
+    def scan(self, row: int, leaves: Sequence[Leaf]) -> pa.RecordBatchReader:
+        stream = self.sight.scan(row, leaves).to_reader()
+        held = evenly(self._counted(stream), stream.schema, self.most)
+        self.kept += held.num_rows
+        return held.to_reader()
+
+    def weight(self, bench: Sandbox, files: Rows) -> Weight:
+        """Return the weight of the rows that were kept of the scanned files."""
+        whole, share = Weight.of(bench.snapshot, files), self.kept / max(self.seen, 1)
+        return Weight(max(whole.rows * share, 1.0), max(whole.size_bytes * share, 1.0))
+
+    def _counted(self, stream: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        for batch in stream:
+            self.seen += batch.num_rows
+            yield batch
 
 
 def _count(plan: Scan) -> int:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.advisor.clustering.sample import chosen
-from metaindex.core import Mask, MetaIndexError, Vector, arrow_array, dataclass
+from metaindex.advisor.clustering.sample import FEW_FILES, ColumnCosts, Paths, ReadLimit, chosen
+from metaindex.core import Cure, Mask, MetaIndexError, Vector, arrow_array, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import FileTable, Leaf, Schema, Snapshot
 from metaindex.index import Kind, OpenIndex, RowKind
@@ -29,17 +29,12 @@ from .redraws import PredicateShape, Redraws
 MOST_FILES = 64
 SMALL_FILES = 2_000
 """So many files of a small table are all read."""
-_LOOKED_AT = 8
-"""Files whose footers tell, beforehand, how much of a file some columns take."""
-_TRIES = 6
 _OF_COPIES = 0.5
 """Of what may be read, what is kept for columns that are read of some files alone, where these are rows of a copy."""
 _OF_FACTS = 0.1
 """The same of facts, which are read for their cost alone."""
 
 Sizes = npt.NDArray[np.float64]
-Paths = frozenset[tuple[str, ...]]
-"""Of columns, as the files have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +54,37 @@ class SampleNeeds:
 @dataclass(frozen=True, slots=True)
 class FileSample:
     """Rows of the snapshot's files: those of which some columns are read, and those of them of which more are.
-    `size_bytes`: what is read of them."""
+    `size_bytes`: what is read of them, no more than `limit`; `reason`: why of none, or of none the others."""
 
     rows: Rows
     wide: Rows
     size_bytes: int
+    limit: int
+    needs: SampleNeeds
+    reason: str = ""
 
-    @classmethod
-    def none(cls) -> FileSample:
-        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
+    @property
+    def unjudged(self) -> str:
+        """Return why a candidate could not be built."""
+        return f"could not be judged: {self.reason}"
+
+    @property
+    def beside(self) -> str:
+        """Return why a candidate that was built tells nothing of a query."""
+        more = Cure("argument", "sample")
+        return f"could not be judged: none of the files that are read now is in the sample; allow more with {more}"
 
     def of(self, candidate: Candidate, schema: Schema) -> Rows:
-        """The files over which a candidate is built."""
-        return self.wide if any(_is_wide(kind, schema) for kind in candidate.kinds) else self.rows
+        """The files over which a candidate is built; none if it cannot be judged."""
+        several = [kind for kind in candidate.kinds if _is_wide(kind, schema)]
+        if not several or (not len(self.wide) and not any(self._needs_more(kind, schema) for kind in several)):
+            return self.rows
+        return self.wide
+
+    def _needs_more(self, kind: Kind, schema: Schema) -> bool:
+        leaves = kind.reads(schema)
+        narrow = self.needs.narrow
+        return narrow is not None and (leaves is None or not narrow.issuperset(leaf.source for leaf in leaves))
 
 
 def _asked(trees: Iterable[Predicate], schema: Schema) -> Paths:
@@ -122,25 +135,32 @@ def _is_wide(kind: Kind, schema: Schema) -> bool:
         return False
 
 
-def sampled(snapshot: Snapshot, wanted: Mask, limit: int, needs: SampleNeeds, footers: FooterGroups) -> FileSample:
+def sampled(
+    snapshot: Snapshot, wanted: Mask, allowed: ReadLimit, needs: SampleNeeds, footers: FooterGroups
+) -> FileSample:
     """The files to read: all of them where the limit allows it, else half of those that queries read now, and half of
     all, each evenly spread."""
-    files = snapshot.files
-    if not len(files) or not limit:
-        return FileSample.none()
+    files, limit = snapshot.files, allowed.of(snapshot.files.size_bytes)
+    every = np.arange(len(files), dtype=np.int64)
+    if not len(files) or allowed.share == 0:
+        return FileSample(
+            every[:0], every[:0], 0, 0, needs, allowed.too_low(0, 0, 0) if len(files) else "it has no files"
+        )
     if files.size_bytes <= limit and len(files) <= SMALL_FILES:
-        every = np.arange(len(files), dtype=np.int64)
-        return FileSample(every, every, files.size_bytes)
-    costs = _Costs.of(snapshot, footers)
-    if not needs.alike:
-        most = int(limit * (1 - (_OF_COPIES if needs.copies else _OF_FACTS)))
-        rows = costs.fitting(needs.narrow, most, lambda limit, each: _spread(files, wanted, limit, each))
-        left = limit - costs.total(rows, needs.narrow)
-        wide = costs.some_of(rows, needs, left)
-        if len(wide):
-            return FileSample(rows, wide, costs.together(rows, wide, needs))
-    rows = costs.fitting(needs.wide, limit, lambda most, each: _spread(files, wanted, most, each))
-    return FileSample(rows, rows, costs.total(rows, needs.wide))
+        return FileSample(every, every, files.size_bytes, limit, needs)
+    costs = ColumnCosts.of(snapshot, footers)
+    few, whole = FEW_FILES * costs.of_one(needs.narrow), 0.0 if needs.alike else costs.of_one(needs.wide)
+    limit = allowed.of(files.size_bytes, few + whole)
+    kept = 0.0 if needs.alike else max((_OF_COPIES if needs.copies else _OF_FACTS) * limit, min(whole, limit - few))
+    rows = costs.fitting(needs.narrow, int(limit - kept), lambda most, each: _spread(files, wanted, most, each))
+    size_bytes = costs.total(rows, needs.narrow)
+    why = allowed.too_low(limit, files.size_bytes, few / FEW_FILES if not len(rows) else whole)
+    for count in range(0 if needs.alike else len(rows), 0, -1):
+        wide = rows[((np.arange(count) + 0.5) * len(rows) / count).astype(np.int64)]
+        more = costs.total(wide, needs.wide) - costs.total(wide, needs.narrow)
+        if size_bytes + more <= limit:
+            return FileSample(rows, wide, size_bytes + more, limit, needs)
+    return FileSample(rows, rows if needs.alike else rows[:0], size_bytes, limit, needs, why)
 
 
 def _spread(files: FileTable, wanted: Mask, limit: int, sizes: Sizes) -> Rows:
@@ -153,60 +173,6 @@ def _spread(files: FileTable, wanted: Mask, limit: int, sizes: Sizes) -> Rows:
         first = those[chosen(some, limit, MOST_FILES // 2, sizes[those])]
     more = chosen(files, limit - int(sizes[first].sum()), MOST_FILES // 2, sizes)
     return np.union1d(first, more)
-
-
-@dataclass(frozen=True, slots=True)
-class _Costs:
-    """The bytes that reading some columns of files takes: of Parquet their chunks, of other files all."""
-
-    snapshot: Snapshot
-    footers: FooterGroups
-    sizes: Sizes
-    by_columns: bool
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, footers: FooterGroups) -> _Costs:
-        sizes = Vector(snapshot.files.table.column("size_bytes")).numbers.astype(np.float64)
-        by_columns = snapshot.details.read_options().get("file_format", "parquet") == "parquet"
-        return cls(snapshot, footers, sizes, by_columns)
-
-    def fitting(self, needed: Paths | None, limit: int, spread: Callable[[int, Sizes], Rows]) -> Rows:
-        """Return as many files as the limit allows, by `spread`, given what each is thought to take."""
-        if needed is None or not self.by_columns:
-            return spread(limit, self.sizes)
-        some = np.unique(np.linspace(0, len(self.sizes) - 1, _LOOKED_AT).astype(np.int64))
-        share = self.total(some, needed) / max(float(self.sizes[some].sum()), 1.0)
-        for _ in range(_TRIES):
-            rows = spread(limit, self.sizes * min(max(share, 1e-9), 1.0))
-            taken = self.total(rows, needed)
-            if taken <= limit:
-                return rows
-            share = max(share * 1.05, taken / max(float(self.sizes[rows].sum()), 1.0))
-        return spread(limit, self.sizes)
-
-    def some_of(self, rows: Rows, needs: SampleNeeds, limit: int) -> Rows:
-        """Return those of these files of which the other columns may be read, too."""
-        for count in range(len(rows), 0, -1):
-            some = rows[((np.arange(count) + 0.5) * len(rows) / count).astype(np.int64)]
-            if self.total(some, needs.wide) - self.total(some, needs.narrow) <= limit:
-                return some
-        return rows[:0]
-
-    def total(self, rows: Rows, needed: Paths | None) -> int:
-        return sum(self._of_file(row, needed) for row in rows.tolist())
-
-    def together(self, rows: Rows, wide: Rows, needs: SampleNeeds) -> int:
-        return self.total(rows, needs.narrow) + self.total(wide, needs.wide) - self.total(wide, needs.narrow)
-
-    def _of_file(self, row: int, needed: Paths | None) -> int:
-        whole = int(self.sizes[row])
-        if needed is None or not self.by_columns:
-            return whole
-        chunks = self.footers.chunk_bytes(self.snapshot.files.paths[row].as_py())
-        if not chunks:
-            return whole
-        beginnings = tuple(f"{'.'.join(source)}." for source in needed)
-        return sum(size for name, size in chunks.items() if f"{name}.".startswith(beginnings))
 
 
 T = TypeVar("T")

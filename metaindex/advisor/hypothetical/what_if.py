@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from metaindex.advisor.clustering.sample import Sampled, check_share, file_scan, limit_of
+from metaindex.advisor.clustering.sample import ReadLimit, Sampled, check_share, file_scan
 from metaindex.advisor.workloads.shape import is_frame
 from metaindex.advisor.workloads.table_queries import TableNames, TableQuery, of_table, typed
 from metaindex.advisor.workloads.taking import path_in, workload
@@ -17,7 +19,7 @@ from metaindex.advisor.workloads.template import UnreadNote, Workload
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
 from metaindex.expressions import Predicate
 from metaindex.formats import At, Leaf, Schema, Snapshot
-from metaindex.index import Kind, Sandbox
+from metaindex.index import Kind, OpenIndex, Sandbox
 from metaindex.query import (
     FooterGroups,
     Handle,
@@ -28,8 +30,8 @@ from metaindex.query import (
 )
 
 from .answer import Effect, QueryWeighed, Rate, WhatIf
-from .baseline import Baseline
-from .built import Built, build
+from .baseline import Baseline, Rows
+from .built import Built, bounds_of, build
 from .candidates import A_PART, AskedQuery, Candidate, following, named
 from .copy import read_of
 from .cost import rate_of
@@ -37,6 +39,9 @@ from .effect import Now, with_candidate
 from .redraws import Redraws
 from .sampling import SampleContext, needs_of, sampled
 
+BEYOND: Final = (
+    "it lies beyond the bounds of every file, so that any index skips all of them; ask with values that occur"
+)
 _REMEMBERED = 64
 """Sets of columns of which the row groups of sampled files are remembered."""
 
@@ -46,7 +51,7 @@ class Weighing:
     """A table as it was opened, with queries and candidates to weigh, and a sample over which candidates are built.
     `candidates`: none for those that follow from the queries, of which `copies` may keep rows; `others`: how many
     queries are of other tables alone. `trees`: of each query its predicate, or why it has none; `nows`: what they read
-    now; `wanted`: the files that some query reads now; `limit`: bytes that may be read."""
+    now; `wanted`: the files that some query reads now."""
 
     handle: Handle
     queries: tuple[AskedQuery, ...]
@@ -56,7 +61,6 @@ class Weighing:
     others: int
     trees: tuple[Predicate | str, ...]
     wanted: Mask
-    limit: int
     sight: SampleContext
     nows: dict[Predicate, Now]
     rate: Rate
@@ -68,15 +72,14 @@ class Weighing:
         snapshot: Snapshot,
         queries: Workload | Sequence[object],
         candidates: tuple[Candidate, ...],
-        sample: float | None,
+        allowed: ReadLimit,
         *,
         indexes: Iterable[str] | None = None,
         tables: Mapping[str, str | os.PathLike[str]] | None = None,
         copies: bool = True,
     ) -> Weighing:
-        """Prepare to weigh. `queries`: a workload, or conditions, of which a wrong one is reported; `sample`: share of
-        the table's bytes to read, None for a hundredth, of small tables all; `indexes`: that queries may use."""
-        check_share(sample)
+        """Prepare to weigh. `queries`: a workload, or conditions, of which a wrong one is reported; `allowed`: to be
+        read; `indexes`: that queries may use."""
         opened, refused = handle.open_indexes(indexes)
         notes = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
         others, zone, files = 0, handle.config.time_zone, snapshot.files
@@ -97,14 +100,16 @@ class Weighing:
         def scan(row: int, leaves: Sequence[Leaf]) -> Scan:
             return file_scan(handle, snapshot, row, leaves)
 
-        footers, limit = FooterGroups(handle.ref.storage, _REMEMBERED), limit_of(sample, files.size_bytes)
+        footers = FooterGroups(handle.ref.storage, _REMEMBERED)
         shown = [parts for query in asked for parts in query.needs] if copies else []
-        sampling = sampled(snapshot, wanted, limit, needs_of(list(known), candidates, shown, snapshot.schema), footers)
+        sampling = sampled(
+            snapshot, wanted, allowed, needs_of(list(known), candidates, shown, snapshot.schema), footers
+        )
         sight = SampleContext(baseline, sampling, footers, scan, Redraws(snapshot, scan))
         nows = {tree: Now.of(tree, sight) for tree in known}
         none = Rate(reason="it has no files")
         rate = rate_of(handle.table_format, handle.ref, snapshot) if len(files) else none
-        return cls(handle, asked, candidates, copies, notes, others, trees, wanted, limit, sight, nows, rate)
+        return cls(handle, asked, candidates, copies, notes, others, trees, wanted, sight, nows, rate)
 
     @property
     def baseline(self) -> Baseline:
@@ -119,16 +124,39 @@ class Weighing:
         `footers`: may those of all files be read?"""
         bench = Sandbox(self.handle.ref, self.snapshot, folder)
         known, wanted = list(self.nows), np.flatnonzero(self.wanted)
-        return build(bench, self.sight, candidate, known, wanted, self.rate, footers=footers and self.limit > 0)
+        return build(
+            bench, self.sight, candidate, known, wanted, self.rate, footers=footers and self.sight.sampling.limit > 0
+        )
+
+    def beyond_bounds(self, built: Sequence[Built], folder: str) -> set[Predicate]:
+        """Return the conditions that no file can satisfy by its bounds alone, where candidates skip all files: they say
+        nothing of the candidates. `folder`: as of `built`."""
+        sight, trees = self.sight, [tree for tree, now in self.nows.items() if now.kept.any()]
+        indexes = [(one.index, one.rows) for one in built if one.index is not None]
+        skipped = self._skipped(trees, indexes)
+        facts = [(index, rows) for index, rows in indexes if not any(run.keys for run in index.entry.content.runs)]
+        if skipped and sight.bounds is None and not facts and sight.sampling.limit:
+            bench = Sandbox(self.handle.ref, self.snapshot, folder)
+            sight.bounds = sight.once("bounds", lambda: bounds_of(bench, trees, np.flatnonzero(self.wanted)))
+        bounds = [] if sight.bounds is None else [(sight.bounds, np.flatnonzero(self.wanted))]
+        return self._skipped([tree for tree in trees if tree in skipped], [*bounds, *facts])
+
+    def _skipped(self, trees: Sequence[Predicate], indexes: Iterable[tuple[OpenIndex, Rows]]) -> set[Predicate]:
+        """Return the conditions for which one of the indexes skips all files that are read now, as far as it knows."""
+        skipped = set()
+        for index, rows in indexes if trees else ():
+            for tree, kept in zip(trees, self.baseline.with_more(index).kept_each(trees), strict=True):
+                known = rows[self.nows[tree].kept[rows]]
+                skipped |= {tree} if len(known) and not kept[known].any() else set()
+        return skipped
 
     @property
     def sampled(self) -> Sampled:
         """Return what was read for the answer."""
-        files, sampling, limit = self.snapshot.files, self.sight.sampling, self.limit
+        files, sampling = self.snapshot.files, self.sight.sampling
+        limit = sampling.limit
         if not len(sampling.rows):
-            few = f"of no file the columns that are asked have as few as {limit:,} bytes, the limit"
-            reason = (few if limit else "the limit is 0") if len(files) else "it has no files"
-            return Sampled(limit_bytes=limit, total_bytes=files.size_bytes, reason=reason)
+            return Sampled(limit_bytes=limit, total_bytes=files.size_bytes, reason=sampling.reason)
         counts = Vector(files.table.take(sampling.rows).column("record_count")).array
         rows = 0 if counts.null_count else int(Vector(counts).numbers.sum())
         return Sampled(len(sampling.rows), sampling.size_bytes, rows, limit, files.size_bytes)
@@ -153,6 +181,11 @@ def weigh(weighing: Weighing) -> WhatIf:
             if isinstance(tree, str)
             else _weighed(weighing.sight, weighing.nows[tree], query, built)
             for query, tree in zip(weighing.queries, weighing.trees, strict=True)
+        ]
+        beyond = weighing.beyond_bounds(built, folder)
+        queries = [
+            replace(query, note=BEYOND) if tree in beyond else query
+            for query, tree in zip(queries, weighing.trees, strict=True)
         ]
     return WhatIf(
         table=weighing.handle.path,
@@ -190,15 +223,14 @@ def _effect(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], b
         found = read_of(sight, now, needs, built.copies[0])
         return Effect(name, found.reads or now.reads, tried_on, found.note, found.instead_of)
     if built.index is None:
-        return Effect(name, now.reads, 0, "not tried: no file was read")
+        return Effect(name, now.reads, 0, sight.sampling.unjudged)
     reads, result = with_candidate(sight, now, [built.index], built.rows)
     idle = [report.reason for report in result.indexes if report.name == built.index.name and not report.used]
     if idle:
         return Effect(name, now.reads, tried_on, idle[0])
     if reads.files.exact or tried_on:
         return Effect(name, reads, tried_on)
-    files = counted(int(now.reads.files.expected), "file")
-    return Effect(name, reads, 0, f"not tried: none of the {files} that it reads was in the sample")
+    return Effect(name, reads, 0, sight.sampling.beside)
 
 
 _MOST_TOLD = 10
@@ -229,13 +261,14 @@ def weighed(
     several = tuple(queries) if isinstance(queries, list | tuple) else (queries,)
     if not several or queries is None:
         raise ArgumentError("what-if weighs at least one query; none was given; name a condition, as behind WHERE")
+    check_share(sample)
     snapshot = handle.snapshot(At.asked(version, timestamp))
     weighing = Weighing.of(
         handle,
         snapshot,
         queries if isinstance(queries, Workload) else several,
         tuple(named(candidates)),
-        sample,
+        ReadLimit(sample),
         indexes=names_of(indexes, "indexes"),
         tables=tables,
     )

@@ -115,9 +115,9 @@ def _sections(findings: TableFindings) -> Iterator[Section]:
         yield workload_section(findings.recommended)
     yield _savings(findings.savings)
     advised = layout.advised
-    advice = [part for advice_ in advised.advice for part in advice_.shown] or ["No other layout is advised."]
+    advice = [part for parts in advised.advised() for part in parts] or ["No other layout is advised."]
     sampled = [advised.sampled.said] if advised.sampled.said else []
-    unnamed = ["advice is best for columns that queries filter by: name them by conditions (--where)"]
+    unnamed = ["name the columns that queries filter by with conditions (--where): the advice then has its statements"]
     remarks = sampled + ([] if advised.named else unnamed)
     yield _section("advice", "Another layout", [*advice, *remarks], "Files that a range over 1% of the rows reads")
     if findings.notes:

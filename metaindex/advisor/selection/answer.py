@@ -191,14 +191,16 @@ class RecommendedIndex:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A candidate that is not recommended, and why."""
+    """A candidate that is not recommended, and why. `judged`: False if it was not tried: nothing is known of it."""
 
     candidate: str
     reason: str
+    judged: bool = True
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {"candidate": self.candidate, "reason": self.reason}
+        data: dict[str, object] = plain(self, "candidate", "judged", "reason")
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,11 @@ class TableAdvice:
     def saved_share(self) -> float:
         """Return the expected share of what is read now."""
         return self.saved.expected
+
+    @property
+    def unjudged(self) -> tuple[PassedOver, ...]:
+        """Return the candidates of which nothing is known."""
+        return tuple(passed for passed in self.passed if not passed.judged)
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -397,9 +404,15 @@ class Recommendation(Shown):
         period = "" if self.days is None else f" of {duration(round(self.days * 86_400_000))}"
         asked = "query" if self.queries == 1 else "queries"
         queries = f"{self.queries:,} {asked} of {counted(self.templates, 'template')}"
+        unjudged = sum(len(table.unjudged) for table in self.tables)
+        if unjudged and unjudged == sum(len(table.passed) for table in self.tables) and not self.indexes:
+            return (
+                f"{queries}{period}: indexes {next(table.unjudged[0].reason for table in self.tables if table.passed)}"
+            )
         many = counted(len(self.indexes), "index") if self.indexes else "no index"
         size = f" of {in_bytes(self.size_bytes.expected)}" if self.indexes else ""
-        return f"{queries}{period}: {many}{size} recommended"
+        but = f"; {counted(unjudged, 'candidate')} could not be judged" if unjudged else ""
+        return f"{queries}{period}: {many}{size} recommended{but}"
 
     @property
     def _budgeted(self) -> str:
@@ -422,9 +435,11 @@ class Recommendation(Shown):
         if indexes:
             parts.append(_table_of(indexes))
             parts += [f"{index.name}: {note}" for index in indexes for note in index.notes]
-        parts += _lines(
-            [f"{passed.candidate}: {passed.reason}" for passed in table.passed], "not recommended", bool(indexes)
-        )
+        judged = [f"{passed.candidate}: {passed.reason}" for passed in table.passed if passed.judged]
+        parts += _lines(judged, "not recommended", bool(indexes))
+        for reason in dict.fromkeys(passed.reason for passed in table.unjudged):
+            names = [passed.candidate for passed in table.unjudged if passed.reason == reason]
+            parts += _lines(names, reason, bool(indexes))
         if table.unused:
             parts.append(f"no query of the workload would read more without ({Cure('drop')}, or drop them later):")
             parts += [f"  {unused.said}" for unused in table.unused]

@@ -12,8 +12,8 @@ from metaindex.advisor.hypothetical.candidates import Candidate, QueryAsked, Sug
 from metaindex.advisor.hypothetical.copy import CopyRead, pays, read_of
 from metaindex.advisor.hypothetical.effect import Now
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, Spread, less, most_read, share_of, sum_of
-from metaindex.advisor.hypothetical.what_if import Weighing
-from metaindex.core import MetaIndexError, Vector, dataclass
+from metaindex.advisor.hypothetical.what_if import BEYOND, Weighing
+from metaindex.core import MetaIndexError, Vector, dataclass, one_line
 from metaindex.expressions import ColumnRef, Or, conjuncts
 from metaindex.formats import Leaf
 from metaindex.index import Kind
@@ -21,6 +21,8 @@ from metaindex.index import Kind
 from .choosing import NONE, Some
 
 _MOST_OPTIONS = 16
+_MOST_NOTES = 5
+"""On queries that ask for values beyond all bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ class TableEvaluation:
         if not given:
             case._narrow()
         case.touched = tuple(case._touching(number) for number in range(len(queries)))
+        beyond = weighing.beyond_bounds(case.built, folder)
+        case.notes += tuple(f"{one_line(query.asked.text)}: {BEYOND}" for query in queries if query.tree in beyond)[
+            :_MOST_NOTES
+        ]
         return case
 
     def _narrow(self) -> None:
@@ -161,6 +167,15 @@ class TableEvaluation:
         known = [kind.reads(schema) for kind in kinds]
         read = [leaf for leaves in known for leaf in (schema.leaves() if leaves is None else leaves)]
         return self.weighing.snapshot.files.size_bytes * self.weighing.sight.share_of(leaf.source for leaf in read)
+
+    def unjudged(self, number: int) -> str:
+        """Return why nothing is known of the candidate's effect; empty if it was tried, or cannot be built."""
+        built, sight = self.built[number], self.weighing.sight
+        if not self._may_be_chosen(number):
+            return "" if built.cost.problem else sight.sampling.unjudged
+        touching = [self.now(query) for query, some in enumerate(self.touched) if number in some]
+        tried = (now.kept[built.rows].any() or reads_with(sight, now, [built]).files.exact for now in touching)
+        return "" if not touching or built.copies or any(tried) else sight.sampling.beside
 
     def _may_be_chosen(self, number: int) -> bool:
         cost = self.built[number].cost

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
-from metaindex.advisor.clustering.sample import check_share
+from metaindex.advisor.clustering.sample import ReadLimit, check_share
 from metaindex.advisor.hypothetical.candidates import named
 from metaindex.advisor.hypothetical.what_if import Weighing, check_workplace, unread
 from metaindex.advisor.workloads.table_queries import TableNames
@@ -22,7 +22,7 @@ from metaindex.query import Handle, TableQueryLog
 from metaindex.table import Table, handle_of, open_table, tables_below
 
 from .answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
-from .recommending import of_indexes, recommended
+from .recommending import OF_INDEXES, recommended
 
 if TYPE_CHECKING:
     from metaindex.index import Progress
@@ -123,8 +123,8 @@ def _table(
     handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any], copies: bool
 ) -> Weighing:
     snapshot = handle.snapshot(At())
-    share = of_indexes(question.sample, snapshot.files.size_bytes)
-    return Weighing.of(handle, snapshot, queries, tuple(given), share, tables=question.tables, copies=copies)
+    allowed = ReadLimit(question.sample, OF_INDEXES)
+    return Weighing.of(handle, snapshot, queries, tuple(given), allowed, tables=question.tables, copies=copies)
 
 
 def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: Sequence[Handle]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from metaindex.advisor.clustering.advice import Advice
 from metaindex.advisor.clustering.measure import catalog_name, clustering
-from metaindex.advisor.clustering.sample import SHARE, SMALL_BYTES, Sampled
+from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.answer import Cost, Upkeep
 from metaindex.advisor.hypothetical.baseline import Baseline
 from metaindex.advisor.hypothetical.candidates import Candidate, asked_columns
@@ -26,8 +26,8 @@ from .answer import BreakEven, PassedOver, RecommendedIndex, TableAdvice, Unused
 from .choosing import NONE, Budget, Choosable, Choosing, Some, Step, chosen
 from .evaluation import QuerySpared, TableEvaluation
 
-_OF_LAYOUT: Final = 0.25
-"""Of what may be read, what is kept for advice on the layout."""
+OF_INDEXES: Final = 0.75
+"""Of what may be read, what is for indexes; advice on the layout takes the rest."""
 LEAST: Final = 0.002
 """Of what a workload reads of a table without any index, what an index has to leave out. A share of what it reads now
 would be less with each index that is created, and what was refused beside them would be recommended then."""
@@ -278,7 +278,9 @@ def _why_nothing(case: TableEvaluation, some: Some) -> list[str]:
 
 def _passed(case: TableEvaluation, some: Some, left: Budget) -> list[PassedOver]:
     return [
-        PassedOver(candidate.name, _why_not(case, number, some, left))
+        PassedOver(
+            candidate.name, case.unjudged(number) or _why_not(case, number, some, left), not case.unjudged(number)
+        )
         for number, candidate in enumerate(case.candidates)
         if number not in some
     ]
@@ -288,8 +290,7 @@ def _why_not(case: TableEvaluation, number: int, some: Some, left: Budget) -> st
     cost = case.built[number].cost
     if cost.problem:
         return f"it cannot be built: {cost.problem}"
-    if cost.size_bytes is None:
-        return "not tried: no file was read"
+    assert cost.size_bytes is not None, "it was judged"
     if not any(number in touching for touching in case.touched):
         return "no query of the workload can use it"
     alone = frozenset([number])
@@ -299,8 +300,8 @@ def _why_not(case: TableEvaluation, number: int, some: Some, left: Budget) -> st
             return f"no budget is left for it: {human_bytes(round(cost.size_bytes.expected))}"
         return f"its upkeep takes more than the {human_bytes(round(adds))} that it leaves out"
     beside = "beside those" if some else "of the workload's reads"
-    share = percent(adds / case.read_bytes) if case.read_bytes else "nothing"
-    return f"it leaves out {human_bytes(round(adds))} {beside} ({share})"
+    what = f"{human_bytes(round(adds))} ({percent(adds / case.read_bytes)})" if adds and case.read_bytes else "nothing"
+    return f"it leaves out {what}{' more' if some else ''} {beside}"
 
 
 def _options(handle: Handle) -> tuple[tuple[str, object], ...]:
@@ -333,18 +334,11 @@ def _helped(handle: Handle) -> Mapping[str, int] | None:
     return {count["values"]: count["counts"] for count in counts.to_pylist() if count["values"] is not None}
 
 
-def of_indexes(sample: float | None, size_bytes: int) -> float | None:
-    """Return the share of a table to read for indexes; advice on its layout takes the rest."""
-    large = size_bytes > SMALL_BYTES or sample is not None
-    return (SHARE if sample is None else sample) * (1 - _OF_LAYOUT) if large else None
-
-
 def _layout(weighing: Weighing, columns: Sequence[str], sample: float | None) -> tuple[tuple[Advice, ...], Sampled]:
     """Advise on the layout for queries on some columns; return what was read for it, too."""
-    share = of_indexes(sample, weighing.snapshot.files.size_bytes)
-    share = None if share is None else share * _OF_LAYOUT / (1 - _OF_LAYOUT)
+    handle, part = weighing.handle, 1 - OF_INDEXES
     try:
-        layout = clustering(weighing.handle, columns, version=None, timestamp=None, sample=share, indexes=None)
+        layout = clustering(handle, columns, version=None, timestamp=None, sample=sample, indexes=None, part=part)
     except MetaIndexError as error:  # what no column can be laid out by is advised of nothing
         return (), Sampled(reason=str(error))
     return layout.advice[:1], layout.sampled

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
 from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, Words, watched
@@ -51,7 +51,7 @@ def sql(
     """
     stores = dict(storage_options or {})
 
-    def opened(path: str, format_: str | None, options: Mapping[str, object]) -> Table:
+    def opened(path: str, format_: str | None, options: Mapping[str, Any]) -> Table:
         return open_table(path, format=format_, storage_options=stores, config=config, **options)
 
     return run(parsed(statement), FileTables(opened, TableNames.paths_of(tables), builder, progress))

@@ -37,8 +37,6 @@ _TYPES: Final = {
     "float": pa.float64(),
     "texts": pa.list_(pa.string()),
 }
-_NAMED: Final = 5
-"""Of an index's columns, those that are shown by name."""
 
 
 def _schema(columns: str) -> pa.Schema:
@@ -190,28 +188,18 @@ def _as_spark_is_told(info: IndexInfo) -> IndexInfo:
 
 
 def _shown_row(info: IndexInfo) -> dict[str, object]:
-    columns = list(dict.fromkeys((*info.columns, *(_keyed(key, info.kinds) for key in info.keys))))
-    more = len(columns) - _NAMED
     return {
         "name": info.name,
         "state": info.state_said,
         "fresh": None if info.state == State.DELETED.value else info.fresh,
         "kinds": ", ".join(info.kinds) or None,
-        "columns": (", ".join(columns[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")) or None,
+        "columns": info.columns_said or None,
         "files": info.files,
         "size": info.size_said,
         "version": info.newest_version,
         "updated": moment(info.changed_ms) if info.changed_ms else None,
         "note": _noted(info),
     }
-
-
-def _keyed(key: str, kinds: Sequence[str]) -> str:
-    """The columns of a key, as in `values(user)`: its kind stands in a column of its own."""
-    kind, _, rest = key.partition("(")
-    if kind not in kinds or not rest.endswith(")"):
-        return key
-    return f"({rest}" if ", " in rest else rest[:-1]
 
 
 def _noted(info: IndexInfo) -> str | None:
@@ -243,12 +231,13 @@ def weighed(answer: WhatIf) -> list[dict[str, object]]:
             rows.append({**row, "note": query.problem})
             continue
         now = query.now
-        rows.append({**row, "candidate": "as it is", **_reads(now.files, now.size_bytes), "saved_bytes": 0.0})
+        standing = {"candidate": "as it is", "saved_bytes": 0.0, "note": query.note or None}
+        rows.append({**row, **standing, **_reads(now.files, now.size_bytes)})
         for effect in query.effects:
             cost = answer.cost(effect.candidate)
-            size = None if cost.size_bytes is None else cost.size_bytes.expected
+            size = None if cost.size_bytes is None else float(round(cost.size_bytes.expected))
             more = {
-                "saved_bytes": effect.saved_of(now).expected,
+                "saved_bytes": float(round(effect.saved_of(now).expected)),
                 "index_bytes": size,
                 "build_cpu_seconds": cost.build_cpu_seconds,
                 "note": cost.problem or effect.note or None,
@@ -260,12 +249,13 @@ def weighed(answer: WhatIf) -> list[dict[str, object]]:
 
 def _reads(files: Any, size: Any) -> dict[str, object]:
     ends = {"files": files.expected, "files_low": files.low, "files_high": files.high}
-    return {name: float(value) for name, value in {**ends, "size_bytes": size.expected}.items()}
+    return {name: float(value) for name, value in {**ends, "size_bytes": round(size.expected)}.items()}
 
 
 def _bounded(name: str, estimate: Estimate) -> dict[str, object]:
     ends = (("", estimate.expected), ("_low", estimate.low), ("_high", estimate.high))
-    return {f"{name}{end}": float(value) for end, value in ends}
+    whole = name.endswith("_bytes")
+    return {f"{name}{end}": float(round(value) if whole else value) for end, value in ends}
 
 
 def recommended(answer: Recommendation) -> StatementResult:

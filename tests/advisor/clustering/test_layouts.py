@@ -16,7 +16,7 @@ import metaindex as mi
 from metaindex.advisor.clustering.advice import Advice, Rewrite
 from metaindex.advisor.clustering.layouts import SampleColumns, SamplePartitions, files_then
 from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces
-from metaindex.advisor.clustering.sample import SampleRows, chosen, limit_of
+from metaindex.advisor.clustering.sample import ReadLimit, SampleRows, chosen
 from metaindex.formats import FileTable
 from tests.advisor.tables import tree
 from tests.tables import settled
@@ -73,7 +73,7 @@ def test_the_advice_tells_what_other_columns_lose(tmp_path: Path) -> None:
     assert at.files_now < 2.5
     assert at.files_then > 15
     assert "for others" in str(alone)
-    assert "name them" in str(found)
+    assert "name the columns that queries filter by" in str(found)
 
 
 @settings(max_examples=15, deadline=None)
@@ -148,13 +148,14 @@ def test_no_more_is_read_than_the_limit(tmp_path: Path) -> None:
     assert table.clustering(sample=0).sampled.said == ""
     small = table.clustering("user", sample=0.17)
     assert 0 < small.sampled.size_bytes <= 0.17 * total
-    assert (small.sampled.files, small.sampled.limit_bytes) == (3, int(0.17 * total))
+    assert (small.sampled.files, small.sampled.limit_bytes) == (15, int(0.17 * total))  # of one column
     assert [one.columns for one in small.advice] == [("user",)]
     nothing = table.clustering("user", sample=0.001)
     assert (nothing.advice, nothing.sampled.files) == ((), 0)
-    assert "allow more: sample=" in str(nothing)
+    assert "allow more with sample=" in str(nothing)
     whole = table.clustering("user")
-    assert (whole.sampled.files, whole.sampled.size_bytes) == (20, total)
+    assert whole.sampled.files == 20
+    assert small.sampled.size_bytes < whole.sampled.size_bytes < total  # of the one column
     assert tree(tmp_path) == before
 
 
@@ -180,10 +181,22 @@ def test_files_are_chosen_within_the_limit_and_in_any_order_the_same(
         assert len(found) == len(files)
 
 
-def test_a_hundredth_is_the_limit_and_small_tables_are_read_whole() -> None:
-    assert limit_of(None, 10**12) == 10**10
-    assert limit_of(None, 10**6) == 10**6
-    assert (limit_of(0.5, 10**6), limit_of(0.0, 10**6)) == (500_000, 0)
+@pytest.mark.parametrize(
+    ("total", "few", "may"),
+    [
+        (10**6, 10**6, 10**6),  # small tables are read whole
+        (82 * 10**6, 10**7, 32 * 10**6),
+        (10**9, 5 * 10**7, 5 * 10**7),  # a few files, however large
+        (3 * 10**9, 4 * 10**9, 10**9),  # but no more than the most
+        (5 * 10**10, 5 * 10**7, 5 * 10**8),  # a hundredth
+        (10**13, 5 * 10**7, 10**9),
+    ],
+)
+def test_a_few_files_may_be_read_of_every_table_and_no_more_than_the_most(total: int, few: int, may: int) -> None:
+    assert ReadLimit().of(total, few) == may
+    assert ReadLimit(0.5).of(total, few) == total // 2  # the caller's word is kept
+    assert ReadLimit(0.5, 0.25).of(total, few) == total // 8
+    assert ReadLimit(0.0).of(total, few) == 0
 
 
 def test_a_file_that_is_gone_costs_the_advice_and_not_the_measure(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from metaindex.advisor.clustering.sample import ReadLimit
 from metaindex.advisor.hypothetical.candidates import named
 from metaindex.advisor.hypothetical.sampling import needs_of, sampled
 from metaindex.formats import At
@@ -55,7 +56,7 @@ def test_no_more_is_read_than_the_limit(table: mi.Table, name: str, share: float
     footers = FooterGroups(handle.ref.storage)
     limit = int(share * snapshot.files.size_bytes)
     mask = np.array([bool(wanted >> at & 1) for at in range(FILES)])
-    found = sampled(snapshot, mask, limit, needs, footers)
+    found = sampled(snapshot, mask, ReadLimit(share), needs, footers)
     assert set(found.wide) <= set(found.rows) <= set(range(FILES))
     taken = 0
     assert needs.narrow is not None

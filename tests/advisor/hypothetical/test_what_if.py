@@ -279,10 +279,11 @@ def test_a_table_of_one_file(tmp_path: Path) -> None:
 def test_a_limit_of_nothing_reads_nothing(tmp_path: Path) -> None:
     table = filled(tmp_path, "delta")
     found = table.what_if("id = 77", mi.Values("id"), mi.ColumnStats(), sample=0)
-    assert (found.sampled.files, found.sampled.reason) == (0, "the limit is 0")
+    assert (found.sampled.files, found.sampled.limit_bytes) == (0, 0)
     (query,) = found.queries
     assert query.now.files.expected == 1  # the log tells
-    assert {one.note for one in query.effects} == {"not tried: no file was read"}
+    why = "could not be judged: the limit is 0 bytes; allow more with sample="
+    assert {one.note for one in query.effects} == {why}
     assert {cost.size_bytes for cost in found.candidates} == {None}
     with pytest.raises(mi.ArgumentError, match="from 0"):
         table.what_if("id = 77", sample=2)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
+from metaindex.advisor.clustering import sample
 from metaindex.advisor.hypothetical.estimates import Estimate
 from metaindex.advisor.selection.answer import BreakEven, Recommendation, kind_python, name_of
 from metaindex.advisor.workloads.taking import from_query_log
@@ -22,7 +24,7 @@ from metaindex.cli import main
 from metaindex.index import Kind, Using
 from metaindex.statements import CreateIndex, TableName, parsed
 from tests.advisor.hypothetical.test_what_if import filled, skewed
-from tests.advisor.tables import tree
+from tests.advisor.tables import of_parquet, tree
 
 QUERIES = [
     *(f"SELECT cat FROM lake WHERE id = {number}" for number in (77, 78, 90)),
@@ -461,3 +463,100 @@ def test_of_many_literals_some_are_drawn_and_the_bounds_hold_what_comes(tmp_path
         weighed = table.what_if(queries, mi.Values("customer"), indexes=[])
         kept += [held(weighed.saved("values(customer)"), left), held(weighed.reads_bytes, read)]
     assert sum(kept) >= 0.85 * len(kept)
+
+
+def shape(folder: Path, files: int, rows: int) -> tuple[mi.Table, list[str]]:
+    """A table of so many files, in whose bytes everything is noise, and look-ups of a value that one of them has and
+    of one that a few have."""
+    draw = np.random.default_rng(files)
+
+    def columns(file: int) -> dict[str, object]:
+        customers = draw.integers(0, max(3 * files * rows // 4, 8), rows)
+        return {"id": draw.integers(0, 2**62, rows) * 2, "customer": customers, "x": draw.random(rows)}
+
+    table = of_parquet((columns(file) for file in range(files)), folder, row_group_size=max(rows // 3, 1))
+    first = pq.read_table(folder / "lake" / "f000.parquet")
+    return table, [f"id = {first['id'][1].as_py()}", f"customer = {first['customer'][0].as_py()}"]
+
+
+@pytest.mark.parametrize(
+    ("files", "rows"),
+    [(2, 100), (3, 4_000), (7, 900), (12, 5_000), (40, 60), (100, 500), pytest.param(300, 100, marks=pytest.mark.slow)],
+)
+def test_where_what_if_saves_most_an_index_is_recommended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, rows: int
+) -> None:
+    """Of tables of every shape, even if a small table were not read whole: a few files are."""
+    monkeypatch.setattr(sample, "SMALL_BYTES", 0)
+    table, conditions = shape(tmp_path, files, rows)
+    answer = table.what_if(conditions)
+    assert min(files, 3) <= answer.sampled.files
+    assert answer.sampled.size_bytes <= answer.sampled.limit_bytes
+    saved = max(answer.saved(cost.candidate).expected for cost in answer.candidates)
+    recommended = table.recommend(conditions, copies=False)
+    assert recommended.indexes or saved <= 0.5 * answer.read_bytes
+    assert files < 7 or saved > 0.5 * answer.read_bytes  # the shapes ask for an index
+    assert all(passed.judged for passed in recommended.tables[0].passed)
+    assert "could not be judged" not in str(recommended)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("files", "rows"), [(10, 170_000), (32, 60_000)])
+def test_a_table_somewhat_larger_than_a_small_one_is_recommended_an_index(
+    tmp_path: Path, files: int, rows: int
+) -> None:
+    table, conditions = shape(tmp_path, files, rows)
+    assert table.snapshot().files.size_bytes > 32_000_000
+    assert table.recommend(conditions, copies=False).saved_bytes > 0
+
+
+def test_what_was_not_tried_is_not_refused(tmp_path: Path) -> None:
+    """In Python, as JSON, on the command line and in SQL: the answer says that, why, and what to do."""
+    table, conditions = shape(tmp_path, 6, 400)
+    path, why = str(tmp_path / "lake"), "could not be judged: of no file the needed columns fit into the limit of"
+    answer = table.recommend(conditions, sample=0.0001, copies=False)
+    assert (answer.indexes, str(answer).count("no index recommended")) == ((), 0)
+    assert f"{why} " in str(answer).splitlines()[0]
+    assert "allow more with sample=" in str(answer).splitlines()[0]
+    passed = answer.to_json()["tables"][0]["not_recommended"]  # type: ignore[index]
+    assert {(one["judged"], one["reason"].startswith(why)) for one in passed} == {(False, True)}
+    assert all(effect.note.startswith(why) for effect in table.what_if(conditions[0], sample=0.0001).queries[0].effects)
+    queries = tmp_path / "queries.sql"
+    queries.write_text(f"SELECT * FROM lake WHERE {conditions[0]};")
+    told = mi.sql(f"RECOMMEND INDEXES ON '{path}' FROM '{queries}' OPTIONS (sample = 0.0001, copies = false)")
+    assert {(row["recommended"], row["reason"].startswith(why)) for row in told.to_arrow().to_pylist()} == {
+        (False, True)
+    }
+    assert "no index recommended" not in str(told)
+    zero = table.recommend(conditions, sample=0, copies=False)
+    assert "could not be judged: the limit is 0 bytes; allow more with sample=" in str(zero)
+    share = re.search(r"sample=([0-9.]+)", str(answer))
+    assert share is not None
+    assert table.recommend(conditions, sample=float(share[1]), copies=False).indexes  # the cure helps
+
+
+def test_of_what_was_not_tried_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, conditions = shape(tmp_path, 6, 400)
+    how = ["recommend", str(tmp_path / "lake"), "--where", conditions[0], "--sample", "0.0001", "--no-copies"]
+    assert main(how) == 0
+    said = capsys.readouterr().out
+    assert "could not be judged: " in said
+    assert "allow more with --sample " in said
+    assert "no index" not in said
+
+
+@pytest.mark.parametrize("made_up", ["id = -5", "id IN (1, 3) AND id < 0", "customer > 1000000000"])
+@pytest.mark.parametrize("candidates", [(), (mi.Values("id", "customer"),)])
+def test_a_literal_beyond_all_bounds_is_said_to_be_one(
+    tmp_path: Path, made_up: str, candidates: tuple[Kind, ...]
+) -> None:
+    table, conditions = shape(tmp_path, 6, 400)
+    absent = f"id = {int(conditions[0].split()[-1]) + 1}"
+    answer = table.what_if([made_up, *conditions, absent], *candidates)
+    if candidates and ">" in made_up:
+        assert not answer[made_up].note  # no candidate skips a file by it
+        return
+    assert "beyond the bounds of every file" in answer[made_up].note
+    assert {query.note for query in answer.queries[1:]} == {""}
+    if not candidates:
+        assert f"{made_up}: it lies beyond the bounds of every file" in str(table.recommend([made_up], copies=False))
