@@ -55,9 +55,10 @@ class CsvRows:
         )
 
     def parse(
-        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
+        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, lost: set[str] | None = None
     ) -> tuple[int, list[pa.Array], bool]:
-        """Rows, one array per field, and whether the file's first line is still to come."""
+        """Rows, one array per field, and whether the file's first line is still to come. `lost`: gets the names of the
+        fields in which a NULL stands for a text that is no value."""
         self._refuse(block, where)
         if head and (self._dialect.header or self._dialect.comment):
             block, head = self._without_header(block, head, where)
@@ -66,14 +67,16 @@ class CsvRows:
         tokens = self._by_arrow(block, over_lines=False)
         if tokens is None:
             tokens = self._by_line(block, where)
-        return len(tokens[0]), self._arrays(tokens, fields, where), head
+        return len(tokens[0]), self._arrays(tokens, fields, where, lost), head
 
-    def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
+    def parse_whole(
+        self, data: bytes, fields: tuple[Field, ...], where: str, lost: set[str] | None = None
+    ) -> tuple[int, list[pa.Array]]:
         """A file whose quoted values may go over lines (multiLine)."""
         self._refuse(data, where)
         data = one_line_end(data, where)
         tokens = self._fast_whole(data) or self._columns(self._records(text_of(data), where))
-        return len(tokens[0]), self._arrays(tokens, fields, where)
+        return len(tokens[0]), self._arrays(tokens, fields, where, lost)
 
     def _refuse(self, data: bytes, where: str) -> None:
         """Characters that the parser of Spark takes for something else, by the dialect."""
@@ -87,13 +90,17 @@ class CsvRows:
                 f"quotes are read where there is an escape; the table has escape '' and {where} has quotes"
             )
 
-    def _arrays(self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
+    def _arrays(
+        self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str, lost: set[str] | None
+    ) -> list[pa.Array]:
         nulls = self._dialect.null_value
         arrays = []
         for f in fields:
             array = tokens[self._places[f.name]]
             array = pc.if_else(pc.equal(array, nulls), pa.scalar(None, pa.string()), array)
             arrays.append(self._values.column(array, f, where))
+            if lost is not None and arrays[-1].null_count > array.null_count:
+                lost.add(f.name)
         return arrays
 
     def _without_header(self, block: bytes, head: bool, where: str) -> tuple[bytes, bool]:

@@ -86,41 +86,49 @@ class JsonRows:
         self._decoder = decoder(anew=self._written_anew)
 
     def parse(
-        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
+        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, lost: set[str] | None = None
     ) -> tuple[int, list[pa.Array], bool]:
-        """Rows, one array per field; JSON has no header."""
+        """Rows, one array per field; JSON has no header. `lost`: gets the names of the fields in which a NULL may stand
+        for a value of another type."""
+        lost = set() if lost is None else lost
         _hold_levels(block, where)
         lines = [line for line in (raw_line.strip(_BLANKS) for raw_line in _LINE.findall(block)) if line]
-        if (arrays := self._fast(lines, fields, where)) is not None:
+        if (arrays := self._fast(lines, fields, where, lost)) is not None:
             return len(lines), arrays, False
         names = frozenset(f.name for f in fields)
         rows = (row for line in lines for row in self._line(line, names, where, _MOST_VALUES))
-        return *self._by_value(rows, fields, where, any(line.startswith(b"[") for line in lines)), False
+        return *self._by_value(rows, fields, where, any(line.startswith(b"[") for line in lines), lost), False
 
-    def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
-        """A file that is one object, or one array of objects; what follows it is ignored."""
+    def parse_whole(
+        self, data: bytes, fields: tuple[Field, ...], where: str, lost: set[str] | None = None
+    ) -> tuple[int, list[pa.Array]]:
+        """A file that is one object, or one array of objects; what follows it is ignored. `lost`: as of `parse`."""
+        lost = set() if lost is None else lost
         text = data.strip(_BLANKS)
         if self._decoded:
             text = text_of(text).encode()  # of a whole file Spark replaces what is no text of the encoding
         _hold_levels(text.translate(None, b"\r\n"), where)
         names = frozenset(f.name for f in fields)
         rows = iter(self._line(text, names, where, _MOST_WHOLE_VALUES) if text else [])
-        return self._by_value(rows, fields, where, text.startswith(b"["))
+        return self._by_value(rows, fields, where, text.startswith(b"["), lost)
 
     def _by_value(
-        self, rows: Iterator[_Row], fields: tuple[Field, ...], where: str, arrays: bool
+        self, rows: Iterator[_Row], fields: tuple[Field, ...], where: str, arrays: bool, lost: set[str]
     ) -> tuple[int, list[pa.Array]]:
         count, parts = 0, []
         while some := list(islice(rows, _AT_ONCE)):
             count += len(some)
-            parts.append(self._arrays(some, fields, where, arrays))
+            parts.append(self._arrays(some, fields, where, arrays, lost))
         if not parts:
-            return 0, self._arrays([], fields, where, arrays)
+            return 0, self._arrays([], fields, where, arrays, lost)
         return count, [pa.concat_arrays(columns) for columns in zip(*parts, strict=True)]
 
-    def _arrays(self, rows: list[_Row], fields: tuple[Field, ...], where: str, in_arrays: bool) -> list[pa.Array]:
+    def _arrays(
+        self, rows: list[_Row], fields: tuple[Field, ...], where: str, in_arrays: bool, lost: set[str]
+    ) -> list[pa.Array]:
         arrays = []
         for f in fields:
+            lost |= {f.name} if pa.types.is_nested(f.type) else set()  # what is inside is NULL without a word
             convert = converter(f.type, f.name, self._values)
             out = []
             for row in rows:
@@ -135,6 +143,7 @@ class JsonRows:
                             f"bytes are read as base64; {where} holds others in column {f.name!r} of an array, of which"
                             " Spark makes one row of NULLs"
                         ) from None
+                    lost.add(f.name)
                     out.append(None)
                 except Uncertain as error:
                     raise _refused(str(error), f, where) from None
@@ -146,7 +155,7 @@ class JsonRows:
                 ) from error
         return arrays
 
-    def _fast(self, lines: list[bytes], fields: tuple[Field, ...], where: str) -> list[pa.Array] | None:
+    def _fast(self, lines: list[bytes], fields: tuple[Field, ...], where: str, lost: set[str]) -> list[pa.Array] | None:
         """Arrow's parser, where every line is one object and every value of its column's own kind; None where that is
         not certain.
 
@@ -181,7 +190,12 @@ class JsonRows:
         if table.num_rows != len(lines):
             return None
         columns = [column.combine_chunks() for column in table.columns]
-        return [self._typed(column, f, where) for column, f in zip(columns, fields, strict=True)]
+        arrays = [self._typed(column, f, where) for column, f in zip(columns, fields, strict=True)]
+        for f, column, array in zip(fields, columns, arrays, strict=True):
+            # Arrow fails on a value of another kind; a text may be no day or moment.
+            inside = pa.types.is_nested(f.type) and any(map(pa.types.is_temporal, leaf_types(f.type)))
+            lost |= {f.name} if inside or array.null_count > column.null_count else set()
+        return arrays
 
     def _typed(self, column: pa.Array, field: Field, where: str) -> pa.Array:
         """Convert what Arrow read (`_fast_type`) to values of the field's type."""

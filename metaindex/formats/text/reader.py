@@ -122,14 +122,18 @@ class TextReader:
         for _ in self.read(pa.BufferReader(beginning(storage, path, most)), "", fields, path):
             pass
 
-    def read(self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str) -> Iterator[_Part]:
+    def read(
+        self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str, lost: set[str] | None = None
+    ) -> Iterator[_Part]:
+        """Yield the first row, the number of rows, and an array per field, of each block. `lost`: gets the names of the
+        fields in which a NULL may stand for a value that does not parse."""
         stream = open_text(source, path)
         if self._whole:
             data = self._encoding.utf8(_whole(stream, where), where)
             if not self._encoding.shows_mark(data):
                 data = data.removeprefix(codecs.BOM_UTF8)
             of_packed = self._packed if stream is not source else None
-            count, arrays = (of_packed or self._rows).parse_whole(data, fields, where)
+            count, arrays = (of_packed or self._rows).parse_whole(data, fields, where, lost)
             if count:
                 yield 0, count, arrays
             return
@@ -139,7 +143,7 @@ class TextReader:
             text = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             if text is not block and isinstance(self._rows, CsvRows) and text.startswith(codecs.BOM_UTF8):
                 raise ScanError.for_spark(f"a text file begins with one byte-order mark at most; {where} has two")
-            count, arrays, head = self._rows.parse(self._encoding.utf8(text, where), fields, where, head)
+            count, arrays, head = self._rows.parse(self._encoding.utf8(text, where), fields, where, head, lost)
             if count:
                 yield first, count, arrays
             first += count

@@ -8,9 +8,10 @@ column of it is UNKNOWN and the reason is told.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -89,13 +90,13 @@ def collect(
     for start in range(0, len(paths), CHUNK_FILES):
         some_paths = paths.slice(start, CHUNK_FILES).to_pylist()
         some_sizes = sizes.slice(start, CHUNK_FILES).to_pylist()
-        part = _Chunk(storage, source, some_paths, some_sizes, threads).collected()
+        report = partial(_files_read, progress, start, len(paths))
+        part = _Chunk(storage, source, some_paths, some_sizes, threads, report).collected()
         for piece, facts in zip(pieces, part.facts, strict=True):
             piece.append(facts)
         whole.problems |= {start + row: why for row, why in part.problems.items()}
         whole.scanned = np.concatenate([whole.scanned, part.scanned])
-        if progress is not None:
-            progress("files read", start + len(some_paths), len(paths))
+        report(len(some_paths))
     whole.facts = [
         pa.concat_tables(piece) if piece else facts_schema(leaf.type).empty_table()
         for piece, leaf in zip(pieces, source.leaves, strict=True)
@@ -103,15 +104,21 @@ def collect(
     return whole
 
 
+def _files_read(progress: Progress | None, before: int, total: int, done: int) -> None:
+    if progress is not None:
+        progress("files read", before + done, total)
+
+
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Files that are read together."""
+    """Files that are read together. `report`: is told how many are read so far."""
 
     storage: Storage
     source: FactScan
     paths: list[str]
     sizes: list[int]
     threads: int
+    report: Callable[[int], None]
 
     def collected(self) -> Collected:
         match self.source.file_format:
@@ -157,9 +164,9 @@ class _Chunk:
 
         if self.threads > 1 and len(rows) > 1:
             with ThreadPoolExecutor(min(self.threads, len(rows))) as pool:
-                results = list(pool.map(Words.kept(scan), rows.tolist()))
+                results = self._reported(pool.map(Words.kept(scan), rows.tolist()), rows)
         else:
-            results = [scan(row) for row in rows.tolist()]
+            results = self._reported(map(scan, rows.tolist()), rows)
 
         by_leaf: list[tuple[list[int], list[ColumnScan]]] = [([], []) for _ in leaves]
         for row, result in zip(rows.tolist(), results, strict=True):
@@ -176,6 +183,14 @@ class _Chunk:
                 where, facts = np.array(places, np.int64), collected.facts[place]
                 better = _scanned_facts(scans_, leaves[place], facts.take(pa.array(where)))
                 collected.facts[place] = replace_rows(facts, where, better)
+
+    def _reported(self, results: Iterable[T], rows: npt.NDArray[np.int64]) -> list[T]:
+        """Return the results, and report each file when it is read."""
+        read = []
+        for result, row in zip(results, rows.tolist(), strict=True):
+            read.append(result)
+            self.report(row + 1)
+        return read
 
     def _without_facts(self, why: str) -> Collected:
         count = len(self.paths)

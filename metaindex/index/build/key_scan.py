@@ -34,8 +34,6 @@ from metaindex.index.kinds.keyed import TakesRows, add_groups
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.storage import Storage
 
-_TOLD_EVERY = 256
-
 
 @dataclass(frozen=True, slots=True)
 class KeyScan:
@@ -105,7 +103,7 @@ def scan_keys(
         if problem is not None:
             foreign = foreign_format(path)
             report.problems[ordinal] = problem if foreign is None else f"{foreign} data files are not read for keys"
-        if progress is not None and done % _TOLD_EVERY == _TOLD_EVERY - 1:
+        if progress is not None:
             progress("files read for keys", done + 1, files.num_rows)
     return report
 

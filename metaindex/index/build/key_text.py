@@ -60,7 +60,8 @@ class TextKeyFile(KeyFile):
         if not leaves:
             yield [(0, 1)], {}  # whether it has rows is not worth reading it
             return
-        certain, held = self._certain(leaves)
+        lost: set[str] = set()
+        certain, held = self._certain(leaves, lost)
         rows, present = 0, dict.fromkeys((leaf.stable for leaf in certain), 0)
         blocks = columns_of(self.scanner.values, self.storage, self.path, certain) if held is None and certain else held
         for values in blocks or ():
@@ -70,21 +71,21 @@ class TextKeyFile(KeyFile):
             for name, array_ in columns.items():
                 present[name] += count - array_.null_count
             # A column that cannot be read is NULL here, and unfit in the end.
-            lost = {leaf.stable: pa.nulls(count, leaf.type) for leaf in leaves if leaf.stable not in columns}
-            yield [(0, count)], columns | lost
+            absent = {leaf.stable: pa.nulls(count, leaf.type) for leaf in leaves if leaf.stable not in columns}
+            yield [(0, count)], columns | absent
         lacking = {name: count for name, count in present.items() if count < rows}
-        self.unfit |= self.scanner.unparsed(self.storage, self.path, certain, lacking)
+        self.unfit |= self.scanner.unparsed(self.storage, self.path, certain, lacking, lost)
 
-    def _certain(self, leaves: list[Leaf]) -> tuple[list[Leaf], list[list[pa.Array]] | None]:
+    def _certain(self, leaves: list[Leaf], lost: set[str]) -> tuple[list[Leaf], list[list[pa.Array]] | None]:
         """Return the leaves that can be read, with their blocks if the file is small. Where one holds what Spark's
-        reader is not certain to take, each is tried by itself."""
+        reader is not certain to take, each is tried by itself. `lost`: as of `TextReader.read`."""
         held: list[list[pa.Array]] = []
         try:
-            for values in columns_of(self.scanner.values, self.storage, self.path, leaves):
+            for values in columns_of(self.scanner.values, self.storage, self.path, leaves, lost):
                 held += [values] if self.size <= _HELD else []
         except ScanError as error:
             if len(leaves) == 1:
                 self.unfit[leaves[0].stable] = str(error)
                 return [], []
-            return [leaf for alone in leaves for leaf in self._certain([alone])[0]], None
+            return [leaf for alone in leaves for leaf in self._certain([alone], lost)[0]], None
         return leaves, held if self.size <= _HELD else None

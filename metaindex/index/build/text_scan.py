@@ -57,23 +57,26 @@ class TextScanner:
 
     def _scan(self, storage: Storage, path: str, leaves: Sequence[Leaf]) -> list[ColumnScan]:
         scans = [ColumnScan() for _ in leaves]
-        for values in columns_of(self.values, storage, path, leaves):
+        lost: set[str] = set()
+        for values in columns_of(self.values, storage, path, leaves, lost):
             for scan, array in zip(scans, values, strict=True):
                 scan.add(array)
         told = {leaf.stable: scan for leaf, scan in zip(leaves, scans, strict=True)}
         doubtful = {name: scan.rows - scan.nulls for name, scan in told.items() if scan.nulls}
-        for name, why in self.unparsed(storage, path, leaves, doubtful).items():
+        for name, why in self.unparsed(storage, path, leaves, doubtful, lost).items():
             told[name].unread = why
         for scan in scans:
             scan.close()
         return scans
 
     def unparsed(
-        self, storage: Storage, path: str, leaves: Sequence[Leaf], present: Mapping[str, int]
+        self, storage: Storage, path: str, leaves: Sequence[Leaf], present: Mapping[str, int], lost: set[str]
     ) -> dict[str, str]:
         """Why columns of other types than text, by stable name, have fewer values than there are texts. `present`: how
-        many values those have that have NULLs, too."""
-        typed = [leaf for leaf in leaves if leaf.stable in present and not _is_text(leaf.type)]
+        many values those have that have NULLs, too; `lost`: the names of columns in which some may be such texts."""
+        typed = [
+            leaf for leaf in leaves if leaf.stable in present and leaf.path[0].name in lost and not _is_text(leaf.type)
+        ]
         texts = dict.fromkeys((leaf.stable for leaf in typed), 0)
         for values in columns_of(self.texts, storage, path, list(map(leaf_as_text, typed))) if typed else ():
             for leaf, array in zip(typed, values, strict=True):
@@ -82,11 +85,13 @@ class TextScanner:
         return {leaf.stable: f"{count} values do not parse as {leaf.type}" for leaf, count in bad if count}
 
 
-def columns_of(reader: TextReader, storage: Storage, path: str, leaves: Sequence[Leaf]) -> Iterator[list[pa.Array]]:
-    """The values of the leaves, block by block."""
+def columns_of(
+    reader: TextReader, storage: Storage, path: str, leaves: Sequence[Leaf], lost: set[str] | None = None
+) -> Iterator[list[pa.Array]]:
+    """The values of the leaves, block by block. `lost`: as of `TextReader.read`."""
     tops = tuple(dict.fromkeys(leaf.path[0] for leaf in leaves))
     with storage.open_input(path) as source:
-        for _, _, arrays in reader.read(source, path, tops, path):
+        for _, _, arrays in reader.read(source, path, tops, path, lost):
             by_name = {field.name: array for field, array in zip(tops, arrays, strict=True)}
             yield [inside(by_name[leaf.path[0].name], [field.name for field in leaf.path[1:]]) for leaf in leaves]
 

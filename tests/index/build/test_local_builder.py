@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import metaindex as mi
 from metaindex.expressions import Family, physical_type, to_physical
 from metaindex.formats import Trust
 from metaindex.index.build.local import LocalBuilder
@@ -25,6 +26,7 @@ from tests.evaluate import compare_values
 from tests.index.build.lake import Built, FolderDetails, build, fields_of, request_for, request_of, write
 from tests.index.build.scenarios import SCENARIOS, scenario
 from tests.strategies import TYPES, values
+from tests.tables import settle
 
 UNKNOWN, ALL_NULL, VALUES = (int(state) for state in StatState)
 _DOMAINS = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
@@ -276,6 +278,22 @@ def test_progress_is_told_and_ends_whole(tmp_path: Path) -> None:
     LocalBuilder().facts(request, RunSink(LocalStorage(str(tmp_path / "i")), "r"), lambda *a: told.append(a))
     assert ("files read", 3, 3) in told
     assert told[-1][1] == told[-1][2]
+
+
+@pytest.mark.parametrize("file_format", ["json", "parquet"])
+def test_each_pass_of_a_build_reports_each_file(tmp_path: Path, file_format: str) -> None:
+    for number in range(5):
+        rows = {"id": number, "x": number / 2}
+        if file_format == "json":
+            (tmp_path / f"{number}.json").write_text(json.dumps(rows) + "\n")
+        else:
+            write(tmp_path, f"{number}.parquet", pa.Table.from_pylist([rows]))
+    settle(tmp_path)
+    told: list[tuple[str, int, int]] = []
+    kinds = mi.ColumnStats("x"), mi.Values("id")
+    mi.open_table(tmp_path).create_index("i", *kinds, builder="local", progress=lambda *said: told.append(said))
+    for what in ("files read", "files read for keys"):
+        assert {said for said in told if said[0] == what} == {(what, done, 5) for done in range(1, 6)}
 
 
 def test_parts_are_cut_and_named_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

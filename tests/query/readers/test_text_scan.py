@@ -5,6 +5,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,53 @@ def test_the_fast_json_parser_agrees_about_nested_values_or_stands_aside(data: s
     fast, slow = JsonRows(ValueRules(json=True), ()), JsonRows(ValueRules(json=True), ())
     slow._fast = lambda *_: None  # type: ignore[method-assign]
     assert outcome(fast, block, fields) == outcome(slow, block, fields)
+
+
+FLAT = {str(t): t for t in (pa.int64(), pa.int16(), pa.bool_(), pa.date32(), pa.timestamp("us", tz="UTC"))}
+
+
+@how(deadline=None, max_examples=how.default.max_examples * 400 // 100)
+@given(st.data(), st.sampled_from(sorted({**NESTED, **FLAT})), st.sampled_from(["json", "csv"]))
+def test_where_a_text_is_lost_the_reader_says_so(data: st.DataObject, type_: str, file_format: str) -> None:
+    """A column of which it says nothing has as many values as texts: statistics and keys believe its NULLs."""
+    t = {**NESTED, **FLAT}[type_]
+    field = fields_of(pa.schema({"a": t}))[0]
+    if file_format == "json":
+        drawn = data.draw(st.lists(st.one_of(_of_type(t), _of_type(t), _of_type(t), NESTED_VALUES), max_size=4))
+        block = "\n".join(f'{{"a":{value}}}' for value in drawn).encode()
+        rows: JsonRows | CsvRows = JsonRows(ValueRules(json=True), ())
+    else:
+        field = fields_of(pa.schema({"a": FLAT.get(type_, pa.int64())}))[0]
+        cells = st.sampled_from(
+            ["", "7", "-1", "true", "x", "1.5", "2024-01-02", "2024-01-02T03:04:05Z", "99999999999"]
+        )
+        drawn = data.draw(st.lists(cells, max_size=4))
+        block, rows = "".join(f"{cell},z\n" for cell in drawn).encode(), CsvRows(CsvDialect(), (field,), ValueRules())
+    lost: set[str] = set()
+    try:
+        values, texts = (
+            rows.parse(block, (f,), "", False, out)[1][0] for f, out in ((field, lost), (as_text(field), set()))
+        )
+    except ScanError:
+        return
+    fewer = [own.null_count > text.null_count for own, text in zip(leaves(values), leaves(texts), strict=True)]
+    assert "a" in lost or not any(fewer)
+    assert lost <= {"a"}
+    assert pa.types.is_nested(field.type) or (lost == {"a"}) == any(fewer)
+
+
+def as_text(field: Field) -> Field:
+    """The column with every primitive in it as text."""
+    children = tuple(as_text(child) for child in field.children)
+    type_ = pa.struct([pa.field(child.name, child.type) for child in children]) if children else pa.string()
+    return field if pa.types.is_nested(field.type) and not children else replace(field, type=type_, children=children)
+
+
+def leaves(array: pa.Array) -> list[pa.Array]:
+    """The primitive fields of structs, NULL where a struct around them is."""
+    if not pa.types.is_struct(array.type):
+        return [] if pa.types.is_nested(array.type) else [array]
+    return [leaf for child in array.flatten() for leaf in leaves(child)]
 
 
 def _of_type(t: pa.DataType) -> st.SearchStrategy[str]:
