@@ -37,6 +37,9 @@ def _prune(args: argparse.Namespace, out: Output) -> int:
     out.data(result.to_json())
     if out.json:
         return DONE
+    if result.kept_files == result.total_files:
+        out.write(f"{result}\nevery file is kept")
+        return DONE
     out.write(str(result) + "\n")
     kept = result.files.table.slice(0, _SHOWN)
     rows = kept.select(["path", "size_bytes", "partition", "record_count"]).to_pylist()

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.cli.output import Output
+from metaindex.cli.output import Output, Progress
 from metaindex.core import BuildError, Config, MissingDependencyError, SparkDriver, human_bytes
 from metaindex.spark import quiet_session
 from metaindex.table import Table, handle_of, open_table
 
+from . import requests
 from .data import AFTER_COMMIT, CORRECTION, QUESTIONS, DemoQuestion, days, flights, split
 from .lakes import DemoLake, lakes, spark_answers
 from .report import AskedTwice, Report, ask, canonical, difference, seconds
@@ -97,9 +98,11 @@ def what_next(kept: Path | None, report: Report) -> None:
         report.step(f"the tables are removed; {_program()} demo --folder flights-lake keeps them, to go on with:")
     else:
         report.step(f"the tables and their indexes stay in {kept}; to go on:")
-    table = shlex.quote(str((kept or Path("flights-lake")) / "parquet" / "flights"))
+    folder = kept or Path("flights-lake")
+    table = shlex.quote(str(folder / "parquet" / "flights"))
     report.step(f'  {_program()} prune {table} "dep_delay > 1000"')
     report.step(f"  {_program()} indexes {table}")
+    report.step(f'  {_program()} prune {shlex.quote(str(folder / "json" / "requests"))} "account IS NULL AND ms > 999"')
 
 
 def _program() -> str:
@@ -128,7 +131,8 @@ def conclude(report: Report) -> bool:
 def _session(place: Path, master: str | None, report: Report) -> SparkSession:
     started = time.monotonic()
     conf = _CONF | {"spark.sql.warehouse.dir": str(place / "spark")}
-    spark = quiet_session("metaindex demo", master=master or "local[*]", conf=conf, log=place / "spark.log")
+    with Progress() as progress, progress.during("starting Spark"):
+        spark = quiet_session("metaindex demo", master=master or "local[*]", conf=conf, log=place / "spark.log")
     report.step(f"Spark {spark.version} on {spark.sparkContext.master} started in {time.monotonic() - started:.1f} s")
     return spark
 
@@ -142,7 +146,8 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
     tables = lakes(spark, place)
     for lake in tables:
         started = time.monotonic()
-        lake.create(daily)
+        with Progress() as progress, progress.during(f"writing the table in {lake.title}, a file a day"):
+            lake.create(daily)
         snapshot = open_table(str(lake.path), **lake.options).snapshot()  # type: ignore[arg-type]
         report.step(
             f"{lake.title:<8}{len(snapshot.files):,} files, {human_bytes(snapshot.files.size_bytes)}, "
@@ -182,8 +187,33 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
             of_lake.version,
         )
 
-    report.out.write("\nSummary: files read with the index, and how many times as fast as reading all files")
+    report.out.write("\n7. A log of requests in JSON: an index of values looks up a UUID; no Spark")
+    look_up(place / "json" / "requests", report)
+
+    report.out.write("\nSummary: files read with the index, and their share of the bytes of all files")
     report.summary("the year")
+    report.summary("the log")
+
+
+def look_up(folder: Path, report: Report) -> None:
+    """Write the log of requests, index it, and report what look-ups in it read."""
+    questions = requests.written(folder)
+    table, bare = open_table(folder), open_table(folder, config=Config(use_indexes=False))
+    with Progress() as progress:
+        kinds = mi.Values(["request_id", "account"]), mi.ColumnStats("ms")
+        outcome = table.create_index("find", *kinds, builder="local", progress=progress)
+    size = sum(run.size_bytes for run in outcome.entry.content.runs)
+    files = table.snapshot().files
+    report.step(
+        f"JSON    {len(files):,} files, {human_bytes(files.size_bytes)}; {human_bytes(size)} of index:"
+        " values of request_id and account, statistics of ms"
+    )
+    report.legend(questions)
+    asked = [ask(table, bare, question, schema=requests.SCHEMA) for question in questions]
+    for twice in asked:
+        wrong = difference(twice.with_index, twice.without)
+        report.check("the log", "JSON", twice.question, "reading all files", wrong)
+    report.results("the log", "JSON", asked)
 
 
 def _daily(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -200,7 +230,8 @@ def _index(spark: SparkSession, lake: DemoLake, report: Report) -> Indexed:
     path = str(lake.path)
     table = open_table(path, spark=spark, **lake.options)  # type: ignore[arg-type]
     started = time.monotonic()
-    outcome = table.create_index(INDEX, mi.ColumnStats(), builder="spark")
+    with Progress() as progress:
+        outcome = table.create_index(INDEX, mi.ColumnStats(), builder="spark", progress=progress)
     content = outcome.entry.content
     snapshot = table.snapshot()
     size = sum(run.size_bytes for run in content.runs)
@@ -228,7 +259,9 @@ def _ask_all(
 ) -> None:
     of_lake.table.scan(questions[0].sql, version=version).to_arrow()  # the first question pays for imports
     asked: list[AskedTwice] = []
-    for question, spark_says in zip(questions, spark_answers(frame, questions), strict=True):
+    with Progress() as progress, progress.during(f"asking Spark {len(questions)} questions of {of_lake.lake.title}"):
+        answers = spark_answers(frame, questions)
+    for question, spark_says in zip(questions, answers, strict=True):
         twice = ask(of_lake.table, of_lake.bare, question, version)
         title = of_lake.lake.title
         report.check(stage, title, question, "reading all files", difference(twice.with_index, twice.without))
@@ -239,9 +272,10 @@ def _ask_all(
 
 def _commit_and_refresh(of_lake: Indexed, new_day: DataFrame, report: Report) -> None:
     lake = of_lake.lake
-    lake.append(new_day)
-    if lake.deletes_rows:
-        lake.delete(CORRECTION)
+    with Progress() as progress, progress.during(f"committing to the table in {lake.title}"):
+        lake.append(new_day)
+        if lake.deletes_rows:
+            lake.delete(CORRECTION)
     of_lake.table = open_table(str(lake.path), spark=handle_of(of_lake.table).builders.spark, **lake.options)  # type: ignore[arg-type]
     of_lake.bare = open_table(str(lake.path), config=Config(use_indexes=False), **lake.options)  # type: ignore[arg-type]
     started = time.monotonic()

@@ -10,13 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from metaindex.cli.flights.data import LAST_DAY, QUESTIONS, SCHEMA, flights
-from metaindex.cli.flights.report import Report, canonical, cell, difference
-from metaindex.cli.flights.story import conclude, run_demo, what_next
+from metaindex.cli.flights.report import Report, canonical, difference
+from metaindex.cli.flights.story import conclude, look_up, run_demo, what_next
 from metaindex.cli.output import Output
 from metaindex.core import MetaIndexError, MissingDependencyError
 
@@ -94,11 +92,18 @@ def test_the_end_names_the_program_as_the_shell_finds_it(
         assert f"  {program} indexes " in capsys.readouterr().out
 
 
-@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_the_summary_never_says_that_nothing_takes_no_time(without: float, with_index: float) -> None:
-    found = re.fullmatch(r"1 of 364 +([\d.e-]+)x", cell(1, 364, without, with_index))
-    assert float(found[1]) == pytest.approx(without / with_index, rel=0.51)
-    assert (float(found[1]) < 1) == (without / with_index < 0.95)
+def test_look_ups_of_a_log_read_few_of_its_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = Report(Output())
+    look_up(tmp_path / "requests", report)
+    report.summary("the log")
+    said = capsys.readouterr().out
+    assert not report.broken
+    kept = {twice.question.name: twice.pruned for _, _, twice in report.asked}
+    assert [result.kept_files for result in kept.values()][::2] == [1, 0]
+    assert 1 <= kept["an account"].kept_files < 20
+    assert kept["slow requests"].kept_files == 96
+    assert re.search(r"a request by its UUID +1 of 96 +1\.0%", said)
+    assert all(twice.with_index.num_rows for _, _, twice in report.asked if "not there" not in twice.question.name)
 
 
 @pytest.mark.spark
@@ -113,7 +118,10 @@ def test_the_story_holds_on_a_few_days(
     assert held, captured.err
     found = json.loads(captured.out)
     assert found["broken"] == []
-    assert found["comparisons"] == 4 * 2 * (len(QUESTIONS) + 3 + 3)
+    assert found["comparisons"] == 4 * 2 * (len(QUESTIONS) + 3 + 3) + 4
+    log = {a["question"]: a for a in found["answers"] if a["stage"] == "the log"}
+    assert log["a request by its UUID"]["files"] == {"all": 96, "table_alone": 96, "index": 1}
+    assert log["a UUID that is not there"]["bytes"]["index"] == 0
     assert {name: one["files_read"] for name, one in found["refreshed"].items()} == dict.fromkeys(
         ("Parquet", "CSV", "Delta", "Iceberg"), 1
     )
