@@ -186,7 +186,7 @@ class Handle:
             except MetaIndexError as error:
                 if error.missing is None:
                     return self
-        handle.opened = self.read
+        handle.opened, handle.trust_index = self.read, self.trust_index
         return handle
 
     # -- versions --------------------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from metaindex.core import ArgumentError, Config, VersionNotFoundError
 from metaindex.formats import At, Snapshot
@@ -31,12 +32,42 @@ if TYPE_CHECKING:
     from .versions import VersionList
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _by_name(method: Callable[P, R]) -> Callable[P, R]:
+    """Raise ArgumentError for an argument that the method does not have: its message says those that there are."""
+    code = method.__code__
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(method)
+    def called(*arguments: P.args, **named: P.kwargs) -> R:
+        if unknown := [name for name in named if name not in names]:
+            condition = "name a condition with where=; " if "where" in names else ""
+            raise ArgumentError(
+                f"{method.__name__} takes arguments by their names; {unknown[0]!r} is none; {condition}there are"
+                f" {', '.join(names)}"
+            )
+        return method(*arguments, **named)
+
+    return called
+
+
+def _asked(predicate: object, where: object) -> object:
+    if predicate is not None and where is not None:
+        raise ArgumentError(f"a condition is given once; got {predicate!r} and where={where!r}; join them by AND")
+    return where if predicate is None else predicate
+
+
 class TableReader:
     """A table as it is read: which files, which rows, how many, and why."""
 
     __slots__ = ("_handle", "_queries")
 
     def __init__(self, handle: Handle) -> None:
+        if not isinstance(handle, Handle):
+            raise ArgumentError(f"a table is opened by mi.open_table({handle!r}), which makes a Table; call that")
         self._handle = handle
         self._queries = Queries(handle, noted=True)
 
@@ -87,12 +118,14 @@ class TableReader:
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
+    @_by_name
     def prune(
         self,
         predicate: object = None,
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        where: object = None,
         keys: object = None,
         on: Named | None = None,
         indexes: Iterable[str] | None = None,
@@ -100,12 +133,16 @@ class TableReader:
         """Return the files that can hold matching rows at a version (default: now): `table.prune("user = 42").paths`.
 
         `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()`
-        expression, a Spark Column, a pyarrow, pyiceberg, Polars or DuckDB expression; None: every row. `indexes`: only
-        these may answer. `keys`, `on`: only rows with these keys, as in `scan`. What an index cannot prove keeps the
-        file; a stale, damaged or missing index makes the answer wider, never wrong.
+        expression, a Spark Column, a pyarrow, pyiceberg, Polars or DuckDB expression; None: every row. `where` is its
+        name, here and in `scan`, `count` and `explain`. `indexes`: only these may answer. `keys`, `on`: only rows with
+        these keys, as in `scan`. What an index cannot prove keeps the file; a stale, damaged or missing index makes the
+        answer wider, never wrong.
         """
-        return self._queries.noted_prune(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
+        return self._queries.noted_prune(
+            _asked(predicate, where), version, timestamp, indexes=indexes, keys=keys, on=on
+        )
 
+    @_by_name
     def scan(
         self,
         predicate: object = None,
@@ -113,6 +150,7 @@ class TableReader:
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        where: object = None,
         order_by: Sequence[OrderLike] | str | None = None,
         limit: int | None = None,
         keys: object = None,
@@ -141,7 +179,7 @@ class TableReader:
         limit, and keys.
         """
         return self._queries.scan(
-            predicate,
+            _asked(predicate, where),
             columns,
             version,
             timestamp,
@@ -152,19 +190,22 @@ class TableReader:
             on=on,
         )
 
+    @_by_name
     def count(
         self,
         predicate: object = None,
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        where: object = None,
         indexes: Iterable[str] | None = None,
     ) -> int:
         """Return how many live rows match at a version (default: now), as a number: `table.count("user = 42")`."""
         from .aggregates.of_table import counted_rows
 
-        return counted_rows(self._queries, predicate, version, timestamp, indexes=indexes)
+        return counted_rows(self._queries, _asked(predicate, where), version, timestamp, indexes=indexes)
 
+    @_by_name
     def aggregate(
         self,
         *,
@@ -202,20 +243,23 @@ class TableReader:
         asked |= {"count_distinct": count_distinct, "approx_distinct": approx_distinct}
         return aggregated(self._queries, where, version, timestamp, asked, indexes=indexes)
 
+    @_by_name
     def explain(
         self,
         predicate: object = None,
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        where: object = None,
         keys: object = None,
         on: Named | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Explanation:
         """Return how a query would be planned: the predicate as understood, what each index covers of the version, what
         it answers, what is kept and why. `keys` and `on` as in `scan`. Example: `print(table.explain("user = 42"))`."""
-        return self._queries.explain(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
+        return self._queries.explain(_asked(predicate, where), version, timestamp, indexes=indexes, keys=keys, on=on)
 
+    @_by_name
     def locate(
         self,
         predicate: object,

@@ -33,6 +33,7 @@ def open_table(
     storage_options: Mapping[str, str] | None = None,
     spark: SparkSession | Callable[[], SparkSession] | None = None,
     config: Config | None = None,
+    trust_index: bool = False,
     **options: object,
 ) -> Table:
     """Open the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format`
@@ -50,7 +51,7 @@ def open_table(
     `delimiter`, `schema` ...); text files that cannot be read without take those of their indexes, where these agree.
     Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for a bad path, format or option.
     """
-    _check_opening(path, format, storage_options, config)
+    _check_opening(path, format, storage_options, config, trust_index)
     check_options(options)
     handle = Handle.open(
         path,
@@ -59,12 +60,13 @@ def open_table(
         storage_options=storage_options,
         spark=spark,
         config=config,
+        trust_index=trust_index,
         **options,
     )
     return Table(handle.as_indexed(needed=True))
 
 
-def _check_opening(path: object, table_format: object, storage_options: object, config: object) -> None:
+def _check_opening(path: object, table_format: object, storage_options: object, config: object, trust: object) -> None:
     """Check the types of `open_table`'s arguments; what they name is checked later."""
     paths = list(path) if isinstance(path, Sequence) and not isinstance(path, str | bytes) else [path]
     for place in paths:
@@ -80,6 +82,8 @@ def _check_opening(path: object, table_format: object, storage_options: object, 
             f"storage options are names and values, as in {{'region': 'eu-west-1'}}; got"
             f" {type(storage_options).__name__}"
         )
+    if not isinstance(trust, bool):
+        raise ArgumentError(f"trust_index is True or False; got {trust!r}; write trust_index=True")
     if not isinstance(config, Config | None):
         raise ArgumentError(f"config= is a metaindex.Config; got {type(config).__name__}; write mi.Config(...)")
 

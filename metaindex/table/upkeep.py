@@ -46,18 +46,21 @@ def indexes(
     """Implement `Table.indexes`."""
     at = At.asked(version, timestamp)
     only = _only(handle, names)
-    said = handle.table_format.reader_options
-    as_said = {entry.name: handle.as_said(entry) for entry in handle.entries()} if said else {}
+    entries = {entry.name: entry for entry in handle.entries()} if handle.table_format.reader_options else {}
     looks: dict[str, tuple[Version | None, Callable[[OpenIndex], Staleness] | None]] = {}
 
     def told(name: str) -> IndexInfo:
         """Describe an index; files that were opened without options are read as the index reads them."""
-        own = as_said.get(name, handle)
+        try:
+            own = handle.as_said(entries[name]) if name in entries else handle
+        except Exception as error:  # noqa: BLE001 - whatever options are stored: the other indexes are described
+            problem = f"the table cannot be read with its reader options: {OpenIndex.why_not(error)}"
+            return replace(IndexInfo.of(name, handle.log(name), None), state="UNREADABLE", problem=problem)
         look = str(own.read)
         if look not in looks:
             version_asked = _version_asked(own, at)
             looks[look] = version_asked, _behind(own, at, version_asked) if staleness else None
-        of_files = name in as_said
+        of_files = name in entries
         return IndexInfo.of(
             name,
             own.log(name),

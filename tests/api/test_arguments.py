@@ -97,6 +97,11 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "no path for a place of indexes": lambda t: ANY.Config(index_location="\0"),
     "no path to confine to": lambda t: ANY.Config(confine_to=("a\0",)),
     "a number for a session": lambda t: ANY.enable(5),
+    "a filter": lambda t: t.scan(filter="a = 1"),
+    "another name of a count": lambda t: t.count(predicates="a = 1"),
+    "a condition twice": lambda t: t.prune("a = 1", where="a = 1"),
+    "a path for a handle": lambda t: mi.Table(t.path),
+    "a text for trust": lambda t: mi.open_table(t.path, trust_index="yes"),
     "a key of a number": lambda t: ANY.Values(5),
     "a key of nothing": lambda t: ANY.Values([]),
     "no key": lambda t: ANY.Values(),
@@ -266,3 +271,18 @@ def test_a_column_with_a_dot_in_its_name_is_named_with_its_backticks(tmp_path: P
     with pytest.raises(mi.UnknownColumnError, match=r"near names: `x\.y`"):
         table.create_index("i", mi.Values("x.z"))
     assert table.create_index("i", mi.Values("`x.y`")).changed
+
+
+@pytest.mark.parametrize("condition", ["a > 1", None])
+def test_where_names_the_condition(table: mi.Table, condition: str | None) -> None:
+    assert table.count(where=condition) == table.count(condition)
+    assert table.scan(where=condition).to_arrow() == table.scan(condition).to_arrow()
+    assert table.prune(where=condition).paths == table.prune(condition).paths
+    assert str(table.explain(where="a > 1").result.predicate) == str(table.explain("a > 1").result.predicate)
+
+
+def test_an_argument_that_there_is_not_is_answered_with_those_that_there_are(table: mi.Table) -> None:
+    with pytest.raises(
+        mi.ArgumentError, match=r"'filter' is none; name a condition with where=; there are predicate, "
+    ):
+        table.scan(filter="a = 1")  # type: ignore[call-arg]

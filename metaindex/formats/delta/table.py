@@ -11,7 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from metaindex.core import ArgumentError, CorruptTableError, NotATableError, ObjectNotFoundError, VersionNotFoundError
+from metaindex.core import (
+    ArgumentError,
+    CorruptTableError,
+    Cure,
+    NotATableError,
+    ObjectNotFoundError,
+    VersionNotFoundError,
+)
 from metaindex.formats.format import At, Format, TableRef
 from metaindex.formats.model import Base, Changes, Snapshot, Version
 from metaindex.storage import Storage
@@ -151,7 +158,10 @@ def _wanted(ref: TableRef, at: At) -> int | None:
         return None
     text = str(at.version)
     if not text.isascii() or not text.isdigit() or len(text) > 20:
-        raise VersionNotFoundError(f"versions of a Delta table are numbers from 0; {ref.path} has no version {text!r}")
+        raise VersionNotFoundError(
+            f"versions of a Delta table are numbers from 0; {ref.path} has no version {text!r}; of a time say"
+            f" {Cure('argument', 'timestamp')}"
+        )
     return int(text)
 
 

@@ -290,7 +290,12 @@ class KeyKind(Kind):
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
-        return cls(*said["keys"], **{name: said[name] for name in cls._options()})
+        return cls(*cls.said_keys(said), **{name: said[name] for name in cls._options()})
+
+    @staticmethod
+    def said_keys(said: Mapping[str, Any]) -> list[Any]:
+        """Return the keys of a stored kind, for the constructor: JSON has lists where it takes tuples."""
+        return [tuple(key) if isinstance(key, list) else key for key in said["keys"]]
 
     @classmethod
     def _options(cls) -> list[str]:
@@ -395,12 +400,17 @@ def kind_missing(name: str) -> DamagedIndexError:
     )
 
 
-def keys_of(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Keys as they are written in a constructor: names, and tuples of names for combined keys. ArgumentError for
-    anything else."""
+def listed(names: Sequence[object]) -> list[Any]:
+    """Return names, those in lists one by one: a list of columns is these columns, in every kind."""
+    return [name for each in names for name in (each if isinstance(each, list) else (each,))]
+
+
+def keys_of(kind: str, keys: Sequence[object]) -> tuple[tuple[str, ...], ...]:
+    """Keys as they are written in a constructor: names, lists of names, and tuples of names for composite keys.
+    ArgumentError for anything else."""
     out: dict[tuple[str, ...], None] = {}
-    for key in keys:
-        names = tuple(key) if isinstance(key, list | tuple) else (key,)
+    for key in listed(keys):
+        names = key if isinstance(key, tuple) else (key,)
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise ArgumentError(
                 f"a key is a column, or a tuple of different columns, as in {kind}('a') or {kind}(('a', 'b')); got"

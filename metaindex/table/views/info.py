@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from metaindex.core import TextTable
 
 
+_NAMED = 5
+"""Columns that a line names."""
 _OLD = (
     "runs that were merged or replaced; queries that began before may read them still, and clean removes them after its"
     " retention"
@@ -55,7 +57,8 @@ class IndexInfo(Shown, Plain):
     """An index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
 
     * `fresh`: the version asked (default: the table's newest) is recorded.
-    * `columns`: those of which it has statistics; `keys`: what it keys, by kind, as in `values(user_id)`.
+    * `columns`: those that it knows, be it by `statistics` (of these columns) or by `keys`: what it keys, by kind, as
+      in `values(user_id)`, and `values(user_id, day)` where they are a composite key.
     * `versions`: recorded ones, oldest first; `newest_version` was recorded last, and was committed to the table at
       `newest_ms`.
     * `new_files`, `new_bytes`: staleness. Files of the version asked that the index does not cover; every query reads
@@ -71,7 +74,8 @@ class IndexInfo(Shown, Plain):
     * `built_with`, `built_without`: of reader options that differ, those that it was built with, as Python says them,
       and the names of those that are said of the table and it was built without. Where no other option is said
       `other_options` is empty, and queries use it that say those of `built_with`.
-    * `state`: of its log; DAMAGED where no entry makes sense, UNREADABLE where the storage does not let us look.
+    * `state`: of its log; DAMAGED where no entry makes sense, UNREADABLE where the storage does not let us look,
+      or the table cannot be read with the index's reader options.
     * `problem`: why the index, or what is told of it, cannot be read.
     """
 
@@ -104,6 +108,7 @@ class IndexInfo(Shown, Plain):
     other_options: tuple[str, ...] = ()
     built_with: tuple[str, ...] = ()
     built_without: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
 
     @property
     def brief(self) -> str:
@@ -141,6 +146,19 @@ class IndexInfo(Shown, Plain):
         """Say which files of its runs no builder could read, be they part of the table still or not. Why is recorded
         nowhere."""
         return f"{counted(self.uncovered_files, 'file')} could not be read when indexed"
+
+    @property
+    def columns_said(self) -> str:
+        """Name the columns, those of a composite key in brackets; the first of many."""
+        columns = list(dict.fromkeys((*self.statistics, *map(self._key_said, self.keys))))
+        more = len(columns) - _NAMED
+        return ", ".join(columns[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+    def _key_said(self, key: str) -> str:
+        kind, _, rest = key.partition("(")
+        if kind not in self.kinds or not rest.endswith(")"):
+            return key
+        return f"({rest}" if ", " in rest else rest[:-1]
 
     @property
     def size_said(self) -> str:
@@ -252,6 +270,7 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
         Column("state"),
         Column("fresh"),
         Column("kinds"),
+        Column("columns"),
         Column("files", right=True),
         Column("versions"),
         Column("runs", right=True),
@@ -260,7 +279,7 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
         *((Column("problem"),) if with_problem else ()),
     )
     sizes = [info._size for info in infos]
-    bars = ((7, tuple(size / max([*sizes, 1]) for size in sizes)),)
+    bars = ((8, tuple(size / max([*sizes, 1]) for size in sizes)),)
     return TextTable(columns, tuple(_row(info, with_problem) for info in infos), bars)
 
 
@@ -308,6 +327,7 @@ def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
         info.state_said,
         info.fresh_said + _behind(info),
         ", ".join(info.kinds) or "-",
+        info.columns_said or "-",
         f"{info.files:,}",
         f"{len(info.versions):,}" + (f", newest {info.version_said}" if info.newest_version else ""),
         f"{info.runs:,}",
@@ -382,14 +402,16 @@ def _told(
             stored, old = log.stored_bytes(entry)
         except Exception as error:  # noqa: BLE001 - the entry itself can be told of
             problem = OpenIndex.why_not(error)
-    columns = {column.name: None for run in content.runs for column in run.columns}
+    statistics = {column.name: None for run in content.runs for column in run.columns}
+    keyed = {column.name: None for run in content.runs for key in run.keys for column in key.columns}
     newest = recorded.newest()
     return IndexInfo(
         name=name,
         state=entry.state.value,
         enabled=entry.enabled,
         kinds=tuple(kind.name for kind in entry.kinds),
-        columns=tuple(columns),
+        columns=tuple(statistics | keyed),
+        statistics=tuple(statistics),
         keys=tuple(dict.fromkeys(KINDS.said(key) for run in content.runs for key in run.keys)),
         versions=versions,
         newest_version=newest.version.id if newest is not None else None,

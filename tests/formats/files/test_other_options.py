@@ -1,5 +1,6 @@
 """Text files mean what options and headers make of them: an index of other values than those asked for is of no use."""
 
+import hashlib
 import json
 import os
 import re
@@ -342,6 +343,30 @@ def test_a_table_that_lacks_an_option_is_read_with_those_of_its_indexes(tmp_path
         mi.open_table(root).scan()
     mi.open_table(root).drop_index("j")
     assert mi.open_table(root).count("b = 7") == 1
+    put(root, "2.csv", "a;b\n9;9\n")
+    assert [mi.open_table(root, trust_index=trust).count("b = 9") for trust in (True, False)] == [0, 1]
+
+
+@pytest.mark.parametrize("stored", [{"catalog": "x", "identifier": "a.b"}, {"basePath": "/etc"}, {"basePath": "\0"}])
+def test_an_index_whose_stored_options_open_nothing_is_listed_beside_the_others(
+    tmp_path: Path, stored: dict[str, str]
+) -> None:
+    root = tmp_path / "t"
+    put(root, "0.csv", "a,b\n1,5\n")
+    for name in ("bad", "good"):
+        mi.open_table(root).create_index(name, *KINDS, builder="local")
+    for log in (tmp_path / "_metaindex" / "t" / "bad" / "_log").iterdir():
+        entry = json.loads(log.read_text().splitlines()[0])
+        entry["source"]["options"] |= stored
+        text = json.dumps(entry).encode()
+        log.write_bytes(text + b'\n{"sha256": "%s"}\n' % hashlib.sha256(text).hexdigest().encode())
+    infos = mi.open_table(root).indexes()
+    assert [(info.name, info.state, bool(info.problem)) for info in infos] == [
+        ("bad", "UNREADABLE", True),
+        ("good", "ACTIVE", False),
+    ]
+    assert "reader options" in infos["bad"].problem
+    assert (mi.open_table(root).count("a = 1"), mi.open_table(root).prune("a = 9").kept_files) == (1, 0)
 
 
 def _as_before(ref: TableRef, id_: str) -> Version:

@@ -11,6 +11,8 @@ from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.column_stats.spec import ColumnStats
 from metaindex.index.kinds.kind import Kind
 from metaindex.index.kinds.registry import KINDS
+from metaindex.index.kinds.sketches.spec import Sketches
+from metaindex.index.kinds.sums.spec import Sums
 from metaindex.index.kinds.values.spec import ValueList, Values
 from metaindex.index.log.entry import KindSpec
 
@@ -56,10 +58,23 @@ def test_a_key_named_twice_is_one() -> None:
     assert Values("user", "user", ("user",)) == Values("user")
 
 
-@pytest.mark.parametrize("key", [(), ("user", "user"), 7, ("user", 7), [("user", "email")]])
+@pytest.mark.parametrize("key", [(), ("user", "user"), 7, ("user", 7), [["user"]], ["user", 7], ("user", ["email"])])
 def test_what_is_no_key_is_refused(key: Any) -> None:
     with pytest.raises(TypeError, match="a key is a column, or a tuple of different columns"):
         Values(key)
+
+
+@pytest.mark.parametrize("kind", [Values, Bloom, ValueList, Sums, Sketches, ColumnStats])
+def test_a_list_is_its_columns_in_every_kind(kind: Any) -> None:
+    assert kind(["user", "email"]) == kind("user", "email") == kind(["user"], ["email"])
+    assert kind(["user", "email"]) != (kind(("user", "email")) if kind in (Values, Bloom, ValueList) else None)
+    assert KINDS.of(kind(["user", "email"]).spec()) == kind("user", "email")
+
+
+@pytest.mark.parametrize("kind", [Values, Bloom, ValueList])
+def test_a_tuple_is_one_key_in_a_list_too(kind: Any) -> None:
+    assert kind([("user", "email"), "user"]).keys == (("user", "email"), ("user",))
+    assert KINDS.of(kind(("user", "email")).spec()).planned(SCHEMA) == kind(("user", "email")).planned(SCHEMA)
 
 
 @pytest.mark.parametrize("kind", [Values, Bloom, ValueList])

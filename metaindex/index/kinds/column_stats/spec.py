@@ -9,7 +9,7 @@ from metaindex.core import ArgumentError, dataclass
 from metaindex.expressions import physical_type
 from metaindex.formats import Leaf, Schema
 from metaindex.index.kinds.described import FactKind
-from metaindex.index.kinds.kind import AskedColumns, Kind
+from metaindex.index.kinds.kind import AskedColumns, Kind, listed
 from metaindex.index.log.entry import KindSpec
 
 if TYPE_CHECKING:
@@ -33,14 +33,15 @@ class ColumnStats(FactKind):
     scan_floats: bool
     trust_log: bool
 
-    def __init__(self, *columns: str, scan_floats: bool = True, trust_log: bool = False) -> None:
-        for column in columns:
+    def __init__(self, *columns: str | list[str], scan_floats: bool = True, trust_log: bool = False) -> None:
+        named = listed(columns)
+        for column in named:
             if not isinstance(column, str):
                 raise ArgumentError(f"columns are named one by one, as in ColumnStats('a', 'b'); got {column!r}")
         for mark, value in (("scan_floats", scan_floats), ("trust_log", trust_log)):
             if not isinstance(value, bool):
                 raise ArgumentError(f"ColumnStats({mark}=...) is True or False; got {value!r}")
-        object.__setattr__(self, "columns", tuple(columns))
+        object.__setattr__(self, "columns", tuple(named))
         object.__setattr__(self, "scan_floats", scan_floats)
         object.__setattr__(self, "trust_log", trust_log)
 

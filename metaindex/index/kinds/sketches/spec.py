@@ -56,7 +56,7 @@ class Sketches(OfFilesKind):
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
-        return cls(*said["keys"], entries=said.get("entries", Theta.ENTRIES))
+        return cls(*cls.said_keys(said), entries=said.get("entries", Theta.ENTRIES))
 
     @classmethod
     def command(cls) -> KindCommand[Self]:

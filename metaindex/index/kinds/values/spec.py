@@ -74,7 +74,7 @@ class HashRows(LookedUpRows):
 
     @classmethod
     def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
-        return Values([column.name for column in key.columns])
+        return Values(tuple(column.name for column in key.columns))
 
     @classmethod
     def compared(
@@ -129,7 +129,7 @@ class ValueRows(LookedUpRows):
 
     @classmethod
     def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
-        return Values([column.name for column in key.columns], by="value")
+        return Values(tuple(column.name for column in key.columns), by="value")
 
     @classmethod
     def compared(
@@ -257,7 +257,7 @@ class ValueList(ValueRows, WholeKind):
         limits = [kind.limit for kind in kinds if isinstance(kind, cls)]
         if not limits:
             raise kind_missing(cls.name)
-        return cls([column.name for column in key.columns], limit=max(limits))
+        return cls(tuple(column.name for column in key.columns), limit=max(limits))
 
     @classmethod
     def said(cls, key: CoveredKey) -> str:

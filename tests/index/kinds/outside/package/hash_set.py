@@ -42,7 +42,7 @@ class HashSet(WholeKind):
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
-        return cls(*said["keys"])
+        return cls(*cls.said_keys(said))
 
     def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> "Collector":
         return Collector(plan, sink, spill, files)
