@@ -1,8 +1,8 @@
 """A Delta schema (JSON) as `metaindex.formats.model.Schema`.
 
 Under column mapping a column's stable name is its id and its source the physical name; without, both are the name.
-Types that nothing can be proved about (variant, void, collated strings, geometry, intervals) become a struct without
-children, so that they have no leaf.
+Types that nothing can be proved about (variant, void, collated strings, geometry, intervals, types of users, and what
+is newer than this) become a struct without children, so that they have no leaf.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ _PRIMITIVES = {name: type_ for name, type_ in TYPES.items() if name not in ("rea
 _DECIMAL = re.compile(r"^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$")
 _TEXT = re.compile(r"^(?:var)?char\(\s*\d+\s*\)$")
 _CHAR = re.compile(r"(?<!var)char\(", re.IGNORECASE)
-_UNPROVABLE = re.compile(r"^(?:void|null|interval\b.*|geometry\b.*|geography\b.*|string collate .*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +134,8 @@ class _SchemaReader:
             case "map":
                 value = pa.field("value", self.type(said["valueType"]), bool(said.get("valueContainsNull", True)))
                 return pa.map_(self.type(said["keyType"]), value)
-            case other:
-                raise UnsupportedFeatureError(f"{self.table} has a column of type {other!r}, which is not supported")
+            case _:
+                return NOTHING
 
     def in_files(self, f: Field) -> dict[str, str] | None:
         """Return the metadata by which files name a field inside a list or map, known by its Arrow type only."""
@@ -159,6 +158,4 @@ class _SchemaReader:
             return pa.string()
         if said == "variant":
             return VARIANT
-        if _UNPROVABLE.match(said):
-            return NOTHING
-        raise UnsupportedFeatureError(f"{self.table} has a column of type {said!r}, which is not supported")
+        return NOTHING

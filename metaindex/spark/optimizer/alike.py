@@ -136,15 +136,14 @@ def types_of(scan: Files) -> dict[tuple[str, ...], pa.DataType]:
     have. Columns that show a default where a file has none are not included."""
     types_: dict[tuple[str, ...], pa.DataType] = {}
     for part in (scan.schema, scan.partitions):
-        struct, types = part.types
-        types_.update(_leaves((), types, struct))
+        types_.update(_leaves((), part.types, part.fields))
     return types_
 
 
-def _leaves(parts: tuple[str, ...], types: Any, struct: Any) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    for arrow, spark in zip(types, struct, strict=True):
-        if _SHOWN_WHERE_ABSENT in (spark.metadata or {}):
+def _leaves(parts: tuple[str, ...], types: Any, fields: Any) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    for arrow, spark in zip(types, fields, strict=True):
+        if _SHOWN_WHERE_ABSENT in (spark.get("metadata") or {}):
             continue
         yield (*parts, arrow.name), arrow.type
-        if spark.dataType.typeName() == "struct":
-            yield from _leaves((*parts, arrow.name), arrow.type, spark.dataType)
+        if isinstance(spark["type"], dict) and spark["type"]["type"] == "struct":
+            yield from _leaves((*parts, arrow.name), arrow.type, spark["type"]["fields"])

@@ -11,6 +11,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from metaindex.core import ArgumentError, TooLate, dataclass, first_line
@@ -20,7 +21,6 @@ from metaindex.query import Direction, How
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import StructType
 
 TEXT_FORMATS: Final[Mapping[str, str]] = {"CSVFileFormat": "csv", "JsonFileFormat": "json"}
 """Spark's classes, by the names of this project."""
@@ -51,14 +51,14 @@ class Filters:
 
 
 class SparkColumns:
-    """Columns of files, as Spark reads them: a struct's type, made on first use."""
+    """Columns of files, as Spark reads them: their types in Arrow are made on first use."""
 
     __slots__ = ("_json", "_types", "names")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, names: Sequence[str], struct: Mapping[str, Any]) -> None:
         self.names, self._json = tuple(names), struct
-        self._types: tuple[StructType, pa.Schema] | None = None
+        self._types: pa.Schema | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SparkColumns) and self._json == other._json
@@ -73,15 +73,57 @@ class SparkColumns:
         return json.dumps(self._json)
 
     @property
-    def types(self) -> tuple[StructType, pa.Schema]:
-        """Spark's and Arrow's. PySparkException for a type that Arrow has not."""
-        if self._types is None:
-            from pyspark.sql.pandas.types import to_arrow_schema
-            from pyspark.sql.types import StructType
+    def types(self) -> pa.Schema:
+        """Arrow's types of the columns. One that Arrow has not, or nobody knows here, is like no other, for itself."""
+        import pyarrow as pa
 
-            struct = StructType.fromJson(dict(self._json))
-            self._types = struct, to_arrow_schema(struct)
+        if self._types is None:
+            self._types = pa.schema(_arrow_type(self._json))
         return self._types
+
+    @property
+    def fields(self) -> Sequence[Mapping[str, Any]]:
+        """Return Spark's types of the columns, as JSON."""
+        return self._json["fields"]  # type: ignore[no-any-return]
+
+
+def _arrow_type(said: Any) -> pa.DataType:
+    """Return Arrow's type of a type of Spark's, as JSON."""
+    import pyarrow as pa
+
+    match said:
+        case {"type": "struct"}:
+            return pa.struct([pa.field(f["name"], _arrow_type(f["type"]), f["nullable"]) for f in said["fields"]])
+        case {"type": "array"}:
+            return pa.list_(pa.field("element", _arrow_type(said["elementType"]), said["containsNull"]))
+        case {"type": "map"}:
+            value = pa.field("value", _arrow_type(said["valueType"]), said["valueContainsNull"])
+            return pa.map_(pa.field("key", _arrow_type(said["keyType"]), False), value)
+        case {"type": "udt"}:  # without the class that it names, which PySpark would import
+            return _arrow_type(said["sqlType"])
+        case str():
+            return _plain_type(said)
+    return _like_no_other()
+
+
+@cache
+def _plain_type(said: str) -> pa.DataType:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    struct = {"type": "struct", "fields": [{"name": "t", "type": said, "nullable": True, "metadata": {}}]}
+    try:
+        return to_arrow_schema(StructType.fromJson(struct)).field(0).type
+    except (PySparkException, ValueError, KeyError):
+        return _like_no_other()
+
+
+def _like_no_other() -> pa.DataType:
+    """No column of files has it: what is compared with it differs."""
+    import pyarrow as pa
+
+    return pa.month_day_nano_interval()
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,6 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
     """Raise UnsupportedFeatureError if an index was built with other reader options than those of the relation that
     `table` is opened for (`as_indexed`), or has other types: only of options that were given, for Spark's relations
     have a schema whether one was given or not."""
-    from pyspark.errors import PySparkException
-
     handle = handle_of(table)
     entry = handle.log(name).latest()
     if entry is None or not entry.readable or not handle.ref.options:
@@ -119,10 +117,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
         raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {built.cure(alike)} {Cure('same_name')}")
     if not built.differing(asked) or not entry.content.versions:
         return
-    try:
-        theirs = {field.name: field for field in _scan_of(relation).schema.types[1]}
-    except PySparkException:
-        return  # a type that Arrow has not
+    theirs = {field.name: field for field in _scan_of(relation).schema.types}
     for field in entry.content.schemas[entry.content.versions[-1].schema]:
         here = theirs.get(field.name)
         if here is not None and as_compared(here.type, built.file_format) != as_compared(field.type, built.file_format):
@@ -213,19 +208,13 @@ def _is_read_alike(built: ReadOptions, table: Table) -> bool:
 def same_columns(schema: Schema, file_format: str, scan: Files) -> bool:
     """Return whether the columns of the files are those of the scan, with their types, and the others partitions in
     both. CSV finds a column by its place, JSON by its name, as the fields of structs."""
-    from pyspark.errors import PySparkException
-
-    try:
-        theirs, partitions = scan.schema.types[1], scan.partitions.types[1]
-    except PySparkException:
-        return False  # a type that Arrow has not
     ours = [(f.name, as_compared(f.type, file_format)) for f in schema if not f.partition]
-    asked = [(f.name, as_compared(f.type, file_format)) for f in theirs]
+    asked = [(f.name, as_compared(f.type, file_format)) for f in scan.schema.types]
     if file_format == "json":
         ours, asked = sorted(ours), sorted(asked)
     return (
         ours == asked
-        and {f.name for f in schema if f.partition} == set(partitions.names)
+        and {f.name for f in schema if f.partition} == set(scan.partitions.names)
         and not any(name.lower() == _CORRUPT for name, _ in ours)
     )
 

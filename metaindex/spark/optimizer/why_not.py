@@ -147,16 +147,14 @@ _AS_HERE: Final = "or create another index of the table as it is read here"
 
 def types_apart(table: Table, index: str, scan: SparkScan) -> str:
     """Describe the columns that are read otherwise; empty if unknown. `table` is as it is opened for the scan."""
-    from pyspark.errors import PySparkException
-
     source = scan.source
     if not isinstance(source, Files):
         return ""
     try:
         ours = _recorded(table, index)
-        theirs, partitions = source.schema.types[1], source.partitions.types[1]
-    except (MetaIndexError, PySparkException):  # the latter: a type that Arrow has not
+    except MetaIndexError:
         return ""
+    theirs, partitions = source.schema.types, source.partitions.types
     if ours is None:
         return ""
     return _of_columns(ours, theirs, partitions, source) or _of_zone(table, ours, source)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError
 from metaindex.formats.model import Schema
 from tests.formats.delta.hand import column, commit, leaf, metadata, protocol, snapshot
 
@@ -51,8 +51,13 @@ def test_structs_have_leaves_and_lists_and_maps_have_none(tmp_path: Path) -> Non
     assert found.arrow().field("a").type.value_type.field("x").type == pa.int64()
 
 
-@pytest.mark.parametrize("type_", ["variant", "void", "interval day to second", "geometry(OGC:CRS84)"])
-def test_types_that_nothing_can_be_proved_about_have_no_leaf(tmp_path: Path, type_: str) -> None:
+UDT = {"type": "udt", "class": "org.x.Vector", "pyClass": "x.Vector", "sqlType": "integer"}
+
+
+@pytest.mark.parametrize(
+    "type_", ["variant", "void", "interval day to second", "interval", "geometry(OGC:CRS84)", "hologram", UDT]
+)
+def test_types_that_nothing_can_be_proved_about_have_no_leaf(tmp_path: Path, type_: object) -> None:
     found = schema(tmp_path, column("v", type_), column("id"))
     assert [one.parts for one in found.leaves()] == [("id",)]
     assert found.names == ["v", "id"]
@@ -61,11 +66,6 @@ def test_types_that_nothing_can_be_proved_about_have_no_leaf(tmp_path: Path, typ
 def test_a_collated_text_has_no_leaf(tmp_path: Path) -> None:
     found = schema(tmp_path, column("c", "string", __COLLATIONS={"c": "spark.UTF8_LCASE"}), column("id"))
     assert [one.parts for one in found.leaves()] == [("id",)]
-
-
-def test_an_unknown_type_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="hologram"):
-        schema(tmp_path, column("h", "hologram"))
 
 
 def mapped(name: str, number: int, physical: str, type_: object = "long") -> dict[str, object]:

@@ -129,3 +129,59 @@ def test_defaults_and_other_calendars_keep_their_rows(enabled: SparkSession, tmp
     spark.read.option("datetimeRebaseMode", "LEGACY").parquet(str(days)).createOrReplaceTempView("old_days")
     assert rewritten(old.format("old_days"), [0]) == 0
     assert table.scan("c = DATE'1500-01-10'").to_spark(spark).count() == 1
+
+
+_OTHERS = {
+    "parquet": {"ym": "make_ym_interval(CAST(id AS INT), 1)", "dt": "make_dt_interval(1, 2)", "v": "parse_json('{}')"},
+    "delta": {"v": "parse_json(concat('[', id, ']'))"},
+    "csv": {"ym": "make_ym_interval(CAST(id AS INT), 1)"},
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("format_", _OTHERS)
+def test_a_type_that_arrow_has_not_keeps_no_other_column_from_an_index(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    others = _OTHERS[format_]
+    if spark.version < "4":
+        others = {name: text for name, text in others.items() if name != "v"}
+    inner = [f"named_struct('x', CAST(id AS INT), 'y', {text}) AS s_{name}" for name, text in others.items()]
+    columns = [*(f"{text} AS {name}" for name, text in others.items()), *(inner if format_ != "csv" else ())]
+    frame = spark.range(0, 40, 1, 4).selectExpr("id", "CAST(id AS INT) AS k", *columns)
+    path = str(tmp_path / "t" / "t")
+    frame.write.format(format_).save(path)
+    read = spark.read.format(format_).schema(frame.schema) if format_ == "csv" else spark.read.format(format_)
+    table = mi.open_table(path, format=format_, **({"header": False} if format_ == "csv" else {}))
+    table.create_index("x", mi.ColumnStats(), builder="local")
+    view = f"others_{format_}"
+    rule.enable(spark)
+    try:
+        for query in (
+            f"SELECT id FROM {view} WHERE k = 7",
+            f"SELECT count(*), max(k) FROM {view}",
+            *(f"SELECT id FROM {view} WHERE {name} IS NOT NULL AND k = 7" for name in others),
+            *(f"SELECT {name} IS NULL FROM {view} WHERE k = 7" for name in others),
+            *(f"SELECT id FROM {view} WHERE s_{name}.x = 7" for name in others if format_ != "csv"),
+        ):
+            read.load(path).createOrReplaceTempView(view)
+            before = rule.counts(spark)
+            with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
+                plain = spark.sql(query).collect()
+            assert spark.sql(query).collect() == plain
+            after = rule.counts(spark)
+            assert after.failed == before.failed, (query, after.last_error)
+            if format_ == "parquet":
+                assert after.rewritten > before.rewritten, query
+    finally:
+        rule.disable(spark)
+
+
+def test_a_users_type_is_that_of_its_values_and_its_class_is_not_looked_for() -> None:
+    users = {"type": "udt", "class": "x.Y", "pyClass": "no_such_module.Y", "sqlType": "double"}
+    found = columns(*({"name": t, "type": t, "nullable": True} for t in ("hologram", "integer")), {
+        "name": "u", "type": users, "nullable": True
+    })  # fmt: skip
+    assert found.types.field("u").type == pa.float64()
+    assert found.types.field("integer").type == pa.int32()
+    assert found.types.field("hologram").type not in (pa.null(), pa.string(), pa.struct([]))
