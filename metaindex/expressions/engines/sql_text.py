@@ -110,9 +110,9 @@ class _Spark:
 
     def _comparison(self, column: ColumnRef, op: Op, value: Literal) -> str:
         name = self.column(column)
-        place, value = self._place(column, value), self._held(column, value)
+        place = self._place(column, value)
         if place is None:
-            return f"({name} {self.null_safe_eq if op is Op.NULL_SAFE_EQ else op.value} {self.literal(value)})"
+            return f"({name} {self.null_safe_eq if op is Op.NULL_SAFE_EQ else op.value} {self._said(column, value)})"
         if op is Op.NULL_SAFE_EQ:
             return "FALSE"
         less = op in {Op.LT, Op.LE}
@@ -120,13 +120,13 @@ class _Spark:
             # The same for every value, and NULL for NULL.
             same = op is Op.NE or (op is not Op.EQ and less == place.above)
             return f"({name} {'=' if same else '!='} {name})"
-        return f"({name} {'<=' if less else '>'} {self.literal(Literal(place.floor))})"
+        return f"({name} {'<=' if less else '>'} {self._said(column, Literal(place.floor))})"
 
     def _in(self, column: ColumnRef, values: tuple[Literal, ...]) -> str:
         if not values:
             return "FALSE"
         name = self.column(column)
-        possible = [self.literal(self._held(column, v)) for v in values if self._place(column, v) is None]
+        possible = [self._said(column, v) for v in values if self._place(column, v) is None]
         return f"({name} IN ({', '.join(possible)}))" if possible else f"({name} != {name})"
 
     def _bytes_start_with(self, name: str, prefix: bytes) -> str:
@@ -140,12 +140,12 @@ class _Spark:
         known = column.type_in(self.schema)
         return None if known is None else on_grid(known, value.value)
 
-    def _held(self, column: ColumnRef, value: Literal) -> Literal:
-        """Return the literal in the column's own type: a UUID may be stored as 16 bytes."""
+    def _said(self, column: ColumnRef, value: Literal) -> str:
+        """Write the literal in the column's own type: a UUID may be stored as 16 bytes."""
         known = column.type_in(self.schema)
         if isinstance(value.value, UUID) and known is not None and Family.of(known) is Family.BYTES:
-            return Literal(value.value.bytes)
-        return value
+            return self.binary(value.value.bytes)
+        return self.literal(value)
 
     def literal(self, literal: Literal) -> str:
         value: LiteralValue = literal.value
@@ -248,6 +248,19 @@ class _DataFusion(_DuckDB):
     """Dialect of deltalake's conditions: names as written, texts without escapes, times as text."""
 
     is_nan = "isnan({})"
+
+    def _said(self, column: ColumnRef, value: Literal) -> str:
+        """Write the literal in the column's very type: where it reads statistics, deltalake compares no others."""
+        known, number = column.type_in(self.schema), value.value
+        if known is not None and isinstance(number, int | float | Decimal) and not isinstance(number, bool):
+            if pa.types.is_decimal(known):
+                exact = number if isinstance(number, Decimal) else Decimal(number)
+                return f"CAST('{_digits(exact)}' AS DECIMAL({known.precision},{known.scale}))"
+            if pa.types.is_floating(known):
+                return f"CAST('{float(number)!r}' AS {'DOUBLE' if pa.types.is_float64(known) else 'FLOAT'})"
+            if pa.types.is_integer(known):
+                return f"CAST('{int(number)}' AS BIGINT)" if number == -(1 << 63) else str(int(number))
+        return super()._said(column, value)
 
     def integer(self, value: int) -> str:
         return str(value) if -(1 << 63) < value < 1 << 63 else self.decimal(Decimal(value))

@@ -48,10 +48,12 @@ MOST_RANGES = 32
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Narrowed(Shown):
-    """A condition on a command's target, by `narrowed`. `predicate`: of its columns. `told`: the keys in words."""
+    """A condition on a command's target, by `narrowed`. `predicate`: of its columns. `told`: the keys in words.
+    `types`: of its columns, as the predicate names them."""
 
     predicate: Predicate
     told: str
+    types: pa.Schema
 
     MOST_VALUES: ClassVar = MOST_VALUES
     MOST_RANGES: ClassVar = MOST_RANGES
@@ -97,7 +99,10 @@ class Narrowed(Shown):
             follows = _generated(name, expression, names, columns, nulls if null_safe else [False] * len(names), schema)
             parts += [] if follows is None else [follows]
         predicate: Predicate = And(tuple(parts)) if len(parts) > 1 else parts[0]
-        return cls(predicate.transform(_ForEngines(target).leaf), said.told)
+        fields = [pa.field(name, _of_delta(t)) for name, t in zip(names, types, strict=True)]
+        if target is not None:
+            fields = [pa.field(target, pa.struct(fields))]
+        return cls(predicate.transform(_ForEngines(target).leaf), said.told, pa.schema(fields))
 
     @property
     def sql(self) -> str:
@@ -116,7 +121,7 @@ class Narrowed(Shown):
         """Return text for the predicate of deltalake's `merge`, `update` and `delete`."""
         from metaindex.expressions import to_sql
 
-        return to_sql(self.predicate, "datafusion")
+        return to_sql(self.predicate, "datafusion", self.types)
 
     def column(self) -> Column:
         """Return a Spark Column, for DeltaTable.merge and the like."""
@@ -157,6 +162,13 @@ def _of_keys(
         part = condition_of([name], keys, [t], most_values=most_values, most_ranges=most_ranges).predicate
         parts.append(Or((part, IsNull(ColumnRef((name,))))) if null else part)
     return _SaidOfKeys(And(tuple(parts)) if len(parts) > 1 else parts[0], "column by column, with NULL")
+
+
+def _of_delta(t: pa.DataType) -> pa.DataType:
+    """Return the type of a column of such keys in a Delta table, whose integers are of any width up to 64 bits."""
+    if pa.types.is_dictionary(t):
+        return _of_delta(t.value_type)
+    return pa.int64() if pa.types.is_integer(t) else t
 
 
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
