@@ -157,9 +157,9 @@ class IndexActions:
         """Remove what no query needs that began within `seconds`."""
         return clean(self.log, self.name, RETENTION_SECONDS if seconds is None else seconds)
 
-    def cancel(self) -> Outcome:
-        """End what is under way and goes on no more."""
-        return cancel(self.log, self.name)
+    def cancel(self, *, dead_alone: bool = False) -> Outcome:
+        """End what is under way and goes on no more. `dead_alone`: only if its writer gives no sign of life."""
+        return cancel(self.log, self.name, dead_alone=dead_alone)
 
     def set_enabled(self, wanted: bool) -> Outcome:
         """Let queries use the index, or not."""

@@ -72,9 +72,10 @@ def set_enabled(log: OperationLog, name: str, enabled: bool) -> Outcome:
     return Outcome(name, verb, True, append(log, verb, secrets.token_hex(8), change))
 
 
-def cancel(log: OperationLog, name: str) -> Outcome:
-    """Ends all operations under way. A cancel whose writer died is ended by another one. Where the latest entry cannot
-    be read the log first goes on from the newest one that can. IndexStateError where none is under way."""
+def cancel(log: OperationLog, name: str, *, dead_alone: bool = False) -> Outcome:
+    """Ends all operations under way; `dead_alone`: those whose writers give no sign of life. A cancel whose writer died
+    is ended by another one. Where the latest entry cannot be read the log first goes on from the newest one that can.
+    IndexStateError where none is under way."""
     revived = log.mended()
     goes_on = ("the latest log entry could not be read; the log goes on from the newest that could",)
     if revived is not None and not revived.under_way:
@@ -85,25 +86,26 @@ def cancel(log: OperationLog, name: str) -> Outcome:
     def begin(latest: IndexLogEntry | None) -> IndexLogEntry:
         if latest is None:
             raise missing("cancel", name)
-        if not latest.under_way:
+        ended[:] = [mark for mark in latest.under_way if not dead_alone or log.suspected(mark)]
+        if not ended:
             raise IndexStateError(
                 f"cancel needs an operation under way; index {name!r} is {latest.stable.value}; there is nothing to"
                 " cancel"
             )
-        ended[:] = latest.under_way
-        live = {run.run for run in latest.content.runs}
+        others = tuple(mark for mark in latest.under_way if mark not in ended)
+        live = {run.run for run in latest.content.runs} | {run for mark in others for run in mark.runs}
         runs = tuple(sorted({run for mark in ended for run in mark.runs if is_run(run)} - live))
         mark = UnderWay(Operation.CANCEL, latest.id + 1, nonce, who(), now_ms(), runs)
         gone = any(CANCELLED[u.operation] is State.DOESNOTEXIST for u in ended) and latest.stable is not State.ACTIVE
         return replace(
             latest,
-            under_way=(mark,),
+            under_way=(*others, mark),
             stable=State.DOESNOTEXIST if gone else latest.stable,
             content=Content() if gone else latest.content,
         )
 
     begun = append(log, "begin cancel", secrets.token_hex(8), begin)
-    (mark,) = begun.under_way
+    mark = begun.under_way[-1]
     notes = remove_everything(log, nonce) if begun.stable is State.DOESNOTEXIST else ()
     remove_runs(log.storage, mark.runs)
     for ended_mark in ended:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from metaindex.core import ConcurrentWriteError, MetaIndexError, first_line
+from metaindex.core import ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
 from metaindex.formats import Version
 from metaindex.index import KINDS, IndexFolder, IndexLogEntry, OpenIndex, State
 from metaindex.query import Handle
@@ -147,8 +147,9 @@ def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:
 def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, builder: BuilderName | Builder) -> Kept:
     started = time.perf_counter()
     try:
+        ended = _ended(table, name, entry)
         if stands_at(table, name, entry, version):
-            return Kept(table.path, name, version.id, False)
+            return Kept(table.path, name, version.id, bool(ended), time.perf_counter() - started, notes=ended)
         handle = handle_of(table)
         at = version.id if handle.table_format.numbered else None  # named so, it is not looked for again
         builder = _able(handle, entry, builder)
@@ -163,7 +164,24 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
         logger.debug("the refresh that failed", exc_info=True)
         return Kept(table.path, name, version.id, False, time.perf_counter() - started, why)
     seconds = time.perf_counter() - started
-    return Kept(table.path, name, version.id, outcome.changed, seconds, notes=outcome.notes)
+    return Kept(table.path, name, version.id, outcome.changed, seconds, notes=(*ended, *outcome.notes))
+
+
+def is_left_over(table: Table, name: str, entry: IndexLogEntry) -> bool:
+    """Return whether the index has a mark of a writer that seems dead."""
+    log = handle_of(table).log(name)
+    return any(log.suspected(mark) for mark in entry.under_way)
+
+
+def _ended(table: Table, name: str, entry: IndexLogEntry) -> tuple[str, ...]:
+    """Take the marks of dead writers away, and return what there is to say of it."""
+    if not is_left_over(table, name, entry):
+        return ()
+    try:
+        outcome = handle_of(table).indexes().actions(name).cancel(dead_alone=True)
+    except (IndexStateError, ConcurrentWriteError):  # somebody else did
+        return ()
+    return ("ended what a dead writer had begun", *outcome.notes)
 
 
 TABLES = 8

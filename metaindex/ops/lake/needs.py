@@ -12,7 +12,7 @@ from metaindex.advisor import computed_savings
 from metaindex.core import DamagedIndexError, MetaIndexError
 from metaindex.formats import At, Version
 from metaindex.index import IndexLogEntry, OpenIndex, Staleness, Target
-from metaindex.ops.hooks.keep import IndexKey, in_namespaces, living_or_why, stands_at, unusable
+from metaindex.ops.hooks.keep import IndexKey, in_namespaces, is_left_over, living_or_why, stands_at, unusable
 from metaindex.query import TableQueryLog
 from metaindex.table import Table, handle_of
 
@@ -104,7 +104,7 @@ def _asked(
         own = handle_of(built)
         now = version if own.ref is handle.ref else own.table_format.resolve(own.ref, At())
         try:
-            if not stands_at(built, name, entry, now):
+            if not stands_at(built, name, entry, now) or is_left_over(built, name, entry):
                 need = _need(place, built, name, entry, now) if weigh else UpkeepNeed(place, key[0], name)
                 needs.append(need)
                 continue

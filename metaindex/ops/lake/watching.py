@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final
 from metaindex.core import ArgumentError, MetaIndexError, counted, duration, human_bytes
 from metaindex.formats import At
 from metaindex.index import IndexLogEntry, OperationLog
-from metaindex.ops.hooks.keep import IndexKey, keep, living, no_index_named, stands_at
+from metaindex.ops.hooks.keep import IndexKey, is_left_over, keep, living, no_index_named, stands_at
 from metaindex.table import Table, handle_of
 
 from .asking import LakePlace
@@ -361,7 +361,7 @@ class Watcher:
         table = self._tables.get(need.place.name)
         handle = handle_of(member).as_built(entry)
         version = handle.table_format.resolve(handle.ref, At())
-        if stands_at(member, need.index, entry, version):
+        if stands_at(member, need.index, entry, version) and not is_left_over(member, need.index, entry):
             self._tell(_event("shared", need, version.id, message="another was quicker"))
             self._is_up(need, table)
             return True

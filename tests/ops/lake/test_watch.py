@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from metaindex.ops.lake.events import Event, Pace
 from metaindex.ops.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
+from tests.index.marks import begun
 from tests.tables import delta_lake, indexed, parquet_lake, rows, settled
 
 ROOT = Path(__file__).parents[3]
@@ -60,6 +62,24 @@ def test_what_is_behind_is_refreshed_once_and_told(tmp_path: Path) -> None:
     events.clear()
     assert watcher.once()
     assert [(e.kind, e.index) for e in events] == [("refreshed", "late"), ("fresh", "")]
+
+
+@pytest.mark.parametrize("of_lake", [False, True])
+def test_a_mark_of_a_dead_writer_is_taken_away_and_one_of_a_living_writer_stays(
+    tmp_path: Path, call: Call, of_lake: bool
+) -> None:
+    lake = parquet_lake(tmp_path)
+    table = indexed(lake)
+    begun(table, "stats", refresh=5, optimize=int(time.time() * 1000))
+    assert lake.open().indexes()[0].suspected
+    words = ["watch", *(["--lake", str(tmp_path)] if of_lake else [lake.path]), "--once"]
+    done = call(*words)
+    assert (done.code, "ended what a dead writer had begun" in done.out) == (0, True)
+    (info,) = lake.open().indexes()
+    assert (info.suspected, len(info.under_way), info.fresh) == ((), 1, True)
+    assert "who began optimize" in info.under_way[0]
+    assert "ended what" not in call(*words).out
+    assert lake.open().verify_index("stats").sound
 
 
 @pytest.mark.slow
