@@ -47,4 +47,6 @@ def test_partitions_that_the_catalog_keeps(session: SparkSession, tmp_path: Path
     session.sql(f"ALTER TABLE catalogued ADD PARTITION (p = 9) LOCATION '{path}/p=1'")
     found, _ = answered(session, lambda: session.sql("SELECT id, p FROM catalogued WHERE p = 9 AND id < 25"))
     assert [tuple(row) for row in found] == [(id_, 9) for id_ in range(20, 25)]
+    (found,), _ = answered(session, lambda: session.sql("SELECT count(*), max(id) FROM catalogued"))
+    assert tuple(found) == (100, 79)
     assert rule.counts(session).failed == 0, rule.counts(session).last_error
