@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .workloads.table_queries import TableNames as TableNames
     from .workloads.table_queries import TableQuery as TableQuery
     from .workloads.table_queries import of_table as of_table
+    from .workloads.taking import from_texts as from_texts
     from .workloads.taking import workload as workload
     from .workloads.template import UnreadNote as UnreadNote
     from .workloads.template import Workload as Workload
@@ -52,7 +53,7 @@ else:
             "selection.recommend": "is_named named_below recommend recommend_for",
             "workloads.shape": "PlanReads",
             "workloads.table_queries": "TableNames TableQuery of_table",
-            "workloads.taking": "workload",
+            "workloads.taking": "from_texts workload",
             "workloads.template": "UnreadNote Workload",
             "workloads.text_files": "opened",
         },

@@ -36,7 +36,13 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress:
         named = {**{name: name for name in names()}, **dict(args.tables)}
         tables = FileTables(
-            opened, named, args.builder, progress, catalog=args.catalog is not None, naming="--table NAME=PATH"
+            opened,
+            named,
+            args.builder,
+            progress,
+            catalog=args.catalog is not None,
+            own=True,
+            naming="--table NAME=PATH",
         )
         try:
             statements = [parsed(statement) for text in _texts(args) for statement in split(text)]

@@ -106,9 +106,10 @@ def answer_lines(folder: Path) -> Iterator[str]:
             version = mi.open_table(str(table)).snapshot().version.id
             places["version"] = str(version)
             yield from _told(words[0], [word.format_map(places) for word in words])
+        asked = {f"{folder}/out/queries.sql": folder / "out" / "queries.sql"}
         for text in STATEMENTS:
             verb = re.match(r"\w+ \w+( HISTORY)?", text)[0]
-            result = mi.sql(text.format_map(places), builder="local")
+            result = mi.sql(text.format_map(places), tables=asked, builder="local")
             yield from (f"sql {verb} gives {field.name} as {field.type}" for field in result.to_arrow().schema)
         next(Path(mi.open_table(str(table)).indexes("keys")[0].location).rglob("part-*")).unlink()
         yield from _told(DAMAGED[0], [word.format_map(places) for word in DAMAGED])

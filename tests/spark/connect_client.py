@@ -56,6 +56,11 @@ def main(address: str, table: str, query: str) -> None:
         "dropped": f"DROP INDEX ids ON parquet.`{table}`",
     }.items():
         found[f"{name}, refused"] = refused(lambda text=text, name=name: found.update({name: rows(other.sql(text))}))
+    private = Path(table).with_name("private.txt")
+    private.write_text("password=hunter2 : do not tell\n")
+    advise = f"RECOMMEND INDEXES ON parquet.`{table}` FROM"
+    for path in (private, "/proc/self/environ"):
+        found[f"read {path}"] = refused(lambda path=path: found.update(read=rows(other.sql(f"{advise} '{path}'"))))
     scanned = mi.open_table(table).scan("user = 'user-00007'").to_spark(other)
     found["scan"], found["scanned files"] = rows(scanned), len(scanned.inputFiles())
     found["scan of nothing"] = rows(mi.open_table(table).scan("user = 'nobody'", columns=["id"]).to_spark(other))

@@ -74,6 +74,10 @@ def test_a_client_of_a_server_that_is_configured_for_it(
     assert PRUNED in found["frame's plan"]
     assert [1, FILES] in [row[4:6] for row in found["explained"]]
     assert (found["created, refused"], found["dropped, refused"]) == ("", "")
+    told = [said for name, said in found.items() if name.startswith("read")]
+    assert len(told) == 2
+    assert all("none can be read" in said for said in told)
+    assert not any(secret in "".join(told) for secret in ("hunter2", "PATH=", "HOME="))
     assert (found["scan"], found["scanned files"], found["scan of nothing"]) == (ROWS, 1, [])
     assert "is given names of plain files" in found["scan of Delta"]
     assert (found["located"], found["listed"]) == (1, ["by_id"])

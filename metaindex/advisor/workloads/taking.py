@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,7 @@ _MASKED: Final = (
     "a query of a query log is asked again with its values; those of one are hashed or left out; let the log keep them"
     " (literals='kept'), or give the queries' texts"
 )
+_NO_QUERY: Final = "the texts of a workload begin with SELECT, WITH or FROM; others are passed over"
 _NO_TABLE: Final = "a query of a workload reads tables that could have an index; it reads none"
 
 
@@ -62,6 +63,7 @@ def workload(queries: object, *, time_zone: str = "UTC", spark: SparkSession | N
     Packed files (`.gz`, `.zst`, `.bz2`, `.lz4`, `.snappy`) are unpacked on the way. A file that begins as Spark's event
     logs do is one; a folder of them is read, too. Moments without a zone are of `time_zone`. Spark's DataFrames are
     analysed and optimized in their session, and not run; with `spark` statements are, too: their tables are paths then.
+    Of a file, which others may have written, Spark is asked only for statements that name tables of its catalogs.
 
     What cannot be read is told in `problems` with its reason, and counted; the rest goes on. Raises ArgumentError for
     what is none of these, ObjectNotFoundError for a file that is not there, StorageError for one that cannot be read,
@@ -74,6 +76,19 @@ def workload(queries: object, *, time_zone: str = "UTC", spark: SparkSession | N
     for query in queries if isinstance(queries, list | tuple) else (queries,):
         taker.take(query)
     return gathering.workload()
+
+
+def from_texts(
+    texts: Iterable[str], *, whole: bool, time_zone: str, spark: SparkSession, tables: Sequence[str]
+) -> Workload:
+    """A workload of texts that somebody's session read: queries alone, of which Spark is asked for those that name
+    tables of its catalogs, or those at the paths `tables`. What is no query may be anything, and is counted and not
+    quoted. `whole`: the texts are lines of one, in which semicolons end statements."""
+    taker = _Taker(Gathering(), time_zone, spark)
+    pieces = [(f"{text}\n" for text in texts)] if whole else ([text] for text in texts)
+    every = (part for some in pieces for part in statements(some))
+    taker.texts(filter(taker.is_query, every), tables)
+    return taker.gathering.workload()
 
 
 def path_in(queries: object) -> Path | None:
@@ -105,26 +120,36 @@ class _Taker:
         elif isinstance(query, Workload):
             self.gathering.merge(query)
         elif isinstance(query, str):
-            self._texts(statements([query]))
+            self.texts(statements([query]), None)
         elif is_frame(query):
             self._frame(query)
         else:
             self._condition(query)
 
-    def _texts(self, texts: Iterator[str | None]) -> None:
-        read = partial(reads_of, time_zone=self.time_zone) if self.spark is None else self._analysed
+    def is_query(self, text: str | None) -> bool:
+        """Return whether it begins as a query, or is too long to be read; count it if it does not."""
+        if text is None or _QUERY.match(text):
+            return True
+        self.gathering.problem(_NO_QUERY)
+        return False
+
+    def texts(self, texts: Iterator[str | None], named: Sequence[str] | None) -> None:
+        """Take statements. `named`: the paths that they may name; None: any, as Python itself gave them."""
+        read = partial(reads_of, time_zone=self.time_zone)
+        read = read if self.spark is None else partial(self._analysed, named)
         for text in texts:
             if text is None:
                 self.gathering.problem(too_long())
             else:
                 self.gathering.text(text, read)
 
-    def _analysed(self, text: str) -> StatementReads:
-        """A query by Spark; a command, which it must not be given, or a condition as without it."""
+    def _analysed(self, named: Sequence[str] | None, text: str) -> StatementReads:
+        """A query by Spark; a command, which it must not be given, a condition, or a query of other tables than may be
+        named, as without it."""
         if self.spark is None or not _QUERY.match(text) or _WRITES.search(text):
             return reads_of(text, self.time_zone)
-        plan: PlanReads = CLIENTS.get("text_reads")(text, self.spark)
-        if not plan.reads.tables:
+        plan: PlanReads | None = CLIENTS.get("text_reads")(text, self.spark, named)
+        if plan is None or not plan.reads.tables:
             return reads_of(text, self.time_zone)
         for reason in plan.untold:
             self.gathering.problem(reason, text)
@@ -174,11 +199,10 @@ class _Taker:
             elif path.is_dir():
                 raise ArgumentError(f"a folder of a workload holds event logs of Spark; {path} does not; name a file")
             elif any(suffix.lower() == ".sql" for suffix in path.suffixes):
-                self._texts(statements(pieces(path)))
+                self.texts(statements(pieces(path)), ())
             else:
-                self._texts(
-                    part for line in lines(path) for part in (statements([line]) if line is not None else [None])
-                )
+                every = (part for line in lines(path) for part in (statements([line]) if line is not None else [None]))
+                self.texts(every, ())
         except OSError as error:
             raise StorageError(f"a workload is read from a file; {path} cannot be read: {error}; mend it") from None
 

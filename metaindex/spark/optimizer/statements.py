@@ -7,12 +7,12 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from metaindex.advisor import Workload, workload
+from metaindex.advisor import Workload, from_texts, workload
 from metaindex.core import (
     ArgumentError,
     Config,
@@ -198,6 +198,7 @@ class SparkTables:
     def open(self, name: TableName) -> Table:
         options: dict[str, Any] = dict(name.options)
         if name.path:
+            self._check_readable(name.path)
             return open_table(name.path, spark=self.spark, **self._how, **options)
         if not options:
             frame = self._frame(f"TABLE {column_sql(name.parts)}", named=True)
@@ -224,6 +225,32 @@ class SparkTables:
                 return bool(self.spark.catalog.tableExists(column_sql(parts)))
         except (PySparkException, Py4JJavaError) as error:
             raise NotATableError(f"a table is one that Spark finds; {_fact(error)}; check the name") from None
+
+    def _check_readable(self, path: str) -> None:
+        """Raise NotATableError unless the session's own file system lists and opens what is at a path: what this
+        process could read beside it, by its own rights and keys, is no matter of whoever sends statements."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        state = self.spark._jsparkSession.sessionState()
+        try:
+            with interrupts_first():
+                if self.spark.conf.get("spark.sql.runSQLOnFiles") != "true":
+                    raise NotATableError(
+                        "a statement names files by paths where spark.sql.runSQLOnFiles is true; here it is false; name"
+                        " a table of a catalog"
+                    )
+                place = SparkDriver(self.spark).jvm.org.apache.hadoop.fs.Path(path)
+                there = place.getFileSystem(state.newHadoopConf())
+                found = [place] if there.exists(place) else [one.getPath() for one in there.globStatus(place) or ()]
+                if not found:
+                    raise NotATableError(f"a table is a folder of files; there is nothing at {path}; check the path")
+                files = there.listFiles(found[0], True)
+                if files.hasNext():
+                    there.open(files.next().getPath()).close()
+        except (PySparkException, Py4JJavaError) as error:
+            said = f"a statement names a path that the session can read; {_fact(error)}; check the path"
+            raise NotATableError(said) from None
 
     def _read(self, format_: str, path: str, options: Mapping[str, str]) -> DataFrame:
         from pyspark.errors import PySparkException
@@ -276,6 +303,7 @@ class SparkTables:
         if not path:
             return ""
         try:
+            self._check_readable(path)
             snapshot = open_table(path, **self._how).snapshot()
             table_format = Format.named(snapshot.format)
             format_ = table_format.called(str(snapshot.details.read_options().get("file_format", "parquet")))
@@ -315,8 +343,24 @@ class SparkTables:
             raise ArgumentError(queries.problems[0].reason if queries.problems else rule, "name one behind FROM")
         return AskedTables(queries, tuple(opened.values()), {})
 
-    def workload(self, path: str, tables: Sequence[Table]) -> Workload:
-        return workload(Path(path), time_zone=tables[0].config.time_zone, spark=self.spark)
+    def workload(self, name: TableName, tables: Sequence[Table]) -> Workload:
+        """Read the queries as the session reads rows: of a table, or of a file's lines."""
+        at = column_sql(name.parts) if name.parts else f"text.{column_sql((name.path,))}"
+        frame = self._frame(f"TABLE {at}", named=True)
+        first = frame.schema.fields[0]
+        if first.dataType.typeName() != "string" or (name.parts and len(frame.columns) > 1):
+            raise ArgumentError(
+                f"queries behind FROM are a table of one column of texts, or a file of them; {name.text()} has"
+                f" {', '.join(frame.columns)}; name a view that has the texts alone"
+            )
+        texts = SparkDriver.arrow_of(frame.select(column_sql((first.name,)))).column(0).drop_null()
+        return from_texts(
+            map(str, texts),
+            whole=any(suffix.lower() == ".sql" for suffix in PurePath(name.path).suffixes),
+            time_zone=tables[0].config.time_zone,
+            spark=self.spark,
+            tables=[table.path for table in tables],
+        )
 
     def explained(self, query: str, *, formatted: bool) -> StatementResult:
         from .explaining import explained as explained_here

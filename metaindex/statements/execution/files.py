@@ -44,8 +44,10 @@ def sql(
     (tailnum)")`. After `mi.enable(spark)`, `spark.sql` takes the same statements, and knows the names of its catalogs.
 
     A table is a path between quotes (`'lake/flights'`), a format and a path (``csv.`/data/x` WITH (header = false)``),
-    or a name of `tables` (`{"db.flights": "lake/flights"}`). `config` and `storage_options` are those of `open_table`;
-    `builder` is used where the statement does not say OPTIONS (builder = ...). docs/guides/sql.md has all statements.
+    or a name of `tables` (`{"db.flights": "lake/flights"}`). Queries behind FROM are a name of `tables` alone, as in
+    `{"asked": "queries.sql"}`: a text does not choose which file is read, and quoted where it is wrong. `config` and
+    `storage_options` are those of `open_table`; `builder` is used where the statement does not say OPTIONS (builder =
+    ...). docs/guides/sql.md has all statements.
 
     Raises StatementError for a text that is none, with the place in it; else what the verbs of `Table` raise.
     """
@@ -58,7 +60,8 @@ def sql(
 
 
 class FileTables:
-    """NamedTables by their paths. `named`: other names for some."""
+    """NamedTables by their paths. `named`: other names for some. `own`: whoever wrote the statements may read every
+    file that this process can."""
 
     def __init__(
         self,
@@ -68,9 +71,11 @@ class FileTables:
         progress: Progress | None = None,
         *,
         catalog: bool = False,
+        own: bool = False,
         naming: str = NAMING,
     ) -> None:
         self._opens = opens
+        self._own = own
         self.names: Mapping[str, str] = dict(named or {})
         self.naming = naming
         self._named = {name.lower(): path for name, path in self.names.items()}
@@ -136,9 +141,16 @@ class FileTables:
         """Return whether a text between quotes is a path: without a catalog, each that was not given as a name."""
         return not self._catalog and text.lower() not in self._named
 
-    def workload(self, path: str, tables: Sequence[Table]) -> Workload:
+    def workload(self, name: TableName, tables: Sequence[Table]) -> Workload:
         from pathlib import Path
 
+        said = name.path or ".".join(name.parts)
+        path = self._named.get(said.lower()) or (said if self._own else None)
+        if path is None:
+            raise ArgumentError(
+                "queries behind FROM are those that a name was given for, as a text may be somebody else's;"
+                f" {name.text()} is no such name; say what it means: {self.naming}"
+            )
         return workload(Path(path), time_zone=tables[0].config.time_zone)
 
     def explained(self, query: str, *, formatted: bool) -> StatementResult:

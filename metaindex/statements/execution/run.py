@@ -83,8 +83,9 @@ class NamedTables(Protocol):
     def explained(self, query: str, *, formatted: bool) -> StatementResult:
         """Explain which indexes a query uses, and why it does not use the others."""
 
-    def workload(self, path: str, tables: Sequence[Table]) -> Workload:
-        """The queries of a file."""
+    def workload(self, name: TableName, tables: Sequence[Table]) -> Workload:
+        """Return the queries that a statement names behind FROM: those that whoever runs it may read. Raises
+        ArgumentError for others."""
 
 
 _HOUR_SECONDS: Final = 3600
@@ -275,7 +276,7 @@ def _recommend(statement: RecommendIndexes, tables: NamedTables) -> StatementRes
         ".".join(name.parts): table.path for name, table in zip(statement.tables, opened, strict=True) if name.parts
     }
     answer = recommend(
-        tables.workload(statement.queries, opened) if statement.queries else None,
+        None if statement.queries is None else tables.workload(statement.queries, opened),
         *opened,
         budget_bytes=how.pop("budget", None),
         tables=names or None,
@@ -287,10 +288,10 @@ def _recommend(statement: RecommendIndexes, tables: NamedTables) -> StatementRes
     return recommended(answer)
 
 
-def _without_queries(path: str, answer: Recommendation) -> str:
+def _without_queries(queries: TableName | None, answer: Recommendation) -> str:
     """Fact and cure."""
-    if path:
-        return "; ".join((f"of {path} none can be read", *answer.notes[:1], "name another file behind FROM"))
+    if queries is not None:
+        return "; ".join((f"of {queries.text()} none can be read", *answer.notes[:1], "name others behind FROM"))
     return (
         "none are given, and none are noted; name their file (FROM 'queries.sql'), or have them noted as they are asked"
         f" by {Cure('setting', 'Config(query_log=True)')}, in a session of Spark by SET spark.metaindex.queryLog ="

@@ -17,6 +17,10 @@ _WORDS: Final = {"TRUE": True, "FALSE": False}
 _LONGEST: Final = 40
 _OPTIONS: Final = "OPTIONS (key = value, ...)"
 _NAME: Final = "an index's name"
+_OF_CALLERS: Final = frozenset(
+    {"catalog", "config", "identifier", "path", "paths", "spark", "storage_options", "trust_index"}
+)
+"""What whoever runs statements says of a table in Python, and a text does not."""
 _TABLE: Final = "a table's name, or its path between quotes"
 
 
@@ -159,16 +163,19 @@ class Cursor:
     def table(self) -> TableName:
         """A table's name or path, and how its files are read."""
         self.takes("TABLE")
-        token = self.token
-        if token.kind is TokenKind.TEXT and not token.double:
-            if not token.value:
-                raise self.wrong("the path is empty", token)
-            name = TableName(path=self.step().value)
-        else:
-            name = TableName(self.parts(_TABLE))
+        name = self.named()
         read = self.options() if self._reads_with() else ()
         self.clause = self.form.text  # of which any part may stand behind
         return TableName(name.parts, name.path, read)
+
+    def named(self) -> TableName:
+        """A name, or a path between quotes."""
+        token = self.token
+        if token.kind is not TokenKind.TEXT or token.double:
+            return TableName(self.parts(_TABLE))
+        if not token.value:
+            raise self.wrong("the path is empty", token)
+        return TableName(path=self.step().value)
 
     def _reads_with(self) -> bool:
         if self.token.word == "WITH" and self.ahead().is_sign("("):
@@ -199,8 +206,7 @@ class Cursor:
             key = self._key()
             if key in given:
                 raise self.wrong(f"the option {key!r} is given twice", token, "leave one out")
-            if check is not None:
-                check(key, token)
+            (check or self._of_reader)(key, token)
             if not self.takes_sign("="):
                 raise self.expected("=")
             self.values[key.lower()] = self.token
@@ -209,6 +215,11 @@ class Cursor:
         self.listed(option)
         self.clause = before
         return tuple(given.items())
+
+    def _of_reader(self, key: str, token: Token) -> None:
+        """Refuse what is not about reading a table's files: a text does not say who is trusted, or where to look."""
+        if key.lower() in _OF_CALLERS:
+            raise self.wrong(f"{key!r} is no option of a reader", token, "leave it out")
 
     def _key(self) -> str:
         """The name of an option, with dots or in quotes; small and capital letters are the same in those of kinds."""

@@ -252,7 +252,7 @@ def _recommend(cursor: Cursor) -> RecommendIndexes:
     tables = [cursor.table()]
     while cursor.takes_sign(","):
         tables.append(cursor.table())
-    queries = cursor.text_value("the path of a workload") if cursor.takes("FROM") else ""
+    queries = cursor.named() if cursor.takes("FROM") else None
     return RecommendIndexes(tuple(tables), queries, verb_options(cursor))
 
 

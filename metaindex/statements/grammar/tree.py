@@ -127,10 +127,10 @@ class ExplainWhatIf:
 
 @dataclass(frozen=True, slots=True)
 class RecommendIndexes:
-    """RECOMMEND INDEXES. `queries`: the path of a workload; "": the tables' own query logs."""
+    """RECOMMEND INDEXES. `queries`: the name or path of a workload; None: the tables' own query logs."""
 
     tables: tuple[TableName, ...]
-    queries: str = ""
+    queries: TableName | None = None
     options: Options = ()
 
 

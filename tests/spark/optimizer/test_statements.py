@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
+from metaindex.advisor import from_texts
 from metaindex.core import SparkDriver
 from metaindex.statements import parsed, schema_of
 from tests.spark.optimizer.stated import made, rows
@@ -195,3 +196,83 @@ def test_columns_of_text_files_that_are_read_otherwise_than_meant_are_told_with_
     assert cut in str(told.value)
     (created,) = rows(sql, create.format(cut))
     assert created["files"] == 1
+
+
+# What a text may read -------------------------------------------------------------------------------------------------
+
+
+SECRET = "password=hunter2 : do not tell\nhunter2 = 3\n"
+
+
+def test_queries_behind_from_are_read_as_the_session_reads_them(sql: SparkSession, tmp_path: Path) -> None:
+    """By its own reader of texts, with its own rights, or from a table; what is no query is counted and not quoted."""
+    name, query = made(sql, "parquet", tmp_path)
+    log = tmp_path / "log.txt"
+    log.write_text(f"{SECRET}{query}\n")
+    frame = sql.createDataFrame([(query,), (None,), (SECRET,)], "text string")
+    frame.createOrReplaceTempView("asked_before")
+    frame.selectExpr("text", "1 AS n").createOrReplaceTempView("asked_with_more")
+    for queries in (f"'{log}'", "asked_before", f"'file:{log}'"):
+        told = rows(sql, f"RECOMMEND INDEXES ON {name} FROM {queries} OPTIONS (copies = false)")
+        assert "hunter2" not in str(told)
+        assert "begin with SELECT, WITH or FROM; others are passed over" in str([row["reason"] for row in told])
+        assert any(row["table"] for row in told), told
+    log.write_text(SECRET)
+    for queries, fact in (
+        (f"'{log}'", r"\[ArgumentError\] .* none can be read"),
+        ("'/proc/self/environ'", "."),
+        ("asked_with_more", "has text, n; name a view that has the texts alone"),
+        ("no_such_table", r"\[NotATableError\]"),
+        (f"'{tmp_path}/nothing'", r"\[NotATableError\]"),
+    ):
+        with pytest.raises(Exception, match=fact) as refused:
+            rows(sql, f"RECOMMEND INDEXES ON {name} FROM {queries}")
+        assert not any(part in str(refused.value) for part in ("hunter2", "PATH=", "HOME="))
+
+
+def test_paths_are_named_where_the_session_may_read_them(sql: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    sql.range(0, 30, 1, 3).write.parquet(str(path))
+    (tmp_path / "log.sql").write_text(f"SELECT id FROM parquet.`{path}` WHERE id = 3;")
+    for statement in (f"SHOW INDEXES ON '{path}'", f"RECOMMEND INDEXES ON '{path}' FROM '{tmp_path}/log.sql'"):
+        assert rows(sql, statement) or "SHOW" in statement
+        with (
+            SparkDriver(sql).setting("spark.sql.runSQLOnFiles", "false"),
+            pytest.raises(Exception, match=r"\[NotATableError\]"),
+        ):
+            sql.sql(statement)
+    with pytest.raises(Exception, match=r"\[NotATableError\] .*No FileSystem for scheme") as refused:
+        sql.sql("SHOW INDEXES ON 'nowhere://private/t'")
+    assert "Traceback" not in str(refused.value)
+
+
+def test_texts_of_others_make_spark_list_nothing(sql: SparkSession, tmp_path: Path) -> None:
+    """A query of a log is analysed if it names tables of catalogs, or the table in question; not what names a path,
+    in whatever form, or may read anything."""
+    name, _ = made(sql, "parquet", tmp_path)
+    other = tmp_path / "other"
+    sql.range(9).write.parquet(str(other))
+    sql.sql(f"CREATE OR REPLACE TEMPORARY VIEW known AS SELECT * FROM {name}")
+    place, analysed = str(tmp_path / "t x"), "UNRESOLVED_COLUMN"
+    for text, is_analysed in (
+        (f"SELECT nope FROM {name}", True),
+        ("SELECT nope FROM known", True),
+        ("WITH a AS (SELECT * FROM known) SELECT nope FROM a", True),
+        (f"SELECT nope FROM parquet.`{other}`", False),
+        (f"SELECT nope FROM PARQUET.`file:{other}`", False),
+        (f"SELECT nope FROM `org.apache.spark.sql.parquet`.`{other}`", False),
+        ("SELECT nope FROM json.`metaindex`", False),
+        (f"SELECT nope FROM known WHERE id IN (SELECT id FROM parquet.`{other}`)", False),
+        (f"SELECT nope, (SELECT max(id) FROM parquet.`{other}`) AS m FROM known", False),
+        (f"WITH a AS (SELECT * FROM parquet.`{other}`) SELECT nope FROM known", False),
+        (f"SELECT nope FROM known JOIN LATERAL (SELECT * FROM parquet.`{other}`)", False),
+        (f"SELECT nope FROM IDENTIFIER('parquet.`{other}`')", False),
+        (f"SELECT nope FROM table_changes_by_path('{other}', 0)", False),
+        (f"SELECT nope FROM iceberg.`{other}`", False),
+        ("SELECT nope FROM iceberg.`..`.`..`.x", False),
+    ):
+        told = from_texts([text], whole=False, time_zone="UTC", spark=sql, tables=[place])
+        assert (analysed in str(told.problems)) is is_analysed, (text, told)
+        assert str(other) not in " ".join(problem.reason for problem in told.problems), told
+    (tmp_path / "log.sql").write_text(f"SELECT nope FROM parquet.`{other}`;")
+    assert analysed not in str(mi.workload(tmp_path / "log.sql", spark=sql).problems)

@@ -158,10 +158,11 @@ def test_a_cure_of_a_query_can_be_pasted_into_it(tmp_path: Path, form: str, caps
 @pytest.mark.slow
 def test_a_name_of_other_queries_is_given_as_the_cure_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = settled(tmp_path / "q", {f"{at}.csv": f"id,note\n{at}1,x\n{at}2,y\n" for at in range(4)})
-    (tmp_path / "log.sql").write_text("SELECT note FROM db.t WHERE id = 1; SELECT * FROM q WHERE id = 11")
-    asked = f"RECOMMEND INDEXES ON '{path}' FROM '{tmp_path / 'log.sql'}' OPTIONS (copies = false)"
-    assert "db.t (1); tables={'name': 'path'} names a table by its path" in str(mi.sql(asked))
-    assert "db.t (1)" not in str(mi.sql(asked, tables={"db.t": path}))
+    log = str(tmp_path / "log.sql")
+    Path(log).write_text("SELECT note FROM db.t WHERE id = 1; SELECT * FROM q WHERE id = 11")
+    asked = f"RECOMMEND INDEXES ON '{path}' FROM '{log}' OPTIONS (copies = false)"
+    assert "db.t (1); tables={'name': 'path'} names a table by its path" in str(mi.sql(asked, tables={log: log}))
+    assert "db.t (1)" not in str(mi.sql(asked, tables={"db.t": path, log: log}))
     assert main(["sql", asked]) == 0
     assert "db.t (1); --table NAME=PATH names a table by its path" in capsys.readouterr().out
     assert main(["sql", asked, "--table", f"db.t={path}"]) == 0
@@ -177,10 +178,10 @@ def test_what_wants_spark_is_recommended_as_such(tmp_path: Path, capsys: pytest.
         (path / f"{at}.json").write_text("\n".join(map(json.dumps, rows)))
     settle(path)
     (tmp_path / "log.sql").write_text("SELECT id, payload FROM q WHERE user.id = 5")
-    asked = f"RECOMMEND INDEXES ON '{path}' FROM '{tmp_path / 'log.sql'}'"
-    told = str(mi.sql(asked))
+    asked, tables = f"RECOMMEND INDEXES ON '{path}' FROM log", {"log": tmp_path / "log.sql"}
+    told = str(mi.sql(asked, tables=tables))
     assert "covering_user_id: built by Spark, and of use to its queries alone; OPTIONS (copies = false) recomm" in told
-    without = mi.sql(f"{asked} OPTIONS (copies = false)")
+    without = mi.sql(f"{asked} OPTIONS (copies = false)", tables=tables)
     assert "by Spark" not in str(without)
     assert not any("covering" in str(row["kinds"]) for row in without.to_json())
     assert main(["recommend", str(path), "--queries", str(tmp_path / "log.sql")]) == 0

@@ -29,7 +29,9 @@ def test_a_query_is_explained_weighed_and_advised(format_: str, tmp_path: Path) 
     assert told(f"EXPLAIN WHATIF {query}", tables=tables)
     log = tmp_path / "log.sql"
     log.write_text("SELECT * FROM t WHERE n = 43;")
-    advised = told(f"RECOMMEND INDEXES ON t FROM '{log}' OPTIONS (copies = false, budget = '1MB')", tables=tables)
+    advised = told(
+        "RECOMMEND INDEXES ON t FROM log OPTIONS (copies = false, budget = '1MB')", tables={**tables, "log": log}
+    )
     assert advised
     for row in advised:
         assert row["recommended"] or row["reason"]
@@ -85,7 +87,9 @@ def test_what_is_recommended_is_said_as_statements_that_can_be_pasted(tmp_path: 
     place = settled(tmp_path / "texts", {f"{number}.csv": f"{number};n21\n" * 40 for number in range(12)})
     (tmp_path / "log.sql").write_text("SELECT * FROM texts WHERE a = 4")
     given = "header = false, delimiter = ';', schema = 'a INT, b STRING', nullValue = 'n21'"
-    answer = mi.sql(f"RECOMMEND INDEXES ON csv.`{place}` WITH ({given}) FROM '{tmp_path}/log.sql'")
+    answer = mi.sql(
+        f"RECOMMEND INDEXES ON csv.`{place}` WITH ({given}) FROM log", tables={"log": f"{tmp_path}/log.sql"}
+    )
     shown = [str(part) for part in answer.shown]
     lines = shown[shown.index("to create them:") + 1 :]
     statements = [row["statement"] for row in answer.to_json() if row["recommended"]]

@@ -115,9 +115,12 @@ def test_an_index_lives_through_every_statement(name: str, format_: str, tmp_pat
         ),
         ("EXPLAIN INDEXES SELECT FROM WHERE", "cannot be told"),
         ("EXPLAIN WHATIF SELECT * FROM 'ä b' WITH INDEX ON t USING values (id)", "does not read"),
-        ("RECOMMEND INDEXES ON 'ä b' FROM 'nowhere.sql'", "nowhere.sql"),
+        ("RECOMMEND INDEXES ON 'ä b' FROM 'nowhere.sql'", "'nowhere.sql' is no such name; say what it means: tables="),
+        ("RECOMMEND INDEXES ON 'ä b' FROM nowhere", "nowhere.sql is not; mend the path"),
         ("RECOMMEND INDEXES ON 'ä b'", "none are given, and none are noted; name their file"),
-        ("RECOMMEND INDEXES ON 'ä b' FROM '{wrong}'", "none can be read"),
+        ("RECOMMEND INDEXES ON 'ä b' FROM wrong", "none can be read"),
+        ("SHOW INDEXES ON 'ä b' WITH (Trust_Index = true)", "'Trust_Index' is no option of a reader; leave it out"),
+        ("SHOW INDEXES ON 'ä b' WITH (catalog = mine)", "'catalog' is no option of a reader"),
         ("RECOMMEND INDEXES ON 'ä b' OPTIONS (budget = much)", "is a size"),
     ],
 )
@@ -126,7 +129,20 @@ def test_what_cannot_be_done_is_said(plain: Path, statement: str, said: str) -> 
     shutil.copytree(plain, other)
     wrong.write_text("SELECT FROM WHERE;")
     with pytest.raises(mi.MetaIndexError, match=said):
-        mi.sql(statement.replace("{wrong}", str(wrong).replace("'", "''")), builder="local", tables={"t": other})
+        mi.sql(statement, builder="local", tables={"t": other, "wrong": wrong, "nowhere": "nowhere.sql"})
+
+
+def test_a_text_names_no_file_of_queries_and_nothing_of_one_is_told(
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever passes a text on is not who wrote it."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("password=hunter2 : do not tell\nSELECT * FROM t WHERE id = 5\n")
+    monkeypatch.chdir(tmp_path)
+    for path in (secret, secret.name, f"file:{secret}", "/proc/self/environ", "/etc/passwd"):
+        with pytest.raises(mi.ArgumentError, match=r"is no such name; say what it means: tables=") as told:
+            mi.sql(f"RECOMMEND INDEXES ON t FROM '{path}'", tables={"t": plain})
+        assert "hunter2" not in str(told.value)
 
 
 # Slips ----------------------------------------------------------------------------------------------------------------

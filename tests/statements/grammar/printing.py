@@ -73,7 +73,7 @@ def _words(statement: Statement) -> Iterable[str]:
         case RecommendIndexes(tables, queries, options):
             yield "RECOMMEND INDEXES ON"
             yield ", ".join(table.text() for table in tables)
-            yield f"FROM {text_sql(queries)}" if queries else ""
+            yield "" if queries is None else f"FROM {queries.text()}"
             yield _options(options)
         case _:
             assert_never(statement)

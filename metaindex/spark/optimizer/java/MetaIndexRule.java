@@ -299,6 +299,11 @@ public class MetaIndexRule extends Rule {
     return now;
   }
 
+  /** Returns, for texts of workloads, the tables that a parsed plan names (`NamedTables`). */
+  public String names(Object plan) {
+    return Json.text(new NamedTables(plan).found);
+  }
+
   /**
    * Returns, for workloads, what a query and its subqueries would read of every table that could have an index. It is
    * analysed and optimized without this rule, and not run.
