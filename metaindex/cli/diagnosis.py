@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 
-from metaindex.core import Column, ObjectExistsError, StorageError, TextTable, dataclass, one_line
+from metaindex.core import Column, MetaIndexError, ObjectExistsError, StorageError, TextTable, dataclass, one_line
 from metaindex.spark import EXTENSION, digest_in
 from metaindex.storage import Storage, is_remote, local_path, own_folder
 from metaindex.table import Table, handle_of
@@ -91,7 +91,7 @@ def look(table: Table | None = None, *, write: bool = True) -> list[Symptom]:
     symptoms = [packages(), *variables(os.environ)]
     if importlib.util.find_spec("pyspark") is not None:
         symptoms += switch(os.environ)
-    return [*symptoms, *(() if table is None else folder(table, write=write))]
+    return [*symptoms, *(() if table is None else (*folder(table, write=write), *touched(table)))]
 
 
 def _symptom(health: Health, about: str, fact: str, cure: str = "") -> Symptom:
@@ -264,6 +264,19 @@ def folder(opened: Table, *, write: bool) -> Iterator[Symptom]:
         yield from written(own_folder(root, root, handle.root(None), options), root)
     else:
         yield _right(_FOLDER, root)
+
+
+def touched(opened: Table) -> Iterator[Symptom]:
+    """Check that no index lost its files to chmod, a link or a copy."""
+    try:
+        infos = opened.indexes()
+    except MetaIndexError as error:
+        yield _lacking("indexes", str(error), "see that the table can be read")
+        return
+    for info in infos:
+        if info.touched_files:
+            fact, _, cure = info.touched_said.rpartition("; ")
+            yield _lacking(f"index {info.name}", fact, cure)
 
 
 def written(storage: Storage, root: str) -> Iterator[Symptom]:

@@ -110,7 +110,8 @@ meanwhile: they use what the index held before, and read in full what it does no
     _mode(
         "refresh",
         "incremental (default) reads only files that the index does not cover; quick names them and reads none; full"
-        " reads all again",
+        " reads all again; identity is incremental, and takes over files of a plain folder that were copied, linked or"
+        " chmodded, by a digest of what was indexed of each",
     ),
     arg.VERSION,
     arg.option("--where", "CONDITION", "only files of partitions that may match: names partition columns only"),

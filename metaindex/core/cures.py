@@ -110,6 +110,9 @@ class Words:
     def full(self, what: str = "the index") -> str:
         return f"refresh {what} with {self.argument('mode', 'full')}"
 
+    def identity(self, what: str = "the index") -> str:
+        return f"refresh {what} with {self.argument('mode', 'identity')}"
+
     def setting(self, text: str, variable: str = "") -> str:
         """A setting, and the variable that says it, too."""
         return " or ".join(filter(None, (text, variable)))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .kinds.values.spec import ValueList as ValueList
     from .kinds.values.spec import Values as Values
     from .kinds.written import Using as Using
+    from .lacking import Lacking as Lacking
     from .log.entry import IndexLogEntry as IndexLogEntry
     from .log.operation_log import OperationLog as OperationLog
     from .log.states import State as State
@@ -66,6 +67,7 @@ else:
             "kinds.theta.sketch": "Theta",
             "kinds.values.spec": "ValueList Values",
             "kinds.written": "Using",
+            "lacking": "Lacking",
             "log.entry": "IndexLogEntry",
             "log.operation_log": "OperationLog",
             "log.states": "State",

@@ -24,7 +24,7 @@ from metaindex.core import (
 from metaindex.expressions import ColumnRef
 from metaindex.formats import FileTable, Schema, Snapshot
 from metaindex.formats import Footer as DataFooter
-from metaindex.index.keys import FileIdentities, id_words, same_path
+from metaindex.index.keys import FileIdentities, file_ids, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.registry import FACT_ROWS, KINDS, RowLayout
 from metaindex.index.kinds.served import RowSizes, StoredPart
@@ -310,6 +310,24 @@ class OpenIndex:
         if not matches:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         return np.concatenate([rows for rows, _ in matches]), np.concatenate([places for _, places in matches])
+
+    def touched(self, files: FileTable) -> int:
+        """Return how many of these files some run knows by path, size and time, and none as they are: by inode and time
+        of change, which chmod, a hard link and a copy make other ones."""
+        ids, told = file_ids(files), files.table.select(["size_bytes", "modified_ms"])
+        alike, known = np.zeros(len(files), np.bool_), np.zeros(len(files), np.bool_)
+        for run in self.entry.content.runs if len(files) else ():
+            own = FileIdentities(run.table_uuid, ids)
+            known |= self.locate(run, own) >= 0
+            rows, at = self.locate_paths(run, own)
+            if len(rows):
+                ordinals, back = np.unique(at, return_inverse=True)
+                held = self.rows(run, "files", ordinals, told.column_names).take(pa.array(back))
+                now = told.take(pa.array(rows))
+                pairs = [(Vector(each.column(name)).numbers for each in (held, now)) for name in told.column_names]
+                same = np.logical_and.reduce([one == other for one, other in pairs])
+                alike[rows[same]] = True
+        return int(np.count_nonzero(alike & ~known))
 
     def _ids(self, run: RunRef, asked: pa.FixedSizeBinaryArray) -> tuple[npt.NDArray[np.uint64], Ordinals]:
         """Return ids of the run in order, as words, and their ordinals: all that share a path with a requested one, and

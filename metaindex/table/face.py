@@ -191,7 +191,7 @@ class Table(TableReader):
     def refresh_index(
         self,
         name: str,
-        mode: Literal["incremental", "quick", "full"] = "incremental",
+        mode: Literal["incremental", "quick", "full", "identity"] = "incremental",
         builder: BuilderName | Builder | None = None,
         progress: Progress | None = None,
         *,
@@ -204,11 +204,14 @@ class Table(TableReader):
 
         `incremental` reads only files that the index does not cover, `full` reads all of them again. `quick` reads
         none: it names the new files, so that queries at that version need not read the table's log; they read those
-        files until an incremental refresh covers them. `where` (a predicate over partition columns) or `under` (a
-        folder below the table) limits an incremental refresh to the files there: those are covered, and the version is
-        not recorded, as the others were not looked at. Small runs are merged and old log entries put away on the way;
-        failures of that are left to the next refresh. Raises IndexNotFoundError, IndexStateError, VersionNotFoundError,
-        BuildError, ConcurrentWriteError; the index is then what it was.
+        files until an incremental refresh covers them. `identity` is incremental, and takes over files of a plain
+        folder that chmod, a hard link, a copy or a restored backup made other ones: those of which a digest of all
+        bytes that the index was made of is what it was; other versions that had them are forgotten. `where` (a
+        predicate over partition columns) or `under` (a folder below the table) limits an incremental refresh to the
+        files there: those are covered, and the version is not recorded, as the others were not looked at. Small runs
+        are merged and old log entries put away on the way; failures of that are left to the next refresh. Raises
+        IndexNotFoundError, IndexStateError, VersionNotFoundError, BuildError, ConcurrentWriteError; the index is then
+        what it was.
         """
         from .verbs import refresh
 

@@ -114,7 +114,7 @@ def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Sch
 def refresh(
     handle: Handle,
     name: str,
-    mode: Literal["incremental", "quick", "full"],
+    mode: Literal["incremental", "quick", "full", "identity"],
     *,
     builder: BuilderName | Builder | None = None,
     progress: Progress | None = None,
@@ -124,8 +124,8 @@ def refresh(
     under: str | None = None,
 ) -> Outcome:
     """Implement `Table.refresh_index`."""
-    if not isinstance(mode, str) or mode not in ("incremental", "quick", "full"):
-        raise ArgumentError(f"a refresh is quick, incremental or full, not {mode!r}")
+    if not isinstance(mode, str) or mode not in ("incremental", "quick", "full", "identity"):
+        raise ArgumentError(f"a refresh is quick, incremental, full or identity, not {mode!r}")
     if mode != "incremental" and not (where is None and under is None):
         raise ArgumentError(
             f"a refresh of some files is incremental, not {mode}; leave out {Cure('argument', 'where')} and"

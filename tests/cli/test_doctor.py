@@ -143,6 +143,16 @@ def test_a_machine_by_itself(call: Call) -> None:
     assert (told.code == 0) == all(one["state"] != "wrong" for one in told.json)
 
 
+def test_files_that_an_index_lost_to_chmod(lake: Path, call: Call) -> None:
+    mi.open_table(str(lake)).create_index("ix", mi.Values("a"), builder="local")
+    assert not list(diagnosis.touched(mi.open_table(str(lake))))
+    (lake / "f.parquet").chmod(0o600)
+    (said,) = (line for line in call("doctor", str(lake)).out.splitlines() if "chmodded" in line)
+    assert "index ix" in said
+    assert "1 of 1 file was copied, linked or chmodded since" in said
+    assert "refresh it with --mode identity to take it over" in said
+
+
 def test_cures_are_said_in_options(tmp_path: Path, call: Call) -> None:
     settled(tmp_path / "t", {"0.csv": "a\n1\n"})
     (tmp_path / "file").write_text("")

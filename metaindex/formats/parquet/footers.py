@@ -155,15 +155,30 @@ class Footer:
     def chunk_bytes(self) -> dict[str, int]:
         """Return the compressed size of each leaf's chunks, by its dotted path in the file; encrypted ones are missing.
         Raises CorruptTableError."""
+        by_column: dict[str, int] = {}
+        for chunk in self._chunks(lambda _: True):
+            by_column[chunk.path_in_schema] = by_column.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
+        return by_column
+
+    def chunk_spans(self, is_asked: Callable[[str], bool]) -> list[tuple[int, int]]:
+        """Return first and last byte of the chunks of leaves that are asked, by their dotted paths in the file.
+        Encrypted ones are missing. Raises CorruptTableError, also for a chunk that is in another file."""
+        spans = []
+        for chunk in self._chunks(is_asked):
+            if chunk.file_path:
+                raise CorruptTableError("a Parquet file holds its column chunks itself")
+            dictionary = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
+            start = min(filter(None, (chunk.data_page_offset, dictionary)), default=0)
+            spans.append((start, start + chunk.total_compressed_size))
+        return spans
+
+    def _chunks(self, is_asked: Callable[[str], bool]) -> Iterator[pq.ColumnChunkMetaData]:
         root, end = read_schema(self.raw)
         hidden = look(self.raw, end, forms_of(root)).encrypted
-        by_column: dict[str, int] = {}
-        for group in range(self.metadata.num_row_groups):
-            chunks = self.metadata.row_group(group)
-            for place in (at for at in range(chunks.num_columns) if at not in hidden):
-                chunk = chunks.column(place)
-                by_column[chunk.path_in_schema] = by_column.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
-        return by_column
+        paths = [self.metadata.schema.column(at).path for at in range(self.metadata.num_columns)]
+        places = [at for at, path in enumerate(paths) if at not in hidden and is_asked(path)]
+        for group in map(self.metadata.row_group, range(self.metadata.num_row_groups)):
+            yield from map(group.column, places)
 
     @staticmethod
     def unasked(source: pa.NativeFile) -> tuple[tuple[str, ...], bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,11 +18,12 @@ import pyarrow.compute as pc
 import xxhash
 from pyroaring import BitMap
 
-from metaindex.core import counted
+from metaindex.core import DamagedIndexError, counted
 from metaindex.formats import FileTable, Snapshot, TableRef
 from metaindex.index.actions.action import Action, Change
 from metaindex.index.actions.records import RecordWriter
 from metaindex.index.actions.target import Target, racy
+from metaindex.index.build.digests import Basis, are_kept, digests
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, Progress
 from metaindex.index.keys import file_ids
 from metaindex.index.kinds.described import fact_kinds, leaves_of
@@ -39,7 +41,7 @@ from metaindex.index.log.entry import (
 from metaindex.index.log.states import Operation, State
 from metaindex.index.log.versions import to_text
 from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.rows import FILES
+from metaindex.index.store.rows import FILES, LATER
 from metaindex.index.store.writer import RunSink, id_rows, number_partitions, side_by_side, write_sorted
 
 
@@ -214,7 +216,6 @@ def build_run(
     )
     report = BuildReport(())
     with side_by_side(sink) as many:
-        parts = _write_files(many, files, partition_ord, partitions, ids)
         if builder is not None:
             if describing:
                 report = builder.facts(request, many, progress)
@@ -222,10 +223,16 @@ def build_run(
                 report = report.beside(builder.keys(request, plans, many, progress))
             if copies := KINDS.row_plans(kinds, snapshot.schema):
                 report = report.beside(builder.rows(request, copies, many, progress))
-    parts = [*parts, *report.parts]
     columns = tuple(covered_column(leaf, leaf.type) for leaf in leaves)
+    signs = pa.nulls(len(files), LATER["digest"])
+    if builder is not None and are_kept(snapshot, ref.storage):
+        with suppress(DamagedIndexError):  # who cancelled it has removed its parts
+            basis = Basis.of_parts(sink, columns, report.keys, len(files), report.parts, snapshot)
+            signs = digests(basis, ref.storage, files, progress)
+    with side_by_side(sink) as many:
+        parts = _write_files(many, files, partition_ord, partitions, ids, signs)
     run = sink.sealed(
-        parts,
+        [*parts, *report.parts],
         files=len(files),
         partitions=partitions.num_rows,
         files_digest=xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b""),
@@ -268,10 +275,15 @@ def gathered(table: pa.Table, rows: npt.NDArray[np.int64], most_bytes: int = MOS
 
 
 def _write_files(
-    sink: RunSink, files: FileTable, partition_ord: npt.NDArray[np.int32], partitions: pa.Table, ids: pa.Array
+    sink: RunSink,
+    files: FileTable,
+    partition_ord: npt.NDArray[np.int32],
+    partitions: pa.Table,
+    ids: pa.Array,
+    signs: pa.Array,
 ) -> list[PartInfo]:
     ordinals = pa.array(np.arange(len(files), dtype=np.int32))
-    columns = {"ordinal": ordinals, "partition_ord": pa.array(partition_ord), "file_id": ids}
+    columns = {"ordinal": ordinals, "partition_ord": pa.array(partition_ord), "file_id": ids, "digest": signs}
     by_ordinal = pa.table([columns[n] if n in columns else files.table.column(n) for n in FILES.names], schema=FILES)
     return [
         *write_sorted(sink, "files", by_ordinal),

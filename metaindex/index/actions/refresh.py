@@ -4,6 +4,8 @@
     quick        name the files that no run knows, without reading any: the version is recorded, those files are read by
                  every query
     full         index every file again; the runs before are dropped
+    identity     as incremental; of files that no run knows, those with the bytes of some that a run knew by their paths
+                 are taken over without being indexed (`identity`)
 
 The files are followed from a recorded version on: by what the log says changed since, so that the cost is that of the
 change; by the whole snapshot where the log cannot say. What is known is decided by full identity, so a file that came
@@ -33,22 +35,26 @@ from pyroaring import BitMap
 
 from metaindex.core import Cure, DamagedIndexError, Vector, compute, counted
 from metaindex.expressions import ColumnRef
-from metaindex.formats import Base, Changes, FileTable, Schema, Snapshot, Version
+from metaindex.formats import Base, Changes, FileTable, Format, Schema, Snapshot, Version
 from metaindex.index.actions.action import Action, Change, NothingToDo
 from metaindex.index.actions.create import Create, index_all, notes_of
+from metaindex.index.actions.identity import TakenOver, renewed, taken_over
 from metaindex.index.actions.target import Target, racy, retains
 from metaindex.index.keys import FileIdentities, path_ids
 from metaindex.index.kinds.registry import KINDS
+from metaindex.index.lacking import Lacking
 from metaindex.index.log.entry import IndexLogEntry, RunRef, VersionRecord
 from metaindex.index.log.history import RollOver
 from metaindex.index.log.states import Operation
-from metaindex.index.log.versions import LiveFiles, Recorded, to_text
+from metaindex.index.log.versions import LiveFiles, Recorded, difference, to_text
 from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.reader import StoreCache
+from metaindex.index.store.writer import RunSink
 
 logger = logging.getLogger("metaindex")
 
-Mode = Literal["incremental", "quick", "full"]
+Mode = Literal["incremental", "quick", "full", "identity"]
 
 
 @dataclass(slots=True)
@@ -62,10 +68,16 @@ class Refresh(Create):
     mode: Mode = "incremental"
     cache: StoreCache = field(default_factory=StoreCache)
     written: Written | None = None
+    _renewed: dict[str, str] = field(default_factory=dict)  # by run, the one that may take its place
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
         entry = Action.first_entry(self, base)
+        if self.mode == "identity":
+            self._renewed = {run.run: new_run_id() for run in entry.content.runs}
         return replace(entry, table=replace(entry.table, options=self.options)) if self.options else entry
+
+    def runs(self) -> tuple[str, ...]:
+        return (self.sink.run, *self._renewed.values())
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self.mode == "full":
@@ -91,6 +103,11 @@ class Refresh(Create):
         if self.target.limit is not None:
             wanted &= self.target.limit(seen.snapshot)
         fresh = followed.fresh[wanted[followed.fresh]]
+        taken = TakenOver()
+        if self.mode == "identity":
+            taken = taken_over(index, self.target.ref.storage, seen.snapshot, fresh, self.progress)
+            taken.rows = {run: rows for run, rows in taken.rows.items() if run in self._renewed}
+            fresh = np.setdiff1d(fresh, [row for rows in taken.rows.values() for row in rows.values()])
         added, order = None, fresh
         notes: tuple[str, ...] = ()
         if len(fresh):
@@ -101,9 +118,12 @@ class Refresh(Create):
             added, order = built.ref, built.order
             notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
             notes += _new_columns(others, built.ref, seen, followed)
-        if another is not None:
-            notes = (another, *notes)
+            if self.mode == "incremental" and (touched := _touched(index, seen.snapshot, fresh)):
+                notes += (Lacking(self.name, len(fresh), followed.files, touched).read_anew,)
+        notes = (*filter(None, [another]), *taken.notes, *notes)
         runs = () if added is None else (added,)
+        if taken.rows:
+            return self._taken(index, seen, followed, taken, runs, order, notes)
         if self.target.limit is not None or not self.target.settled:
             if not runs:
                 raise NothingToDo(
@@ -116,6 +136,39 @@ class Refresh(Create):
         record = self.records.fitting(followed.record(seen, added.run if added else None, order))
         roll_over = self._roll_over(index)
         return Change(runs, frozenset(), record, seen.snapshot.schema, roll_over=roll_over, notes=notes)
+
+    def _taken(
+        self,
+        index: OpenIndex,
+        seen: Seen,
+        followed: SnapshotDelta,
+        taken: TakenOver,
+        added: tuple[RunRef, ...],
+        order: Ordinals,
+        notes: tuple[str, ...],
+    ) -> Change:
+        """The change by which runs that knew files under other identities give way to ones that know them as they are
+        now. `added`: the run of the files that were read, if any."""
+        storage, renewed_runs, live, counts = self.sink.storage, [], {}, {}
+        for run in index.entry.content.runs:
+            dead = seen.live.dead.get(run.run)
+            now = BitMap() if dead is None else BitMap(range(run.files)) - dead
+            now = (now - followed.removed.get(run.run, BitMap())) | followed.restored.get(run.run, BitMap())
+            ref, rows = run, taken.rows.get(run.run)
+            if rows is not None:
+                ref = renewed(index, run, seen.snapshot, rows, RunSink(storage, self._renewed[run.run]))
+                renewed_runs.append(ref)
+                now |= BitMap(rows)
+            live[ref.run], counts[ref.run] = now, run.files
+        for ref in added:
+            live[ref.run], counts[ref.run] = BitMap(range(ref.files)), ref.files
+        record = None
+        if self.target.settled:
+            out = {run: BitMap(range(counts[run])) - now for run, now in live.items() if now}
+            record = followed.record(seen, added[0].run if added else None, order)
+            whole = difference(LiveFiles({}), LiveFiles(out), counts)
+            record = self.records.fitting(replace(record, parent=None, **whole))
+        return Change((*renewed_runs, *added), frozenset(taken.rows), record, seen.snapshot.schema, notes=notes)
 
     def _roll_over(self, index: OpenIndex) -> RollOver | None:
         try:
@@ -215,13 +268,14 @@ def _named(count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """Files and bytes at a version that the index does not cover (every query reads them), and of files that it still
-    counts and that are gone (they cost nothing)."""
+    """Files and bytes at a version that the index does not cover (every query reads them), and of files
+    that it still counts and that are gone (they cost nothing). `touched_files`: see `Lacking`."""
 
     new_files: int = 0
     new_bytes: int = 0
     gone_files: int = 0
     gone_bytes: int = 0
+    touched_files: int = 0
 
     @classmethod
     def of(cls, index: OpenIndex, target: Target) -> Staleness:
@@ -238,7 +292,14 @@ class Staleness:
                 gone = np.frombuffer(removed.to_array(), np.uint32).astype(np.int64)
                 gone_files += len(gone)
                 gone_bytes += int(index.rows(run, "files", gone, ["size_bytes"]).column("size_bytes").to_numpy().sum())
-        return cls(len(followed.fresh), int(sizes.sum()), gone_files, gone_bytes)
+        touched = _touched(index, seen.snapshot, followed.fresh)
+        return cls(len(followed.fresh), int(sizes.sum()), gone_files, gone_bytes, touched)
+
+
+def _touched(index: OpenIndex, snapshot: Snapshot, fresh: Ordinals) -> int:
+    """Count the new files that are so by inode and time of change alone; a log's files are not told by those."""
+    has_log = Format.named(snapshot.format).has_log
+    return 0 if has_log else index.touched(snapshot.files.take(pa.array(fresh)))
 
 
 Mask = npt.NDArray[np.bool_]

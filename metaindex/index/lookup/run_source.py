@@ -3,13 +3,13 @@ and the answers that follow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Cure, Mask, Words, counted, dataclass
+from metaindex.core import Mask, dataclass
 from metaindex.expressions import (
     And,
     ColumnRef,
@@ -29,10 +29,11 @@ from metaindex.expressions import (
     gathered_form,
     may_match,
 )
-from metaindex.formats import Leaf, Schema
+from metaindex.formats import FileTable, Format, Leaf, Schema
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.keyed import KeyReader
 from metaindex.index.kinds.registry import FACT_ROWS, KINDS
+from metaindex.index.lacking import Lacking
 from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.open_index import OpenIndex
 
@@ -84,15 +85,15 @@ class BoundPredicate:
             asked.append(cls(predicate, schema, named, walked, together, leaves, compared, compared - otherwise))
         return asked
 
-    def lacking(self, index: OpenIndex, files: int, of: int) -> str:
-        """Return the reason that an index, which knows the asked columns in other files, does not cover these; empty if
-        it lacks no file. Only a full refresh reads files again that were read before the index had the column."""
+    def lacking(self, index: OpenIndex, files: int, of: int, unknown: Callable[[], FileTable]) -> Lacking | None:
+        """Return what an index, which knows the asked columns in other files, does not cover; None if it lacks no file.
+        Only a full refresh reads files again that were read before the index had the column. `unknown`: these files."""
         if not files:
-            return ""
+            return None
         known = {run.run.run for run in RunCoverage.of_index(index, self)}
         without = any(run.run not in known and (run.columns or run.keys) for run in index.entry.content.runs)
-        with Words.about(index.name):
-            return f"it lacks {files:,} of {counted(of, 'file')}; {Cure('full', 'it') if without else 'refresh it'}"
+        touched = 0 if Format.named(index.entry.table.format).has_log else index.touched(unknown())
+        return Lacking(index.name, files, of, touched, without)
 
     def answered_by_table(self, indexes: Sequence[OpenIndex]) -> bool:
         """Return whether the table itself answers some part better than any index: a column that none covers, or

@@ -42,6 +42,7 @@ from .cache import Decoded, Footer, span_of
 from .cache import StoreCache as StoreCache
 from .layout import MAX_BYTES as MAX_MANIFEST
 from .layout import PartInfo, manifest_path, parts_from_manifest, run_folder
+from .rows import LATER
 
 _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
@@ -79,6 +80,10 @@ class RunReader:
     def parts(self, kind: str) -> list[PartInfo]:
         """The parts of a metadata partition, in order."""
         return [part for part in self._manifest() if part.kind == kind]
+
+    def every_part(self) -> Sequence[PartInfo]:
+        """The parts of all metadata partitions."""
+        return self._manifest()
 
     def paths(self) -> frozenset[str]:
         """The objects that are the run: its manifest and its parts."""
@@ -125,7 +130,12 @@ class RunReader:
 
     def read(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str], *, keep: bool = True) -> pa.Table:
         """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not
-        read again. `keep=False` leaves the cache to others."""
+        read again. `keep=False` leaves the cache to others. What `rows.LATER` names is NULL where the part has none."""
+        if lacking := {name for name in LATER.keys() & {*columns} if name not in self.footer(part).columns}:
+            table = self.read(part, groups, [name for name in columns if name not in lacking], keep=keep)
+            for name in lacking:
+                table = table.append_column(name, pa.nulls(table.num_rows, LATER[name]))
+            return table.select(columns)
         held = self._cache.find(part.path, groups, columns)
         first = next(iter(held.values()), None)
         if first is not None and list(first.places) == list(groups) and all(c in first.columns for c in columns):

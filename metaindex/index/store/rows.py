@@ -26,9 +26,13 @@ FILES = pa.schema(
         pa.field("record_count", pa.int64()),
         pa.field("etag", pa.string()),
         pa.field("file_id", pa.binary(16), nullable=False),
+        pa.field("digest", pa.binary(24)),  # `build.digests`, of plain files on a disk; null: not known
     ]
 )
 """Sorted by ordinal, one row a file: ordinal -> file."""
+
+LATER = {"digest": FILES.field("digest").type}
+"""Columns that parts of an older metaindex have not: they are read as NULL."""
 
 FILE_IDS = pa.schema(
     [pa.field("file_id", pa.binary(16), nullable=False), pa.field("ordinal", pa.int32(), nullable=False)]

@@ -99,9 +99,12 @@ class RunSink:
         PART_ROWS."""
         return write_part(self, self._path(f"{kind}{columns.folder}", number), kind, table, columns)
 
-    def copy(self, part: PartInfo, data: bytes, number: int) -> PartInfo:
-        """Puts the bytes of a part of another run, durably, as one of this run, and says what it is."""
-        path = self._path(part.path.partition("/")[0], number)
+    def copy(self, part: PartInfo, data: bytes, number: int | None = None) -> PartInfo:
+        """Puts the bytes of a part of another run, durably, as one of this run, and says what it is. `number`: None for
+        the name that it has there."""
+        folder, _, inside = part.path.partition("/")
+        name = inside.partition("/")[2]
+        path = self._path(folder, number) if number is not None else f"{run_folder(folder, self.run)}/{name}"
         self.put(path, data)
         return replace(part, path=path)
 

@@ -282,7 +282,8 @@ def _advice(
             parts = [counted(index.info.new_files, "file"), human_bytes(index.info.new_bytes or 0)]
             parts += [counted(index.behind_commits, "commit")] if index.behind_commits else []
             parts += [duration(index.lag_ms)] if index.lag_ms else []
-            yield advised(f"{name} is behind ({', '.join(parts)})", "refresh", name)
+            identity = ("--mode", "identity") if index.info.touched_files else ()
+            yield advised(f"{name} is behind ({', '.join(parts)})", "refresh", name, *identity)
         elif index.info.fresh is False:
             yield advised(f"{name} is behind", "refresh", name)
         if index.info.uncovered_files:

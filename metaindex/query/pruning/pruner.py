@@ -18,14 +18,15 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from metaindex.core import TELEMETRY, Mask, MetaIndexError, Words, arrow_array, counted, first_line
 from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics
-from metaindex.formats import Snapshot, Version
-from metaindex.index import BoundPredicate, OpenIndex, RunCoverage
+from metaindex.formats import FileTable, Snapshot, Version
+from metaindex.index import BoundPredicate, Lacking, OpenIndex, RunCoverage
 
 from .recorded import over_recorded
 from .report import IndexReport
@@ -170,7 +171,8 @@ class Pruner:
 
     def _report(self, index: OpenIndex, answer: Walked) -> IndexReport:
         used = answer.used_columns.get(index.name, ())
-        reason = answer.lacks.get(index.name, "")
+        lacks = answer.lacks.get(index.name)
+        reason = "" if lacks is None else str(lacks)
         if not reason and not used:
             reason = index.unasked_because or "none of the predicate's columns is covered"
         reason = "; ".join((*((reason,) if reason else ()), *_unread_files(index), *index.left_out))
@@ -185,6 +187,7 @@ class Pruner:
             index.count.reads,
             index.count.bytes,
             alone.seconds,
+            lacks=lacks,
         )
 
 
@@ -229,22 +232,36 @@ def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsh
         leaves=lambda: leaf_reports(asked, sources),
         row_groups=lambda row, groups: FileSource(groups, list(sources.values()), int(kept[row])),
         knows_row_groups=keyed,
-        lacks=_lacks(asked, indexes, sources, count),
+        lacks=_lacks(asked, indexes, sources, snapshot.files),
     )
 
 
 def _lacks(
-    asked: BoundPredicate, indexes: Sequence[OpenIndex], sources: Mapping[str, PruningStatistics[Mask]], count: int
-) -> dict[str, str]:
+    asked: BoundPredicate,
+    indexes: Sequence[OpenIndex],
+    sources: Mapping[str, PruningStatistics[Mask]],
+    files: FileTable,
+) -> dict[str, Lacking]:
     """Return what each index lacks, for indexes that know the asked columns in other files, or have no files."""
     lacks = {}
     for index in indexes if asked.columns else ():
         source = sources.get(index.name)
         if isinstance(source, JoinedSources):
-            lacks[index.name] = asked.lacking(index, count - int(np.count_nonzero(source.known)), count)
+            unknown = ~source.known
         elif not index.entry.content.runs:
-            lacks[index.name] = asked.lacking(index, count, count)
+            unknown = np.ones(len(files), np.bool_)
+        else:
+            continue
+        with guard(index):
+            count = int(np.count_nonzero(unknown))
+            lacking = asked.lacking(index, count, len(files), partial(_marked, files, unknown))
+        if lacking is not None:
+            lacks[index.name] = lacking
     return lacks
+
+
+def _marked(files: FileTable, mask: Mask) -> FileTable:
+    return files.filter(arrow_array(mask))
 
 
 def _each_over_snapshot(

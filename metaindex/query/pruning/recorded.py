@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import pyarrow as pa
 from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import CompositeStatistics, ManyFiles, PruningStatistics
 from metaindex.formats import FileTable, Format, Schema
-from metaindex.index import BoundPredicate, OpenIndex, RunCoverage
+from metaindex.index import BoundPredicate, Lacking, OpenIndex, RunCoverage
 
 from .sources import FileSource, JoinedSources, Portion
 from .walk import NeedsSnapshot, Sources, TableQuestion, Tally, Walked, column_names, guard, leaf_reports, surely, walk
@@ -91,12 +91,23 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
 
 def _lacks(
     asked: BoundPredicate, searched: Sequence[_Searched], indexes: Sequence[OpenIndex], count: int
-) -> dict[str, str]:
+) -> dict[str, Lacking]:
     """Return the lack of each index: the files of which it knows none of the asked columns."""
-    return {
-        index.name: asked.lacking(index, count - sum(piece.knows(index.name) for piece in searched), count)
-        for index in indexes
-    }
+    lacks = {}
+    for index in indexes:
+        unknown = [~piece.knowing(index.name) & piece.segment.live for piece in searched]
+        files = partial(_marked, searched, unknown)
+        with guard(index):
+            lacking = asked.lacking(index, count - sum(piece.knows(index.name) for piece in searched), count, files)
+        if lacking is not None:
+            lacks[index.name] = lacking
+    return lacks
+
+
+def _marked(searched: Sequence[_Searched], masks: Sequence[Mask]) -> FileTable:
+    """The marked files of the segments."""
+    pieces = zip(searched, masks, strict=True)
+    return FileTable(_concat([piece.segment.files(np.flatnonzero(mask)) for piece, mask in pieces]))
 
 
 def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> OpenIndex:
@@ -178,11 +189,14 @@ class _Searched:
 
     def knows(self, name: str) -> int:
         """Return for how many live files an index knows some asked column."""
+        return int(np.count_nonzero(self.knowing(name) & self.segment.live))
+
+    def knowing(self, name: str) -> Mask:
+        """Return a mask of the files of which an index knows some asked column."""
         source = self.own if name == self.segment.index.name else self.others.get(name)
         if isinstance(source, JoinedSources):
-            return int(np.count_nonzero(source.known & self.segment.live))
-        knows = isinstance(source, ManyFiles) and source.columns
-        return int(np.count_nonzero(self.segment.live)) if knows else 0
+            return source.known
+        return np.full(self.segment.run.files, isinstance(source, ManyFiles) and bool(source.columns))
 
     def sources(self) -> Sources:
         """Return all sources, each for all files."""

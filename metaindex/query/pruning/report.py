@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from metaindex.core import dataclass, human_bytes
+from metaindex.index import Lacking
 
 if TYPE_CHECKING:
     from metaindex.core import Cell, Element
@@ -29,6 +30,7 @@ class IndexReport:
     bytes_read: int = 0
     seconds: float = 0.0  # to look up and answer
     left_out: bool = False  # for what is wrong with it, which `reason` says
+    lacks: Lacking | None = None  # the files for which it does not answer, which `reason` says
 
     @property
     def helped(self) -> bool:

@@ -30,7 +30,7 @@ from metaindex.expressions import (
     may_match,
 )
 from metaindex.formats import FileTable, Schema, Version
-from metaindex.index import BoundPredicate, Combination, OpenIndex
+from metaindex.index import BoundPredicate, Combination, Lacking, OpenIndex
 from metaindex.query.described import describe
 
 from .report import LOG as LOG
@@ -128,7 +128,7 @@ class Walked:
     leaves: Callable[[], list[LeafReport]]
     row_groups: Callable[[int, int], PruningStatistics[Mask]]
     knows_row_groups: bool  # may they be told apart
-    lacks: Mapping[str, str] = field(default_factory=dict)  # of which files an index knows no column that is asked
+    lacks: Mapping[str, Lacking] = field(default_factory=dict)  # files of which an index knows no column that is asked
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it answers what can be asked of files, worked out now; the indexes, which know of row groups, stay

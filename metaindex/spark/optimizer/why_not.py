@@ -124,7 +124,7 @@ def _verdict(info: IndexInfo, answer: PruneResult | Reason, planned: Planned, cr
     if report is None or not report.used:
         return IndexVerdict(name, Reason.OTHER_COLUMNS)
     if not report.dropped_files:
-        return IndexVerdict(name, Reason.NOTHING_PROVED)
+        return IndexVerdict(name, Reason.NOTHING_PROVED, report.reason)
     if not answer.dropped_files:
         return IndexVerdict(name, Reason.CHANGED)
     if cover is not None:

@@ -211,6 +211,7 @@ def _noted(info: IndexInfo) -> str | None:
     said = [used] if (used := info.options_said) else []
     if info.new_files:
         said.append(f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind")
+        said += filter(None, [info.touched_said])
     if info.uncovered_files:
         said.append(f"{info.unread_said}: VERIFY INDEX says why")
     return "; ".join(said) or None

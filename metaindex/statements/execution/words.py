@@ -24,6 +24,7 @@ _ANEW: Final = "DROP INDEX {index} ON {name} and VACUUM INDEX {index} ON {name}"
 _TEXTS: Final = {
     "spark": "read it with Spark",
     "full": "REFRESH INDEX {index} ON {table} FULL",
+    "identity": "REFRESH INDEX {index} ON {table} IDENTITY",
     "indexes": "list them by SHOW INDEXES ON {table}",
     "versions": "DESCRIBE INDEX {index} ON {name} has those of an index",
     "version": "DESCRIBE INDEX gives it",

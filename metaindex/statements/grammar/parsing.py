@@ -25,6 +25,7 @@ from .tree import (
     Statement,
     VerifyIndex,
 )
+from .verbs import VERBS
 
 _RULE: Final = "a statement about indexes begins as one"
 _LONGEST_SHOWN: Final = 40
@@ -227,17 +228,21 @@ def _refresh(cursor: Cursor) -> RefreshIndex:
     if_exists = cursor.if_exists()
     name = _name_on(cursor)
     table, at = cursor.table(), cursor.asked()
-    mode = cursor.takes_one(("INCREMENTAL", "QUICK", "FULL")).lower()
+    mode = _mode(cursor, "refresh")
     options = verb_options(cursor)
     where = _rest(cursor, "a condition") if cursor.takes("WHERE") else ""
     return RefreshIndex(name, table, mode, if_exists, at, options, where)
+
+
+def _mode(cursor: Cursor, verb: str) -> str:
+    return cursor.takes_one(tuple(mode.upper() for mode in VERBS[verb].modes)).lower()
 
 
 def _change(cursor: Cursor, verb: str) -> ChangeIndex:
     if_exists = cursor.if_exists()
     name = _name_on(cursor)
     table = cursor.table()
-    mode = cursor.takes_one(("QUICK", "FULL")).lower() if verb == "OPTIMIZE" else ""
+    mode = _mode(cursor, "optimize") if verb == "OPTIMIZE" else ""
     hours = None
     if verb == "CLEAN" and cursor.takes("RETAIN"):
         hours = cursor.number("how many hours")

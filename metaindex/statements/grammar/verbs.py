@@ -113,7 +113,7 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
                 "refresh_index",
                 "bring an index to the table as it is now",
                 ("builder", "under"),
-                ("incremental", "quick", "full"),
+                ("incremental", "quick", "full", "identity"),
             ),
             Verb(
                 "optimize",

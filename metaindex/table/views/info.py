@@ -24,6 +24,7 @@ from metaindex.index import (
     KINDS,
     IndexFolder,
     IndexLogEntry,
+    Lacking,
     OpenIndex,
     OperationLog,
     Staleness,
@@ -62,8 +63,8 @@ class IndexInfo(Shown, Plain):
     * `versions`: recorded ones, oldest first; `newest_version` was recorded last, and was committed to the table at
       `newest_ms`.
     * `new_files`, `new_bytes`: staleness. Files of the version asked that the index does not cover; every query reads
-      them. `gone_files`, `gone_bytes`: counted at its newest version and not in the table any more; they cost a query
-      nothing.
+      them. `touched_files` of them are so by inode and time of change alone: a refresh by identity takes them over.
+      `gone_files`, `gone_bytes`: counted at its newest version, and gone from the table; they cost a query nothing.
     * `files` at the newest version, `uncovered_files` that no builder could make sense of; `runs` and their
       `size_bytes`; `stored_bytes` on storage, its log too. `old_bytes` of these are of runs that were merged or
       replaced: no new query reads them, and `clean` removes them once they are out of use for its retention.
@@ -109,6 +110,7 @@ class IndexInfo(Shown, Plain):
     built_with: tuple[str, ...] = ()
     built_without: tuple[str, ...] = ()
     statistics: tuple[str, ...] = ()
+    touched_files: int | None = None
 
     @property
     def brief(self) -> str:
@@ -121,6 +123,14 @@ class IndexInfo(Shown, Plain):
         return (
             self.state + (", its writer seems dead" if self.suspected else "") + ("" if self.enabled else ", disabled")
         )
+
+    @property
+    def touched_said(self) -> str:
+        """Say which files are new by inode and time of change alone, and what helps; empty if none is."""
+        if not self.touched_files or self.new_files is None:
+            return ""
+        of = max(self.files - (self.gone_files or 0), 0) + self.new_files
+        return str(Lacking(self.name, self.new_files, of, self.touched_files))
 
     @property
     def fresh_said(self) -> str:
@@ -285,10 +295,11 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
 
 def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
     """Return the remarks below the table."""
+    touched = [f"{info.name}: {said}" for info in infos if (said := info.touched_said)]
     unread = [f"{info.name}: {info.unread_said}, {_KEPT}" for info in infos if info.uncovered_files]
     built = [f"{info.name}: {said}" for info in infos if (said := info.options_said)]
     other = [f"other reader options: {_OTHER}"] if any(info.other_options for info in infos) else []
-    return unread + built + other + IndexList(infos).old_remarks
+    return touched + unread + built + other + IndexList(infos).old_remarks
 
 
 def index_text(info: IndexInfo) -> str:
@@ -349,7 +360,7 @@ def _behind_in_words(info: IndexInfo) -> str:
         else "nothing"
     )
     gone = f"; {counted(info.gone_files or 0, 'file')}, {human_bytes(info.gone_bytes or 0)}, gone from it"
-    return new + (gone if info.gone_files else "")
+    return new + (gone if info.gone_files else "") + (f"; {info.touched_said}" if info.touched_files else "")
 
 
 def sayable(value: object) -> object:
@@ -421,6 +432,7 @@ def _told(
         new_bytes=late.new_bytes if late is not None else None,
         gone_files=late.gone_files if late is not None else None,
         gone_bytes=late.gone_bytes if late is not None else None,
+        touched_files=late.touched_files if late is not None else None,
         files=newest.files if newest is not None else sum(run.files for run in content.runs),
         runs=len(content.runs),
         size_bytes=sum(run.size_bytes for run in content.runs),

@@ -94,7 +94,9 @@ def test_merged_runs_are_the_run_of_all_files(data: st.DataObject) -> None:
         assert answers(root, predicates, versions) == before
         expected = index_rows(table, "fresh")
         for kind, rows_ in index_rows(table, "stats").items():
-            assert rows_.to_pylist() == expected[kind].to_pylist(), kind
+            seeded = [name for name in rows_.column_names if name == "digest"]  # at random, in each run
+            assert rows_.drop(seeded).to_pylist() == expected[kind].drop(seeded).to_pylist(), kind
+            assert not any(rows_.column(name).null_count for name in seeded)
 
 
 def test_a_column_that_came_later_is_unknown_in_the_files_before(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""The files of a version that an index lacks, as a value and in one sentence."""
+
+from __future__ import annotations
+
+from metaindex.core import Cure, Words, counted, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Files of a version, `files` of `of`, that an index does not cover. `touched`: those of them that it knows by
+    path, size and time of other files to the file system. `full`: it covers the others' columns by a full refresh
+    alone."""
+
+    index: str
+    files: int
+    of: int
+    touched: int = 0
+    full: bool = False
+
+    @property
+    def code(self) -> str:
+        """Return BEHIND, COLUMNS where only a full refresh helps, or TOUCHED where one by identity does."""
+        return "TOUCHED" if self.touched else "COLUMNS" if self.full else "BEHIND"
+
+    def __str__(self) -> str:
+        with Words.about(self.index):
+            return str(self._said())
+
+    @property
+    def read_anew(self) -> str:
+        """Say of files that were read again that this was not needed."""
+        said = f"{counted(self.touched, 'file')} of these {'was' if self.touched == 1 else 'were'} {TOUCHED}"
+        return f"{said}; {Cure('argument', 'mode', 'identity')} takes such files over without reading them whole"
+
+    def _said(self) -> str:
+        cure = Cure("full", "it") if self.full else "refresh it"
+        if not self.touched:
+            return f"it lacks {self.files:,} of {counted(self.of, 'file')}; {cure}"
+        are, them = ("was", "it") if self.touched == 1 else ("were", "them")
+        cure = f"{Cure('identity', 'it')} to take {them} over without reading {them} whole"
+        if self.touched == self.files:
+            return f"{self.touched:,} of {counted(self.of, 'file')} {are} {TOUCHED}; {cure}"
+        lacks = f"it lacks {self.files:,} of {counted(self.of, 'file')}"
+        return f"{lacks}, of which {self.touched:,} {are} {TOUCHED}; {cure}"
+
+
+TOUCHED = "copied, linked or chmodded since (same path, size and time; other inode or change time)"
