@@ -108,6 +108,23 @@ def _literal(value: object) -> str:
     )
 
 
+def test_floats_in_total_order_are_believed_with_their_count_of_nan(tmp_path: Path) -> None:
+    file = GOLDEN[0].parents[1] / "total-order.parquet"
+    rows = pq.read_table(file)
+    column = one(footers([file], rows.schema), "c")
+    assert hold(rows["c"], column.bounds, 0) == 2
+    assert column.bounds.nan_count.to_pylist() == [
+        sum(math.isnan(value) for value in rows["c"].drop_null().to_pylist())
+    ]
+    assert column.needs_scan().to_pylist() == [False]
+    stranger = tmp_path / "a.parquet"
+    shutil.copy(file, stranger)
+    surgery.change(stranger, lambda footer: footer.put(surgery.CREATED_BY, surgery.BINARY, b"a stranger"))
+    column = one(footers([stranger], rows.schema), "c")
+    assert hold(rows["c"], column.bounds, 0) == 2
+    assert column.bounds.nan_count.to_pylist() == [None]
+
+
 def test_a_table_that_believes_less_has_another_revision() -> None:
     told = hashlib.sha256(repr(LIES).encode()).hexdigest()[:16]
     assert REVISIONS[REVISION] == told, (

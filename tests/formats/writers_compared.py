@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metaindex.formats.parquet.bounds import _decode
-from metaindex.formats.parquet.file import Layouts, read_footer
+from metaindex.formats.parquet.file import Layouts, read_footer, shape_of
 from metaindex.formats.parquet.schema import Coding, FileType
 from metaindex.formats.parquet.writers import Kind, Writer
 
@@ -35,7 +35,8 @@ def of_file(path: Path) -> Iterator[Said]:
     """Every statistic of the file's one column."""
     data = path.read_bytes()
     footer, metadata = read_footer(lambda start, length: data[start : start + length], len(data))
-    root = Layouts(()).schema_of(footer).root
+    layouts = Layouts(())
+    root, chunks = layouts.schema_of(footer).root, shape_of(layouts, footer, metadata, {})[1]
     node, optional_above = root.children[0], False
     while node.column is None:
         optional_above, node = optional_above or node.optional, node.children[0]
@@ -67,6 +68,10 @@ def of_file(path: Path) -> Iterator[Said]:
             claimed = stated.null_count
             name = "NO_NULL" if claimed == 0 else "ALL_NULL" if claimed == rows else "SOME_NULLS"
             yield said(name, claimed == values.null_count, f"{claimed} of {values.null_count} NULLs in {rows} rows")
+        floats = chunks.floats.get((number, 0))
+        if floats is not None and (counted := floats.nans) is not None:
+            nans = sum(value != value for value in values.drop_null().to_pylist())
+            yield said("NANS", counted == nans, f"{counted} of {nans} NaN in {rows} rows")
         if stated.has_distinct_count:
             different = (
                 pc.count_distinct(values).as_py()
@@ -74,13 +79,15 @@ def of_file(path: Path) -> Iterator[Said]:
                 else len(set(values.drop_null().to_pylist()))
             )
             yield said("DISTINCT", stated.distinct_count == different, f"{stated.distinct_count} of {different}")
-        if not stated.has_min_max or node.type.physical == "INT96":
-            continue
-        yield from _bounds(said, stated, node.type, values)
+        raw = (stated.min_raw, stated.max_raw) if stated.has_min_max else (None, None)
+        if floats is not None:
+            raw = floats.lower, floats.upper
+        if raw[0] is not None and raw[1] is not None and node.type.physical != "INT96":
+            yield from _bounds(said, stated, raw, node.type, values)
 
 
-def _bounds(said: Any, stated: Any, type_: FileType, values: pa.Array) -> Iterator[Said]:
-    low, high = (_decode([raw], type_)[0] for raw in (stated.min_raw, stated.max_raw))
+def _bounds(said: Any, stated: Any, raw: tuple[Any, Any], type_: FileType, values: pa.Array) -> Iterator[Said]:
+    low, high = (_decode([one], type_)[0] for one in raw)
     numbers = _numbers(values, type_)
     if low.as_py() is None or _is_nan(low) or _is_nan(high):
         yield said("NAN", False, f"{low} to {high}")

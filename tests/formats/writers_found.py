@@ -70,6 +70,7 @@ _CLAIMS: Final = {
     "NO_NULL": "that no value is NULL",
     "SOME_NULLS": "counts of NULLs",
     "ALL_NULL": "that every value is NULL",
+    "NANS": "counts of NaN",
 }
 _KINDS: Final = {
     "WHOLE": "whole numbers, dates, times, booleans, decimals in integers",

@@ -56,6 +56,7 @@ def _every() -> list[Asked]:
     asked += [Asked("datafusion", str(v), (numpy, newer)) for v in (43, 46, 49, 50, 51, 52, 53, 54)]
     java = ("1.8.3", "1.9.0", "1.10.1", "1.11.2", "1.12.3", "1.13.1", "1.14.4", "1.15.2", "1.16.0", "1.17.0")
     asked += [Asked("java", v) for v in java]
+    asked += [Asked("parquet", "60.1.0")]
     asked += [Asked("arrow-go", v) for v in ("18.0.0", "18.4.1", "18.8.0")]
     asked += [Asked("hyparquet-writer", v) for v in ("0.12.0", "0.16.6", "0.17.0")]
     return asked
@@ -164,7 +165,22 @@ def _go(asked: Asked, home: Path, out: Path) -> str:
     return "" if ran.returncode == 0 else ran.stderr[-200:]
 
 
-_HOW: Final = {"java": _java, "hyparquet-writer": _node, "arrow-go": _go}
+def _cargo(asked: Asked, home: Path, out: Path) -> str:
+    built = home / "target" / "debug" / "hand"
+    if not built.exists():
+        (home / "src").mkdir(parents=True, exist_ok=True)
+        (home / "src" / "main.rs").write_text((HERE / "hand.rs").read_text())
+        (home / "Cargo.toml").write_text((HERE / "Cargo.toml.txt").read_text().replace("VERSION", asked.version))
+        made = subprocess.run(["cargo", "build", "-q"], cwd=home, check=False, capture_output=True, text=True)
+        if made.returncode:
+            return (made.stderr.strip().splitlines() or ["cargo failed"])[-1]
+    subprocess.run([sys.executable, str(HERE / "columns.py"), str(home)], check=True)
+    command = [str(built), str(home / "columns.txt"), str(out)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    return "" if ran.returncode == 0 else ran.stderr[-200:]
+
+
+_HOW: Final = {"parquet": _cargo, "java": _java, "hyparquet-writer": _node, "arrow-go": _go}
 
 
 def main() -> None:

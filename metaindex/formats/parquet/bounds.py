@@ -33,10 +33,11 @@ class RawColumn:
     values: list[int] = field(default_factory=list)
     compressed: list[int] = field(default_factory=list)
     uncompressed: list[int] = field(default_factory=list)
+    nans: list[int | None] = field(default_factory=list)  # none at all where no file of the layout may count them
 
     def cut(self, length: int) -> None:
         """Forgets what was appended behind `length`."""
-        for column in (self.lower, self.upper, self.nulls, self.values, self.compressed, self.uncompressed):
+        for column in (self.lower, self.upper, self.nulls, self.values, self.compressed, self.uncompressed, self.nans):
             del column[length:]
 
 
@@ -52,6 +53,7 @@ class FileColumn:
     compressed: Ints
     uncompressed: Ints
     doubt: npt.NDArray[np.int8]
+    nans: pa.Array | None = None
 
 
 DOUBTS = list(Doubt)
@@ -119,7 +121,17 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
         _sum(np.array(raw.compressed, np.int64), starts, groups),
         _sum(np.array(raw.uncompressed, np.int64), starts, groups),
         doubt,
+        _nans(raw, nulls, null_known, values, starts, groups),
     )
+
+
+def _nans(raw: RawColumn, nulls: Ints, null_known: Flags, values: Ints, starts: Ints, groups: Ints) -> pa.Array | None:
+    """The counts of NaN that are stated and can be."""
+    if not raw.nans or Claim.NANS not in raw.place.believed:
+        return None
+    nans = np.array([-1 if count is None else count for count in raw.nans], np.int64)
+    known = (nans >= 0) & null_known & (nans <= values - nulls)
+    return arrow_array(_sum(nans, starts, groups), _every(known, starts, groups), pa.int64())
 
 
 def _believed(claims: Claim, nulls: Ints, values: Ints) -> Flags:

@@ -16,8 +16,9 @@ patterns are tested against.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -30,10 +31,32 @@ _CREATED_BY = 6
 _TEXT, _LIST, _STRUCT = 8, 9, 12
 _BOUNDS = (1, 2, 5, 6)  # max and min, as of old and of today
 _I32, _I64 = 5, 6
+_MAX_VALUE, _MIN_VALUE, _NANS = 5, 6, 9
 _SIZED: Kinds = {1: _I64, 2: _LIST, 3: _LIST}
 _STATED: Kinds = dict.fromkeys(_BOUNDS, _TEXT)
 _DATA: Kinds = {1: _I32, 2: _LIST, 3: _LIST, 8: _LIST, 12: _STATED, 13: _LIST, 16: _SIZED}
 _CHUNK: Kinds = {3: _DATA, 8: _STRUCT}
+
+
+@dataclass(frozen=True, slots=True)
+class FloatsStated:
+    """Statistics of floats in total order. `lower` and `upper` as Arrow has them of other floats: numbers, bytes of
+    those of 16 bits."""
+
+    lower: float | bytes | None
+    upper: float | bytes | None
+    nans: int | None
+
+    @classmethod
+    def of(cls, said: Struct, form: LeafForm) -> FloatsStated:
+        def bound(number: int) -> float | bytes | None:
+            data = said.get(number)
+            if not isinstance(data, bytes) or len(data) != form.width:
+                return None
+            return data if form.width == 2 else float(struct.unpack("<f" if form.width == 4 else "<d", data)[0])
+
+        nans = said.get(_NANS)
+        return cls(bound(_MIN_VALUE), bound(_MAX_VALUE), nans if isinstance(nans, int) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +66,9 @@ class Chunks:
 
     encrypted: frozenset[int] = frozenset()
     unstated: frozenset[tuple[int, int]] = frozenset()
+    floats: Mapping[tuple[int, int], FloatsStated] = field(
+        default_factory=dict
+    )  # in total order: unknown to Arrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +86,10 @@ class LeafForm:
     def texts(self) -> bool:
         return self.physical == 6
 
+    @property
+    def floats(self) -> bool:
+        return self.physical in (4, 5) or (self.physical == 7 and self.width == 2)
+
 
 def forms_of(root: Node) -> tuple[LeafForm, ...]:
     """The columns of a schema, in order."""
@@ -76,12 +106,13 @@ def forms_of(root: Node) -> tuple[LeafForm, ...]:
     return tuple(walk(root, (), 0, 0))
 
 
-def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes = b"") -> Chunks:
+def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes = b"", total: bool = False) -> Chunks:
     """`start`: where the schema ends in the footer; `ending`: what a footer of this writer and schema ends with, in
-    which nothing is to be looked at."""
+    which nothing is to be looked at. `total`: floats are in total order, which has counts of NaN."""
     walk = Compact(footer, start)
     encrypted: set[int] = set()
     unstated: set[tuple[int, int]] = set()
+    floats: dict[tuple[int, int], FloatsStated] = {}
     known = len(footer) - len(ending) - 1 if ending and footer.endswith(ending) else -1
 
     def ends(number: int) -> bool:
@@ -91,26 +122,35 @@ def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes =
         for number, kind in _fields(walk, 2, ends):
             if number == _ROW_GROUPS and kind == _LIST:
                 for group in range(walk.items(_STRUCT)):
-                    _row_group(walk, group, forms, encrypted, unstated)
+                    _row_group(walk, group, forms, encrypted, unstated, floats if total else None)
             else:
                 _of(dict, walk.value(kind))
-    return Chunks(frozenset(encrypted), frozenset(unstated)) if encrypted or unstated else _NOTHING
+    return Chunks(frozenset(encrypted), frozenset(unstated), floats) if encrypted or unstated or floats else _NOTHING
 
 
 _NOTHING = Chunks()
 
 
 def _row_group(
-    walk: Compact, group: int, forms: tuple[LeafForm, ...], encrypted: set[int], unstated: set[tuple[int, int]]
+    walk: Compact,
+    group: int,
+    forms: tuple[LeafForm, ...],
+    encrypted: set[int],
+    unstated: set[tuple[int, int]],
+    floats: dict[tuple[int, int], FloatsStated] | None,
 ) -> None:
     if walk.field(0) != (1, _LIST) or walk.items(_STRUCT) != len(forms):
         raise ValueError("a row group of other columns than the schema's")
     for column, form in enumerate(forms):
         start = walk.at
-        read = _known_form(walk, form)
+        total = floats is not None and form.floats
+        read = None if total else _known_form(walk, form)
         if read is None:
             walk.at = start
-            read = _any_form(walk.struct(_CHUNK), form)
+            chunk = walk.struct(_CHUNK)
+            read = _any_form(chunk, form)
+            if floats is not None and total and read == _PLAIN:
+                floats[group, column] = FloatsStated.of(chunk[3].get(12, {}), form)
         if read:
             if read == _ENCRYPTED:
                 encrypted.add(column)

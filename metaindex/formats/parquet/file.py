@@ -15,7 +15,7 @@ from metaindex.formats.older_calendar import created_by, may_be_in_older_calenda
 
 from .bounds import RawColumn
 from .chunks import Chunks, LeafForm, forms_of, look
-from .schema import Node, read_schema, type_defined_order
+from .schema import Node, in_total_order, read_schema, type_defined_order
 from .trust import AbsentLeaf, Doubt, Found, locate
 from .writers import Writer
 
@@ -83,6 +83,7 @@ class Shape:
     """Files of one schema by one writer: where each leaf is, and what was read of them so far in this chunk."""
 
     places: tuple[Found | AbsentLeaf, ...]
+    total: bool = False  # floats are in total order: their NaN may be counted
     ordinals: list[int] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     group_rows: list[int] = field(default_factory=list)
@@ -91,7 +92,7 @@ class Shape:
     of_leaf: dict[int, RawColumn] = field(default_factory=dict)
 
 
-ShapeKey = tuple[bytes, Writer, bool, frozenset[int]]
+ShapeKey = tuple[bytes, Writer, bool, bool, frozenset[int]]
 
 
 @dataclass(slots=True)
@@ -124,14 +125,17 @@ def shape_of(
     schema = layouts.schema_of(footer)
     said = created_by(metadata)
     ending = type_defined_order(said, len(schema.forms))
-    chunks = look(footer, len(schema.prefix), schema.forms, ending)
+    typed, total = footer.endswith(ending), False
+    if not typed and (total := in_total_order(footer[-len(ending) :], ending, [form.floats for form in schema.forms])):
+        typed, ending = True, footer[-len(ending) :]
+    chunks = look(footer, len(schema.prefix), schema.forms, ending, total)
     writer = Writer.of(said, lambda: metadata.metadata)
-    key = (schema.prefix, writer, footer.endswith(ending), chunks.encrypted)
+    key = (schema.prefix, writer, typed, total, chunks.encrypted)
     shape = shapes.get(key)
     if shape is None:
         located = [locate(leaf, schema.root, writer, key[2]) for leaf in layouts.leaves]
         places = tuple(_readable(place, chunks) for place in located)
-        shape = shapes[key] = Shape(places)
+        shape = shapes[key] = Shape(places, total)
         shape.of_leaf = {at: RawColumn(p) for at, p in enumerate(places) if isinstance(p, Found)}
         shape.raw = [(raw.place.column, raw) for raw in shape.of_leaf.values()]
     return shape, chunks
@@ -154,11 +158,18 @@ def collect(shape: Shape, metadata: pq.FileMetaData, chunks: Chunks) -> None:
                 raw.values.append(chunk.num_values)
                 raw.compressed.append(chunk.total_compressed_size)
                 raw.uncompressed.append(chunk.total_uncompressed_size)
+                floats = chunks.floats.get((ordinal, column)) if shape.total else None
+                if shape.total:
+                    raw.nans.append(None if floats is None else floats.nans)
                 statistics = None if unstated and (ordinal, column) in unstated else chunk.statistics
                 if statistics is None:
                     raw.nulls.append(None)
                 else:
                     raw.nulls.append(statistics.null_count if statistics.has_null_count else None)
+                    if floats is not None:
+                        raw.lower.append(floats.lower)
+                        raw.upper.append(floats.upper)
+                        continue
                     if statistics.has_min_max:
                         raw.lower.append(statistics.min_raw)
                         raw.upper.append(statistics.max_raw)

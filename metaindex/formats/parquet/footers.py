@@ -34,6 +34,7 @@ from metaindex.core import (
     UnsupportedFeatureError,
     Vector,
     arrow_array,
+    compute,
     first_line,
 )
 from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
@@ -259,9 +260,11 @@ def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) 
     upper = gather([c.upper for c in columns]) if domain is not None else None
     doubts = gather([arrow_array(c.doubt, c.doubt >= 0, pa.int8()) for c in columns])
     exact = gather([pa.array(c.exact) for c in columns])
-    bounds = ColumnBounds(
-        leaf.type, lower, upper, nulls, _nan_count(leaf.type, nulls, num_rows), num_rows, exact, exact
-    )
+    nans = _nan_count(leaf.type, nulls, num_rows)
+    if nans is not None and any(c.nans is not None for c in columns):
+        stated = gather([pa.nulls(len(c.nulls), pa.int64()) if c.nans is None else c.nans for c in columns])
+        nans = compute("coalesce", nans, stated)
+    bounds = ColumnBounds(leaf.type, lower, upper, nulls, nans, num_rows, exact, exact)
     return FooterColumn(
         leaf,
         bounds,

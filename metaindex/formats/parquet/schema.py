@@ -8,7 +8,7 @@ protocol and nothing else.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
@@ -99,6 +99,18 @@ def type_defined_order(created_by: str, columns: int) -> bytes:
     text = created_by.encode()
     head = bytes([columns << 4 | 12]) if columns < 15 else b"\xfc" + varint(columns)
     return varint(len(text)) + text + b"\x19" + head + b"\x1c\x00\x00" * columns + b"\x00"
+
+
+def in_total_order(tail: bytes, ending: bytes, floats: Sequence[bool]) -> bool:
+    """Return whether a footer's last bytes are the `ending` above, but for columns of floats in the total order of
+    IEEE 754."""
+    at = len(ending) - 3 * len(floats) - 1
+    orders = [tail[start : start + 3] for start in range(at, len(ending) - 1, 3)]
+    ordered = all(
+        order == b"\x1c\x00\x00" or (isfloat and order == b"\x2c\x00\x00")
+        for order, isfloat in zip(orders, floats, strict=True)
+    )
+    return tail[:at] == ending[:at] and ordered and tail[-1:] == b"\0"
 
 
 def _node(elements: list[Struct], at: int, columns: Iterator[int]) -> tuple[Node, int]:

@@ -32,6 +32,7 @@ class Claim(Flag):
     NO_NULL = auto()
     SOME_NULLS = auto()
     ALL_NULL = auto()
+    NANS = auto()  # how many values are NaN
 
 
 _NULLS = Claim.NO_NULL | Claim.SOME_NULLS | Claim.ALL_NULL
@@ -113,6 +114,7 @@ TRIED: Mapping[Range, Kind] = {
     Range("fastparquet-python", (2022, 12), (2026, 10)): Kind.WHOLE | Kind.FLOAT,
     Range("parquet-go", (18, 8), (18, 9)): ~Kind.HALF,
     Range("parquet-rs", (50,), (60,)): ~Kind.HALF & ~Kind.UNSIGNED,
+    Range("parquet-rs", (60,), (61,)): _ANY,
 }
 
 LIES = (
