@@ -12,11 +12,13 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517 --config-settings editable_mode=compat
-# Of what pip says, a line for each large package, one for each that is built, and one when all are unpacked: minutes without a word look like a process that hangs. Errors are shown whole.
-TOLD := --progress-bar off | while read -r line; do case "$$line" in \
+# Of what pip says, a line for each large package, one for each that is built, and while they are unpacked how many are: minutes without a word look like a process that hangs. Errors are shown whole.
+TOLD = --progress-bar off | { counting=; while read -r line; do case "$$line" in \
 	Downloading*"("[0-9][0-9]*" MB)"*) echo "install: fetching $${line\#Downloading }";; \
 	Building\ wheel*started*) echo "install: building $${line\#Building wheel for }";; \
-	Installing\ collected*) echo "install: unpacking what was fetched";; esac; done
+	Installing\ collected*) echo "install: unpacking what was fetched"; \
+		(while sleep 10 <&- >&- 2>&-; do echo "install: unpacked $$(find $(if $(filter .,$(@D)),$(VENV),$(@D))/lib -name '*.dist-info' | wc -l) packages"; done) & counting=$$!;; \
+	esac; done; test -z "$$counting" || kill "$$counting"; }
 PACKAGES := $(VENV)/.packages-installed
 
 # Another Spark than the pinned one has an environment that lies on top of the first: only what differs is installed.
