@@ -64,6 +64,9 @@ class CommandWords(Words):
     def restore(self, name: str) -> str:
         return self._instead("restore")
 
+    def repair(self, name: str) -> str:
+        return self._instead("repair")
+
     def vacuum(self, name: str) -> str:
         return self._instead("vacuum")
 

@@ -26,6 +26,7 @@ class Words:
         "version": "versions() gives it",
         "drop": "drop_index",
         "restore": "restore_index({0!r})",
+        "repair": "repair_index({0!r})",
         "vacuum": "vacuum_index({0!r})",
         "vacuum_it": "vacuum it",
         "anew": "drop it and vacuum it",

@@ -7,8 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 import metaindex as mi
+from metaindex.cli import main
 from metaindex.core import MetaIndexError
 from metaindex.expressions import ColumnRef, to_predicate
 from metaindex.ops.hooks.after_commit import check_options
@@ -288,3 +290,17 @@ def test_a_scan_says_at_once_that_a_column_is_not_there(
     pq.write_table(pa.table({"user_id": [1]}), tmp_path / "a.parquet")
     with pytest.raises(mi.UnknownColumnError, match=r"there is no 'usr_id'; did you mean 'user_id'\?"):
         mi.open_table(tmp_path).scan(predicate, columns=["usr_id"], **first)
+
+
+def test_what_verify_finds_comes_with_its_cure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_deltalake(str(tmp_path / "t"), pa.table({"a": [1, 2, 3]}))
+    table = mi.open_table(tmp_path / "t")
+    table.create_index("k", mi.Values("a"), builder="local")
+    assert "repair" not in str(table.verify_index("k"))
+    for part in (tmp_path / "t").rglob("values/**/*.mix"):
+        part.unlink()
+    assert "  repair_index('k') builds anew what is wrong" in str(table.verify_index("k"))
+    assert main(["verify", str(tmp_path / "t"), "k"]) != 0
+    assert f"  `metaindex repair {tmp_path / 't'} k` builds anew what is wrong" in capsys.readouterr().out
+    table.repair_index("k")
+    assert table.verify_index("k").sound

@@ -172,6 +172,10 @@ class Verification(Shown):
         if len(reasons) > _TOLD:
             lines.append(f"  not compared: {len(reasons) - _TOLD:,} more, which {Cure('unchecked')} has")
         lines.extend(f"  {finding}" for finding in self.findings)
+        if self.findings:
+            lines.append(f"  {Cure('repair', self.index)} builds anew what is wrong")
+        if any(finding.kind == "statistics" for finding in self.findings):
+            lines.append("  what is wrong again then is wrong in the footer of the file: write the file anew")
         return "\n".join(lines)
 
     def _verdict(self) -> str:

@@ -26,7 +26,7 @@ import pyarrow as pa
 from metaindex.core import TELEMETRY, Mask, MetaIndexError, Words, arrow_array, counted, first_line
 from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics
 from metaindex.formats import FileTable, Snapshot, Version
-from metaindex.index import BoundPredicate, Lacking, OpenIndex, RunCoverage
+from metaindex.index import KINDS, BoundPredicate, Lacking, OpenIndex, RunCoverage
 
 from .recorded import over_recorded
 from .report import IndexReport
@@ -174,7 +174,7 @@ class Pruner:
         lacks = answer.lacks.get(index.name)
         reason = "" if lacks is None else str(lacks)
         if not reason and not used:
-            reason = index.unasked_because or "none of the predicate's columns is covered"
+            reason = index.unasked_because or _of_a_composite_key(index, answer)
         reason = "; ".join((*((reason,) if reason else ()), *_unread_files(index), *index.left_out))
         alone = answer.alone.get(index.name, Tally())
         return IndexReport(
@@ -189,6 +189,20 @@ class Pruner:
             alone.seconds,
             lacks=lacks,
         )
+
+
+def _of_a_composite_key(index: OpenIndex, answer: Walked) -> str:
+    """Return why the index has no answer: a predicate may fix some of the columns of a key, and not all."""
+    asked = {
+        leaf.stable for leaf in answer.schema.leaves() if leaf.parts in {c.parts for c in answer.predicate.columns}
+    }
+    runs = index.entry.content.runs
+    keys = [key for run in runs for key in run.keys if len(key.columns) > 1 and key not in KINDS.served_keys(run)]
+    for key in keys:
+        if not asked.isdisjoint(column.stable for column in key.columns):
+            names = ", ".join(column.name for column in key.columns)
+            return f"its key is ({names}), which is asked only where = or IN fixes all of these columns"
+    return "none of the predicate's columns is covered"
 
 
 def _unread_files(index: OpenIndex) -> tuple[str, ...]:

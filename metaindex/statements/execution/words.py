@@ -30,6 +30,7 @@ _TEXTS: Final = {
     "version": "DESCRIBE INDEX gives it",
     "drop": "DROP INDEX",
     "restore": "RESTORE INDEX {index} ON {name}",
+    "repair": "REPAIR INDEX {index} ON {name}",
     "vacuum": "VACUUM INDEX {index} ON {name}",
     "vacuum_it": "VACUUM INDEX {index} ON {name}",
     "anew": _ANEW,

@@ -110,3 +110,15 @@ def test_no_kind_hides_what_the_tables_own_log_proves(kind: str, many: Path, tmp
     alone.create_index("i", *KINDS[kind], builder=builder)
     table = mi.open_table(tmp_path / "t")
     assert {asked: kept for asked in questions if (kept := table.prune(asked).kept_files) > max(before[asked], 6)} == {}
+
+
+def test_an_index_of_a_composite_key_says_that_all_of_its_columns_are_asked_together(tmp_path: Path) -> None:
+    _append(tmp_path / "t", 0, extra=[5, 6])
+    table = mi.open_table(tmp_path / "t")
+    table.create_index("i", mi.Values(("a", "extra")), mi.Sums("a"))
+    why = "its key is (a, extra), which is asked only where = or IN fixes all of these columns"
+    assert [_reason(table, asked) for asked in ("a = 1", "a > 1 AND extra = 5", "extra IS NULL")] == [why] * 3
+    assert _reason(table, "a = 1 AND extra = 5") == ""
+    info = table.indexes()["i"]
+    assert (info.columns, info.statistics, info.keys[0]) == (("a", "extra"), (), "values(a, extra)")
+    assert "(a, extra), a" in str(table.indexes())

@@ -43,6 +43,7 @@ def _said(cure: Cure, words: StatementWords = CSV) -> str:
             Cure("readers", ("inferSchema", True), ("nullValue", "x")),
             "csv.`/data/q` WITH (inferSchema = true, nullValue = 'x')",
         ),
+        (Cure("repair", "i"), "REPAIR INDEX i ON csv.`/data/q`"),
         (Cure("full"), "REFRESH INDEX i ON csv.`/data/q` FULL"),
         (Cure("argument", "mode", "full"), "FULL"),
         (Cure("argument", "builder", "local"), "OPTIONS (builder = 'local')"),
