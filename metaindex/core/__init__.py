@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from .lazy import door as door
 
 if TYPE_CHECKING:
+    from .bounded import BoundedCache as BoundedCache
     from .clients import CLIENTS as CLIENTS
     from .config import BuilderName as BuilderName
     from .config import Config as Config
@@ -74,6 +75,7 @@ else:
     __getattr__, __dir__ = door(
         __name__,
         {
+            "bounded": "BoundedCache",
             "clients": "CLIENTS",
             "config": "BuilderName Config QueryLog",
             "cures": "Cure Words",

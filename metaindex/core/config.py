@@ -86,7 +86,7 @@ class Config:
       for them one is started, and that is logged.
     * `local_bytes`: of files; see `builder`.
     * `cache_bytes`: decoded index columns kept in memory by an opened table, and a quarter as much for footers of data
-      files.
+      files. All tables of a process together keep no more than the largest of their `cache_bytes`.
     * `settle_seconds`: how long create and refresh wait, once, for plain files that were written a moment ago: a file
       younger than 2 seconds is not believed to keep its identity, and stays uncovered.
     * `time_zone`: of dates and times without a zone in predicates over columns of instants.

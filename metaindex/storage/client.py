@@ -8,14 +8,13 @@ stay inside the client.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from metaindex.core import MissingDependencyError, StorageError
+from metaindex.core import BoundedCache, MissingDependencyError, StorageError
 
 from .errors import clean
 
@@ -52,9 +51,7 @@ _CLIENT_OPTIONS = frozenset(
 )
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _PREFIXES = ("AWS_", "GOOGLE_", "AZURE_", "SERVICE_ACCOUNT", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-_CLIENTS = 16
-_clients: dict[tuple[object, ...], ObjectStore] = {}
-_lock = threading.Lock()
+_clients: BoundedCache[tuple[object, ...], ObjectStore] = BoundedCache(16)
 MAX_RETRIES = 8
 RETRY_SECONDS = 60.0
 
@@ -100,12 +97,7 @@ def _shared(base: str, options: dict[str, Any]) -> ObjectStore:
     environment. Changed credentials make another client."""
     said = tuple((name, value) for name, value in sorted(os.environ.items()) if name.startswith(_PREFIXES))
     key = (base, tuple(sorted(options.items())), said, os.getpid())
-    with _lock:
-        client = _clients.pop(key, None) or _opened(base, options)
-        _clients[key] = client
-        if len(_clients) > _CLIENTS:
-            del _clients[next(iter(_clients))]
-    return client
+    return _clients.find(key) or _clients.keep(key, _opened(base, options))
 
 
 def _opened(base: str, options: dict[str, Any]) -> ObjectStore:

@@ -13,12 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from metaindex.core import BoundedCache
+
 from .errors import status_of
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-_known: dict[str, str | None] = {}
+_known: BoundedCache[str, tuple[str | None]] = BoundedCache(64)
 _lock = threading.Lock()
 _RACES = 3
 _NOT_IMPLEMENTED = frozenset({400, 405, 501})
@@ -31,11 +33,11 @@ def doubt(store: ObjectStore, name: str, folder: str) -> str | None:
     Errors of the client that say nothing about the promise (no answer, no permission) are raised as they are.
     """
     with _lock:
-        if name not in _known:
-            _known[name] = _probe(
-                store, f"{folder}/_probe-{uuid.uuid4().hex}" if folder else f"_probe-{uuid.uuid4().hex}"
-            )
-        return _known[name]
+        known = _known.find(name)
+        if known is None:
+            key = f"{folder}/_probe-{uuid.uuid4().hex}" if folder else f"_probe-{uuid.uuid4().hex}"
+            known = _known.keep(name, (_probe(store, key),))
+        return known[0]
 
 
 def _probe(store: ObjectStore, key: str) -> str | None:

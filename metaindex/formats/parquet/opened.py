@@ -8,9 +8,7 @@ anyway.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ import pyarrow as pa
 # What pq.ParquetFile is made of: that one lists all columns by their names for each file, which is not asked here.
 from pyarrow._parquet import FileMetaData, ParquetReader
 
-from metaindex.core import MetaIndexError
+from metaindex.core import BoundedCache, MetaIndexError
 from metaindex.formats.files.listing import RACY_NS
 from metaindex.formats.older_calendar import in_older_calendar
 from metaindex.formats.parquet.file import read_footer
@@ -103,34 +101,25 @@ class FileFooter:
 
 @dataclass(slots=True)
 class HeldFooters:
-    """Footers by the path of their file, up to `limit_bytes` of memory; the least recently used go first. For
-    threads."""
+    """Footers by the path of their file, up to `limit_bytes` of memory (`BoundedCache`). For threads."""
 
     limit_bytes: int = 32 << 20
-    _held: OrderedDict[str, tuple[ObjectInfo, FileFooter]] = field(default_factory=OrderedDict)
+    _held: BoundedCache[str, tuple[ObjectInfo, FileFooter]] = field(init=False)
     _shapes: list[FileShape] = field(default_factory=list)  # the one seen last at the end
-    _bytes: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._held = BoundedCache(limit_bytes=self.limit_bytes)
 
     def find(self, now: ObjectInfo) -> FileFooter | None:
         """The footer of a file that is as it was when it was read."""
-        with self._lock:
-            held = self._held.get(now.path)
-            if held is None or held[0] != now:
-                return None
-            self._held.move_to_end(now.path)
-            return held[1]
+        held = self._held.find(now.path)
+        return held[1] if held is not None and held[0] == now else None
 
     def keep(self, then: ObjectInfo, footer: FileFooter) -> None:
         """`then`: as the file was before its footer was read."""
         if _lately_changed(then) or footer.size_bytes > self.limit_bytes // 4:
             return
-        with self._lock:
-            self._forget(self._held.pop(then.path, None))
-            self._held[then.path] = (then, footer)
-            self._bytes += footer.size_bytes
-            while self._bytes > self.limit_bytes:
-                self._forget(self._held.popitem(last=False)[1])
+        self._held.keep(then.path, (then, footer), footer.size_bytes)
 
     def shape(self, schema: pa.Schema, leaves: int) -> FileShape:
         """The columns of a file, as others of a table mostly have them, too."""
@@ -160,10 +149,6 @@ class HeldFooters:
             if now is not None:
                 self.keep(now, footer)
         return OpenedFile(reader, footer)
-
-    def _forget(self, held: tuple[ObjectInfo, FileFooter] | None) -> None:
-        if held is not None:
-            self._bytes -= held[1].size_bytes
 
 
 @dataclass(frozen=True, slots=True)

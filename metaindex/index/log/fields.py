@@ -4,10 +4,10 @@ parsed once, as a writer reads each entry several times."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from metaindex.core import BoundedCache
 
 T = TypeVar("T")
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
@@ -199,20 +199,14 @@ class Repeated(Generic[T]):
 
     def __init__(self, make: Callable[[object], T], held: int = _HELD, longest: int = _LONGEST) -> None:
         self._make = make
-        self._most, self._longest = held, longest
-        self._held: OrderedDict[str, T] = OrderedDict()
-        self._lock = threading.Lock()
+        self._longest = longest
+        self._held: BoundedCache[str, tuple[T]] = BoundedCache(held)
 
     def __call__(self, value: object) -> T:
         text = repr(value)  # tells apart what JSON tells apart: 1, 1.0, "1" and true
-        with self._lock:
-            if text in self._held:
-                self._held.move_to_end(text)
-                return self._held[text]
-        made = self._make(value)
-        if len(text) <= self._longest:
-            with self._lock:
-                self._held[text] = made
-                while len(self._held) > self._most:
-                    self._held.popitem(last=False)
-        return made
+        held = self._held.find(text)
+        if held is None:
+            held = (self._make(value),)
+            if len(text) <= self._longest:
+                self._held.keep(text, held)
+        return held[0]

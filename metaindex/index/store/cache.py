@@ -6,10 +6,9 @@ one.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow._parquet import ColumnChunkMetaData, FileMetaData
 
-from metaindex.core import dataclass
+from metaindex.core import BoundedCache, dataclass
 from metaindex.index.store.layout import PartInfo, run_of
 
 _OBJECTS = 64
@@ -43,18 +42,19 @@ class Decoded:
 
 @dataclass(slots=True)
 class StoreCache:
-    """Cache of immutable data, by path; decoded columns up to `limit_bytes`, the least recently used go first. The rest
-    is small and bounded by the runs in use, which the owner sets (`keep_only`)."""
+    """Cache of immutable data, by path; decoded columns up to `limit_bytes` (`BoundedCache`). The rest is small and
+    bounded by the runs in use, which the owner sets (`keep_only`)."""
 
     limit_bytes: int = 128 << 20
     manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
     footers: dict[str, Footer] = field(default_factory=dict)
     derived: dict[tuple[str, str], Any] = field(default_factory=dict)  # small things computed from immutable parts
-    _decoded: OrderedDict[int, tuple[Decoded, int]] = field(default_factory=OrderedDict)  # with its size, by its number
-    _holders: dict[tuple[str, str, int], int] = field(default_factory=dict)  # (path, column, group) -> number
-    _bytes: int = 0
-    _number: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _holders: dict[tuple[str, str, int], Decoded] = field(default_factory=dict)  # by path, column and group
+    _decoded: BoundedCache[int, Decoded] = field(default_factory=BoundedCache)
+
+    def __post_init__(self) -> None:
+        forget = partial(_forget, self._holders)
+        self._decoded = BoundedCache(limit_bytes=self.limit_bytes, let_go=forget)
 
     def keep_only(self, runs: Collection[str]) -> None:
         """Forgets what is small of all other runs: they are out of use. Who reads one of them still reads it again. Of
@@ -73,38 +73,31 @@ class StoreCache:
     def find(self, path: str, groups: Sequence[int], columns: Sequence[str]) -> dict[tuple[str, int], Decoded]:
         """Return the holders of the requested (column, group) pairs that are cached."""
         out: dict[tuple[str, int], Decoded] = {}
-        with self._lock:
-            if not self._holders:
-                return out
-            for column in columns:
-                for group in groups:
-                    number = self._holders.get((path, column, group))
-                    if number is not None:
-                        out[(column, group)] = self._decoded[number][0]
-                        self._decoded.move_to_end(number)
+        if not self._holders:
+            return out
+        for column in columns:
+            for group in groups:
+                decoded = self._holders.get((path, column, group))
+                if decoded is not None:
+                    out[(column, group)] = decoded
+                    self._decoded.find(id(decoded))
         return out
 
     def keep(self, decoded: Decoded) -> None:
         size = decoded.size_bytes
         if size > self.limit_bytes // 4:
             return
-        with self._lock:
-            self._number += 1
-            self._decoded[self._number] = decoded, size
-            self._bytes += size
-            for column in decoded.columns:
-                for group in decoded.places:
-                    self._holders[(decoded.path, column, group)] = self._number
-            while self._bytes > self.limit_bytes:
-                self._forget(*self._decoded.popitem(last=False))
-
-    def _forget(self, number: int, held: tuple[Decoded, int]) -> None:
-        decoded, size = held
-        self._bytes -= size
         for column in decoded.columns:
             for group in decoded.places:
-                if self._holders.get((decoded.path, column, group)) == number:
-                    del self._holders[(decoded.path, column, group)]
+                self._holders[(decoded.path, column, group)] = decoded
+        self._decoded.keep(id(decoded), decoded, size)
+
+
+def _forget(holders: dict[tuple[str, str, int], Decoded], decoded: Decoded) -> None:
+    for column in decoded.columns:
+        for group in decoded.places:
+            if holders.get((decoded.path, column, group)) is decoded:
+                holders.pop((decoded.path, column, group), None)
 
 
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from metaindex.core import ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
+from metaindex.core import BoundedCache, ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
 from metaindex.formats import Version
 from metaindex.index import KINDS, IndexFolder, IndexLogEntry, OpenIndex, State
 from metaindex.query import Handle
@@ -188,7 +188,7 @@ TABLES = 8
 USES = 64
 """Tables kept, and how often one is used: what a handle knows of runs that are merged since is let go then."""
 
-_kept: dict[Hashable, tuple[Table, int]] = {}
+_kept: BoundedCache[Hashable, tuple[Table, int]] = BoundedCache(TABLES)
 
 
 def use(key: Hashable, opened: Callable[[], Table], job: Callable[[Table], list[Kept]]) -> list[Kept]:
@@ -196,7 +196,7 @@ def use(key: Hashable, opened: Callable[[], Table], job: Callable[[Table], list[
     with a new one. A writer commits to the same few tables again and again, and opening one, and reading the runs of
     its indexes, costs as much as what is new. A handle is taken out while it is used, so that no two threads share one;
     it keeps what is immutable, and nothing of the state of the table or an index."""
-    table, uses = _kept.pop(key, (None, 0))
+    table, uses = _kept.take(key) or (None, 0)
     if table is not None:
         try:
             done = job(table)
@@ -217,6 +217,4 @@ def _put(key: Hashable, table: Table, uses: int) -> None:
     # Without its log the handle fails; a plain folder may have become another table unseen.
     if uses < USES and handle.table_format.numbered:
         handle.forget()
-        _kept[key] = (table, uses)
-        for oldest in list(_kept)[:-TABLES]:
-            _kept.pop(oldest, None)
+        _kept.keep(key, (table, uses))

@@ -8,12 +8,10 @@ mended.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import replace
 
-from metaindex.core import dataclass
+from metaindex.core import BoundedCache, dataclass
 from metaindex.expressions import ManyFiles
 from metaindex.formats import Snapshot, Version
 from metaindex.index import IndexLogEntry
@@ -52,19 +50,14 @@ class PlanCache:
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
         # With its circumstances, which hold the objects whose ids are in the key.
-        self._found: OrderedDict[Hashable, tuple[PlanCacheKey, Outcome, int]] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
+        self._found: BoundedCache[Hashable, tuple[PlanCacheKey, Outcome]] = BoundedCache(_MOST, limit_bytes)
 
     def find(self, asked: PlanCacheKey) -> Outcome | None:
         """Return the answer given under the same circumstances, if any. It costs no read."""
-        key = asked.key
-        with self._lock:
-            held = self._found.get(key)
-            if held is None:
-                return None
-            self._found.move_to_end(key)
-        _, outcome, _ = held
+        held = self._found.find(asked.key)
+        if held is None:
+            return None
+        _, outcome = held
         if not isinstance(outcome, PruneResult):
             return outcome
         free = tuple(replace(report, reads=0, bytes_read=0, seconds=0.0) for report in outcome.indexes)
@@ -72,15 +65,8 @@ class PlanCache:
 
     def keep(self, asked: PlanCacheKey, outcome: Outcome) -> None:
         size = _size(outcome)
-        if size > self._limit // 2:
-            return
-        key = asked.key
-        with self._lock:
-            self._bytes -= self._found.pop(key, (None, None, 0))[2]
-            self._found[key] = asked, outcome, size
-            self._bytes += size
-            while self._bytes > self._limit or len(self._found) > _MOST:
-                self._bytes -= self._found.popitem(last=False)[1][2]
+        if size <= self._limit // 2:
+            self._found.keep(asked.key, (asked, outcome), size)
 
 
 def _size(outcome: Outcome) -> int:

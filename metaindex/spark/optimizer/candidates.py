@@ -7,13 +7,12 @@ indexes on the join's keys, or a group's keys hold the columns of its buckets.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from metaindex.advisor import Offer, Restriction
+from metaindex.core import BoundedCache
 from metaindex.expressions import ColumnRef
 from metaindex.formats import At, Resolved, Schema, Snapshot, Version
 from metaindex.index import KINDS, OpenIndex, ServedKey, StoredPart
@@ -29,9 +28,7 @@ from .settings import RuleConfig
 MASK_BITS: Final = 1 << 25
 """Deleted rows are left out by a mask (here 4 MB), which goes with every task, or by a join with what every executor is
 sent once."""
-_HELD: Final = 16
-_held: OrderedDict[tuple[object, ...], Serving] = OrderedDict()
-_held_lock = threading.Lock()
+_held: Final[BoundedCache[tuple[object, ...], Serving]] = BoundedCache(16)
 """What indexes serve of versions, of all sessions: it follows from immutable things."""
 
 _RunParts: TypeAlias = Sequence[tuple[int, StoredPart]]
@@ -285,19 +282,13 @@ def _served(key: ServedKey, scan: SparkScan, use: _Use) -> Serving | Reason:
     entry = key.index.entry
     said = str((sorted(types.items()), sorted(use.inner.items())))
     name = (entry.index_uuid, entry.id, entry.nonce, key.key.key_id, at.resolved.version, said)
-    with _held_lock:
-        if name in _held:
-            _held.move_to_end(name)
-            return _held[name]
+    held = _held.find(name)
+    if held is not None:
+        return held
     runs = usable_runs(key, types, use.inner)
     if not runs:
         return Reason.OTHER_FIELDS if usable_runs(key, types, {}) else Reason.OTHER_TYPES
-    served = serving(key.index, runs, at.resolved, at.loaded)
-    with _held_lock:
-        _held[name] = served
-        while len(_held) > _HELD:
-            _held.popitem(last=False)
-    return served
+    return _held.keep(name, serving(key.index, runs, at.resolved, at.loaded))
 
 
 def _in_range(parts: Sequence[tuple[int, StoredPart]], use: _Use, scan: SparkScan) -> list[tuple[int, StoredPart]]:

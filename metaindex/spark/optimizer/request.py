@@ -8,13 +8,11 @@ them), which columns the query needs of it, and which joins and groups its parti
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from metaindex.core import ArgumentError, TooLate, dataclass, first_line
+from metaindex.core import ArgumentError, BoundedCache, TooLate, dataclass, first_line
 from metaindex.expressions import CatalystNodes, Predicate, conjuncts, to_predicate
 from metaindex.formats import Leaf
 from metaindex.query import Direction, How
@@ -332,25 +330,11 @@ class Requests:
     is read of them later stays with them."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[str, Request] = OrderedDict()
-        self._length = 0
-        self._lock = threading.Lock()
+        self._held: BoundedCache[str, Request] = BoundedCache(limit_bytes=_HELD_LENGTH)
 
     def read(self, text: str) -> Request:
         """Read a request. Raises ArgumentError for a text that is none."""
-        with self._lock:
-            held = self._held.get(text)
-            if held is not None:
-                self._held.move_to_end(text)
-                return held
-        read = read_request(text)
-        with self._lock:
-            if text not in self._held and len(text) <= _HELD_LENGTH:
-                self._held[text] = read
-                self._length += len(text)
-            while self._length > _HELD_LENGTH:
-                self._length -= len(self._held.popitem(last=False)[0])
-        return read
+        return self._held.find(text) or self._held.keep(text, read_request(text), len(text))
 
 
 def read_request(text: str) -> Request:

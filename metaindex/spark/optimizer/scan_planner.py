@@ -20,10 +20,12 @@ import pyarrow.compute as pc
 from metaindex.core import (
     TELEMETRY,
     Config,
+    NotATableError,
     QueryLog,
     TooLate,
     UnknownColumnError,
     UnsupportedFeatureError,
+    VersionNotFoundError,
     Words,
     first_line,
 )
@@ -254,10 +256,15 @@ class ScanPlanner:
         TooLate.check()
         try:
             return ask(*asked, **more)
-        except UnsupportedFeatureError as error:
-            self.counts.unsupported(error)
-            return Reason.UNSUPPORTED
         except Exception as error:  # noqa: BLE001 - the plan stays as it was
+            scan = asked[0]
+            if isinstance(scan, SparkScan) and self._tables.renew(scan):
+                return self._tried(ask, *asked, **more)
+            if isinstance(error, UnsupportedFeatureError):
+                self.counts.unsupported(error)
+                return Reason.UNSUPPORTED
+            if isinstance(error, NotATableError | VersionNotFoundError):
+                return Reason.OTHER_TABLE  # Spark plans a table that is gone, or has begun anew
             self.counts.raised(error)
             return Reason.FAILED
 

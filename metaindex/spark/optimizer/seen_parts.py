@@ -10,20 +10,17 @@ place in the meantime is no error to it.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from metaindex.core import BoundedCache
 from metaindex.index import ServedKey, StoredPart
 from metaindex.storage import ObjectInfo
 
 SEEN_SECONDS = 10.0
-_HELD: Final = 1_000
-_lock = threading.Lock()
-_seen: OrderedDict[tuple[str, str, str], _Seen] = OrderedDict()
+_seen: Final[BoundedCache[tuple[str, str, str], _Seen]] = BoundedCache(1_000)
 
 
 @dataclass(slots=True)
@@ -39,8 +36,7 @@ def check(served: ServedKey, every: Sequence[StoredPart], wanted: Sequence[Store
     DamagedIndexError if one is not as the manifest says; StorageError."""
     partition = served.key.kind
     key = (served.index.storage.root, served.run.run, partition)
-    with _lock:
-        seen = _seen.get(key)
+    seen = _seen.find(key)
     if seen is not None and time.monotonic() < seen.until and all(part.path in seen.right for part in wanted):
         return
     reader = served.index.reader(served.run)
@@ -57,15 +53,9 @@ def check(served: ServedKey, every: Sequence[StoredPart], wanted: Sequence[Store
     left = [part for part in wanted if part.path not in right]
     reader.each(left, lambda part: reader.vouch(part.info))
     right |= {part.path: listed[part.path] for part in left}
-    with _lock:
-        _seen[key] = _Seen(time.monotonic() + SEEN_SECONDS, right)
-        _seen.move_to_end(key)
-        while len(_seen) > _HELD:
-            _seen.popitem(last=False)
+    _seen.keep(key, _Seen(time.monotonic() + SEEN_SECONDS, right))
 
 
 def forget(runs: Collection[str] | None = None) -> None:
     """Check these runs (None: all) again, whatever was seen of them."""
-    with _lock:
-        for key in [key for key in _seen if runs is None or key[1] in runs]:
-            del _seen[key]
+    _seen.drop(lambda key: runs is None or key[1] in runs)

@@ -1,5 +1,6 @@
-"""The tables of a session's queries, opened once a thread and held. Where no index of one can be used, that is
-remembered for some seconds, or until this process writes to one of them: who creates one sees it in the next query."""
+"""The tables of a session's queries, opened once a thread; those used last are held. Where no index of one can be used,
+that is remembered for some seconds, or until this process writes to one of them: who creates one sees it in the next
+query."""
 
 from __future__ import annotations
 
@@ -9,27 +10,33 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Final
 
-from metaindex.core import Config
+from metaindex.core import BoundedCache, Config
 from metaindex.formats import ReadOptions
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of
 
 from . import text_scans
 from .reasons import Reason
-from .request import Files, SparkScan
+from .request import Delta, Files, SparkScan
 from .settings import RuleConfig
+
+_MOST: Final = 96
+"""Tables that a session holds: four threads have their own handle of each."""
 
 
 @dataclass(slots=True)
 class _HeldTable:
-    """A table of one thread, and why its indexes are not looked at again until then, or until more was written here."""
+    """A table of one thread, and why its indexes are not looked at again until then, or until more was written here.
+    `opened_by`: the query for which it was opened."""
 
     table: Table
     why: Reason | None
     until: float = 0.0
     written: int = 0
     fits: bool = True  # else an index of it was built with other columns than the scan's; one of its own may come
+    opened_by: object = None
 
     @property
     def for_now(self) -> bool:
@@ -44,6 +51,7 @@ class Tables:
     def __init__(self, config: Config, storage_options: Mapping[str, str]) -> None:
         self._config, self._storage_options = config, storage_options
         self._local = threading.local()
+        self._held_tables: BoundedCache[object, _HeldTable] = BoundedCache(_MOST)
 
     @contextmanager
     def looked_at_once(self) -> Iterator[None]:
@@ -61,9 +69,14 @@ class Tables:
 
     def held(self, scan: SparkScan) -> Table | None:
         """The handle that this thread has, without a look at anything."""
-        tables: dict[object, _HeldTable] = self._local.__dict__.get("tables", {})
-        held = tables.get(_key(scan))
+        held = self._held_tables.find(_key(scan))
         return None if held is None else held.table
+
+    def renew(self, scan: SparkScan) -> bool:
+        """Let go of the thread's handle. Return whether an earlier query opened it: then the table may be gone since,
+        or another one, and a new handle knows."""
+        held = self._held_tables.take(_key(scan))
+        return held is not None and held.opened_by is not self._local.__dict__.get("once")
 
     def usable(self, scan: SparkScan, rule: RuleConfig) -> Table | Reason:
         """Return the table; or, for some seconds, why no index can be used."""
@@ -71,19 +84,18 @@ class Tables:
         return held.table if held.why is None else held.why
 
     def _held(self, scan: SparkScan, rule: RuleConfig) -> _HeldTable:
-        tables: dict[object, _HeldTable] = self._local.__dict__.setdefault("tables", {})
         key = _key(scan)
-        held = tables.get(key)
+        once: ExitStack | None = self._local.__dict__.get("once")
+        held = self._held_tables.find(key)
         # Counted before the look: what comes after it is looked for again.
         written = 0 if held is None or not held.for_now else handle_of(held.table).indexes().appended_here()
         if held is None or (held.for_now and (time.monotonic() >= held.until or written != held.written)):
-            held = tables[key] = self._opened(scan)
-            held.written = written
-        once: ExitStack | None = self._local.__dict__.get("once")
+            held = self._held_tables.keep(key, self._opened(scan))
+            held.written, held.opened_by = written, once
         if once is not None and held.why is None:
             once.enter_context(handle_of(held.table).looked_at_once())
         if held.why is None and not handle_of(held.table).recorded():
-            held = tables[key] = _HeldTable(held.table, Reason.NO_INDEX, written=written)
+            held.why, held.written, held.until = Reason.NO_INDEX, written, 0.0
         if held.for_now and held.until == 0.0:
             held.until = time.monotonic() + rule.cache_expiry_seconds
         return held
@@ -122,11 +134,15 @@ def _with_schema(table: Table) -> Table:
 
 
 def _key(scan: SparkScan) -> object:
-    """Return the key by which a table is cached: text files by the options of their reader and its columns, too."""
-    source, place = scan.source, _place(scan.root)
-    if not isinstance(source, Files) or source.text is None:
-        return place
-    return place, source.text, tuple(sorted(source.options.items())), source.schema.text
+    """Return the key by which this thread holds a table: a place has one for each format that it is read as, for each
+    Delta table that was made there, and of text files for the options of their reader and its columns."""
+    source, key = scan.source, (threading.get_ident(), _place(scan.root), scan.source.name)
+    match source:
+        case Delta():
+            return *key, source.table
+        case Files() if source.text is not None:
+            return *key, source.text, tuple(sorted(source.options.items())), source.schema.text
+    return key
 
 
 def _place(root: str) -> str:

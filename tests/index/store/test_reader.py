@@ -69,9 +69,10 @@ def test_a_cache_changes_nothing_but_the_reads(
         if limit == 10 << 20 and wanted and wanted <= seen:
             assert count.reads == before
         seen |= wanted if keep else set()
-        assert cache._bytes <= limit
-        assert cache._bytes == sum(size for _, size in cache._decoded.values())
-        assert set(cache._holders.values()) <= set(cache._decoded)
+        held = {id(one): one for one in cache._holders.values()}
+        assert sum(one.size_bytes for one in held.values()) <= limit
+        assert all(cache._decoded.find(number) is one for number, one in held.items())
+        assert len(cache._decoded) == len(held)
 
 
 def test_bytes_that_are_not_those_written_are_told(folder: Path, table: pa.Table, run: RunRef, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_folder_that_became_a_table_of_another_format(tmp_path: Path) -> None:
 
 
 def test_few_tables_are_kept_and_none_for_ever(tmp_path: Path) -> None:
-    handles._kept.clear()
+    handles._kept.drop(lambda _: True)
     for number in range(handles.TABLES + 2):
         path = tmp_path / f"lake-{number}"
         deltalake.write_deltalake(str(path), rows(0))
