@@ -66,9 +66,7 @@ class Chunks:
 
     encrypted: frozenset[int] = frozenset()
     unstated: frozenset[tuple[int, int]] = frozenset()
-    floats: Mapping[tuple[int, int], FloatsStated] = field(
-        default_factory=dict
-    )  # in total order: unknown to Arrow
+    floats: Mapping[tuple[int, int], FloatsStated] = field(default_factory=dict)  # in total order: unknown to Arrow
 
 
 @dataclass(frozen=True, slots=True)
