@@ -127,7 +127,11 @@ def _range(of: Range) -> str:
     )
 
 
-_NOT_TRIED: Final = ("- Impala, Hive, Trino, Athena, BigQuery, Snowflake: their own writers cannot be had here.",)
+_NOT_TRIED: Final = (
+    "- Impala, Hive, Trino, Athena, BigQuery, Snowflake: their own writers cannot be had here.",
+    "- Spark: it writes by parquet-mr. The crate parquet before 60: by deltalake and datafusion.",
+    "- Go's Arrow before 18.8, parquetjs and its forks, Rust's parquet2, the minor versions between those above.",
+)
 _INTRODUCTION: Final = """<!-- Drawn by `python -m tests.writers`. -->
 # Parquet writers
 

@@ -57,7 +57,7 @@ def _every() -> list[Asked]:
     java = ("1.8.3", "1.9.0", "1.10.1", "1.11.2", "1.12.3", "1.13.1", "1.14.4", "1.15.2", "1.16.0", "1.17.0")
     asked += [Asked("java", v) for v in java]
     asked += [Asked("parquet", "60.1.0")]
-    asked += [Asked("arrow-go", v) for v in ("18.0.0", "18.4.1", "18.8.0")]
+    asked += [Asked("arrow-go", v) for v in ("18.8.0",)]
     asked += [Asked("hyparquet-writer", v) for v in ("0.12.0", "0.16.6", "0.17.0")]
     return asked
 
