@@ -78,7 +78,7 @@ demo: install ## the main job on real flights: index Parquet, CSV, Delta and Ice
 test: install ## the tests of each commit: the quick ones, and each promise of Spark once; ARGS="-k bloom" narrows
 	@$(RUN) -m pytest -ra -n 2 --dist loadfile --durations=20 --durations-min=8 -m "not exhaustive" $(ARGS)
 
-test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few examples each: a minute or two
+test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few examples each: some ten minutes of one processor
 	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 --dist worksteal -m "$(FAST)" $(ARGS)
 
 test-all: install ## everything, in parts of an hour that are not repeated for a commit (tests/parts.py); PART=s3 is one

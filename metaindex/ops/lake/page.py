@@ -102,8 +102,8 @@ def _tables(lake: Lake) -> Iterator[Element | str | None]:
         "Behind: what the index that lags most does not cover; every query reads those files. Unread: files that the"
         " index could not read; no query leaves them out; where they cannot be read now, scan and count end with an"
         " error, and Spark reads them as it does. Left out: of bytes that noted queries would have"
-        " read; pale is left out. One value reads: of the files, the share that a value of the"
-        " column that tells files apart best is in.",
+        " read; pale is left out. One value reads: the share of files that = reads on average, by the column whose"
+        " bounds skip most.",
         class_="note",
     )
     shown = lake.tables[:MOST_ROWS]
@@ -122,7 +122,7 @@ def _tables(lake: Lake) -> Iterator[Element | str | None]:
 
 
 _HEADINGS = Column.named(
-    *("table", "format", "files>", "size>", "committed>", "indexes", "they take>", "behind>", "queries left out>"),
+    *("table", "format", "files>", "size>", "committed>", "indexes", "index size>", "behind>", "queries left out>"),
     *("one value reads>", "what is wrong, and what to do"),
 )
 
