@@ -40,8 +40,8 @@ class Owner:
     def is_in(self, storage: Storage, where: str) -> bool:
         """Return whether a folder, by its absolute path, is the owner's. What may not be looked at tells nothing."""
         at = f"{where.rstrip('/')}/{self.mark}"
-        if isinstance(storage, LocalStorage) and not self.ends:
-            return os.path.exists(at)
+        if isinstance(storage, LocalStorage) and not ((there := os.path.exists(at)) and self.ends):
+            return there
         with suppress(StoragePermissionError, OutsideTableError):
             names = (name for glance in glances(storage, at) for name in (*glance.folders, *glance.files))
             return any(name.endswith(self.ends or "") for name in names)
