@@ -100,6 +100,10 @@ AGGREGATES: dict[
     "DISTINCT x, a": [("1", "1000"), ("1", "1001"), ("1", "1002")],
 }
 """What whole files bring in: of values that are told apart a row each."""
+ROWS_OF_NAMES = (
+    *("x, a | WHERE a = 1001", "x | WHERE a BETWEEN 1001 AND 1002", "id | WHERE x = 1", "id | WHERE a = 1"),
+    *("a | ORDER BY a DESC LIMIT 2", "a, id | WHERE x = 1 ORDER BY a DESC, id LIMIT 3", "count(*) | WHERE a >= 1002"),
+)
 _ASKED = re.compile(r"(DISTINCT )?(\w+)(?:\((DISTINCT )?(\w)\))?")
 
 
@@ -136,22 +140,25 @@ def test_an_aggregate_is_of_columns_whatever_they_are_called(tmp_path: Path, nam
 
 @pytest.mark.spark
 def test_aggregates_after_names_were_swapped(spark: SparkSession) -> None:
-    """On main until the next commit, on a branch for good."""
+    """On main until the next commit, on a branch for good. Rows of a covering index and first rows, too."""
     name = "iceberg.renamed.swapped"
     spark.sql(f"CREATE TABLE {name} (id BIGINT, a BIGINT, b BIGINT) USING iceberg")
     for start in range(0, 40, 10):
         spark.sql(f"INSERT INTO {name} SELECT id, 1, 1000 + id % 3 FROM range({start}, {start + 10})")
     kinds = mi.ColumnStats(), mi.Sums("a", "b"), mi.ValueList("a", "b")
-    mi.open_table(location_of(spark, name)).create_index("x", *kinds, builder="local")
+    table = mi.open_table(location_of(spark, name), spark=spark)
+    table.create_index("x", *kinds, builder="local")
+    table.create_index("rows", mi.Covering(["b"], ["a"]), mi.Covering(["a"], ["id"]), builder="spark")
     spark.sql(f"ALTER TABLE {name} CREATE BRANCH `BRANCH`")
     for before, after in (("a", "x"), ("b", "a")):
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN {before} TO {after}")
     with ruled(spark):
         for committed in (False, True):
             for at in ("", " VERSION AS OF 'BRANCH'"):
-                for asked in AGGREGATES:
-                    grouped = f" GROUP BY {asked[0]}" if asked.startswith("x,") else ""
-                    text = f"SELECT {asked} FROM {name}{at}{grouped}"
+                for asked in (*AGGREGATES, *ROWS_OF_NAMES):
+                    grouped = f" GROUP BY {asked[0]}" if asked in AGGREGATES and asked.startswith("x,") else ""
+                    selected, _, behind = asked.partition(" | ")
+                    text = f"SELECT {selected} FROM {name}{at} {behind}{grouped}"
                     with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
                         plain = sorted(spark.sql(text).collect())
                     before_ = rule.counts(spark).rewritten
