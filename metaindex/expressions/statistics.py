@@ -212,6 +212,11 @@ class ManyFiles(Asks):
     def _ask(self, question: Question) -> Mask:
         return self.constant(True)
 
+    def knows(self, column: ColumnRef) -> Mask:
+        """Return a mask of the files of which facts (`formats.Trust`) answer what is asked of a column, and no claim of
+        whoever wrote the table's log: none by default."""
+        return self.constant(False)
+
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
         """Return what is known of each row group of the file at a position: by default, what is known of the file."""
         return np.full(groups, question.ask(self)[position], np.bool_)

@@ -172,6 +172,12 @@ def uncut_times(lower: pa.Array, upper: pa.Array, *, finer: bool = False) -> tup
     return arrow_array(low, low_known, pa.int64()), arrow_array(high, high_known, pa.int64())
 
 
+def some_rows(counts: pa.Array) -> pa.Array:
+    """Counts of rows; 0 is unknown: writers without statistics say it, too."""
+    numbers, known = int64_values(counts)
+    return arrow_array(numbers, known & (numbers > 0), pa.int64())
+
+
 def constant(value: int, count: int, type_: pa.DataType) -> pa.Array:
     return arrow_array(np.full(count, value, type_.to_pandas_dtype()), None, type_)
 

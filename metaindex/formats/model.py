@@ -317,7 +317,9 @@ FILE_SCHEMA = pa.schema(
         pa.field("path", pa.string(), nullable=False),
         pa.field("size_bytes", pa.int64(), nullable=False),
         pa.field("modified_ms", pa.int64()),  # of the file; null where the log does not say
-        pa.field("record_count", pa.int64()),  # physical rows, deleted ones included; null: unknown
+        # Physical rows, deleted ones included, as the log claims them; null: unknown. 0 is what writers without
+        # statistics say, too.
+        pa.field("record_count", pa.int64()),
         # Canonical text of the partition tuple, "" when unpartitioned; hashed to partition_id.
         pa.field("partition", pa.string(), nullable=False),
         pa.field("deletes", pa.string()),  # identity of the deletes attached at this version; null: none
@@ -449,7 +451,8 @@ class SnapshotDetails(ABC):
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         """Return the bounds that follow from the files' partition values: exact for an identity partition column,
-        inclusive for a transform of the column; None: no partition field is made from this column."""
+        inclusive for a transform of the column; None: no partition field is made from this column. Their counts are of
+        one row, as all rows of a file have the value."""
         return None
 
     def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> PruningStatistics[Mask] | None:

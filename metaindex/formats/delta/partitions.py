@@ -62,20 +62,16 @@ def _coded(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[str | None]]:
     return np.where(known, numbers, len(said) - 1), said
 
 
-def partition_bounds(leaf: Leaf, texts: pa.Array, record_count: pa.Array) -> ColumnBounds | None:
-    """Bounds of a partition column in every file."""
+def partition_bounds(leaf: Leaf, texts: pa.Array) -> ColumnBounds | None:
+    """Bounds of a partition column in every file; counts are of one row."""
     domain = physical_type(leaf.type)
     if domain is None:
         return None
     codes, said = _coded(texts)
     casts = [None if text is None else cast(text, leaf.type) for text in said]
-    rows, rows_known = int64_values(record_count)
 
     def counts(flags: list[bool | None]) -> pa.Array:
-        """0 where it is known that no row is such, all rows where every row is."""
-        known = np.array([flag is not None for flag in flags], np.bool_)[codes]
-        every = np.array([bool(flag) for flag in flags], np.bool_)[codes]
-        return arrow_array(np.where(every, rows, 0), known & (~every | rows_known), pa.int64())
+        return pa.array([None if flag is None else int(flag) for flag in flags], pa.int64()).take(rows_array(codes))
 
     ends = [_ends(value) for value in casts]
     exact = arrow_array(np.array([isinstance(v, int | float | bytes) and v == v for v in casts], np.bool_)[codes])
@@ -88,7 +84,7 @@ def partition_bounds(leaf: Leaf, texts: pa.Array, record_count: pa.Array) -> Col
         nan_count=counts([None if v is UNKNOWN else isinstance(v, float) and v != v for v in casts])
         if floating
         else None,
-        row_count=record_count,
+        row_count=pa.repeat(pa.scalar(1, pa.int64()), len(codes)),
         lower_exact=exact,
         upper_exact=exact,
     )

@@ -50,7 +50,7 @@ class DeltaDetails(SnapshotDetails):
         if len(leaf.path) != 1 or not leaf.field.partition:
             return None
         texts = self.values[self.schema.partition_columns.index(leaf.field.name)]
-        return partition_bounds(leaf, texts, self.statistics.record_count)
+        return partition_bounds(leaf, texts)
 
     def known_partition_values(self, leaf: Leaf, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
         if len(leaf.path) != 1 or not leaf.field.partition:

@@ -25,7 +25,16 @@ import pyarrow as pa
 
 from metaindex.core import Vector, arrow_array
 from metaindex.expressions import ColumnBounds, physical_type, to_physical
-from metaindex.formats.columns import consistent, int64_values, present, rows_array, unchunked, uncut_times, where
+from metaindex.formats.columns import (
+    consistent,
+    int64_values,
+    present,
+    rows_array,
+    some_rows,
+    unchunked,
+    uncut_times,
+    where,
+)
 from metaindex.formats.model import Leaf
 from metaindex.storage import Storage
 
@@ -54,7 +63,7 @@ class LogStatistics:
 
     @property
     def record_count(self) -> pa.Array:
-        return unchunked(self.files.column("record_count"))
+        return some_rows(unchunked(self.files.column("record_count")))
 
     def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
         """Return in which files no list or map is NULL. A count above 0 may count elements, or include empty lists, as
@@ -203,7 +212,8 @@ def _reaches(type_: pa.DataType, path: Sequence[str]) -> bool:
 
 
 def _repaired(written: LeafStatistics, files: pa.Table, type_: pa.DataType, once_float: bool) -> ColumnBounds | None:
-    record_count, with_deletes = unchunked(files.column("record_count")), present(unchunked(files.column("deletes")))
+    record_count = some_rows(unchunked(files.column("record_count")))
+    with_deletes = present(unchunked(files.column("deletes")))
     lower, upper = written.lower, written.upper
     is_ = pa.types
     exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or is_.is_decimal(type_) or once_float)

@@ -72,11 +72,10 @@ class HudiDetails(SnapshotDetails):
     """`SnapshotDetails` of Hudi: the values of partition columns."""
 
     texts: Mapping[str, pa.Array]  # of each partition column, one a file
-    record_count: pa.Array
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         texts = self.texts.get(leaf.field.name) if len(leaf.path) == 1 else None
-        return None if texts is None else partition_bounds(leaf, texts, self.record_count)
+        return None if texts is None else partition_bounds(leaf, texts)
 
     def known_partition_values(self, leaf: Leaf, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
         texts = self.texts.get(leaf.field.name) if len(leaf.path) == 1 else None
@@ -156,7 +155,7 @@ class _Read:
             timestamp_ms=self.timeline.times()[id_],
             schema=schema,
             files=FileTable(files),
-            details=HudiDetails(dict(zip(names, values, strict=True)), files.column("record_count").combine_chunks()),
+            details=HudiDetails(dict(zip(names, values, strict=True))),
             partition_columns=names,
             properties=dict(self.config.values),
         )

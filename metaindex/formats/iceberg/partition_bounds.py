@@ -35,15 +35,14 @@ _FINEST_FIRST = (
 
 
 def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], leaf: Leaf) -> ColumnBounds | None:
-    """Bounds from the columns p<field id> of `data`; unknown for files of specs that say nothing of the leaf, None
-    where all do."""
+    """Bounds from the columns p<field id> of `data`, counts of one row; unknown for files of specs that say nothing of
+    the leaf, None where all do."""
     import polars as pl
 
     domain = physical_type(leaf.type)
     if domain is None or leaf.field.field_id is None:
         return None
     count = data.height
-    records = data["record_count"].to_numpy().astype(np.int64)
     parts = [
         (files, *best)
         for files, made in made_of(data, specs, leaf.field.field_id)
@@ -58,23 +57,23 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
     exact = np.zeros(count, bool)
     for files, transform, values in parts:
         is_null = values.is_null().to_numpy()
-        nulls_known[files], nulls[files] = True, np.where(is_null, records[files], 0)
+        nulls_known[files], nulls[files] = True, is_null
         is_nan = np.zeros(len(files), bool)
         if values.dtype in (pl.Float32, pl.Float64):
             is_nan = values.is_nan().fill_null(False).to_numpy()
-        nans_known[files], nans[files] = True, np.where(is_nan, records[files], 0)
+        nans_known[files], nans[files] = True, is_nan
         low, high = _bounds(values, transform, leaf.type)
         usable = ~is_null & ~is_nan
         lower, upper = _placed(lower, files, kept(low, usable)), _placed(upper, files, kept(high, usable))
         exact[files] = transform.name == "identity"
-    tight = arrow_array(exact & (records > 0))
+    tight = arrow_array(exact)
     return ColumnBounds(
         type=leaf.type,
         lower=lower,
         upper=upper,
         null_count=counts(nulls, nulls_known),
         nan_count=counts(nans, nans_known) if pa.types.is_floating(leaf.type) else None,
-        row_count=arrow_array(records, None, pa.int64()),
+        row_count=arrow_array(np.ones(count, np.int64), None, pa.int64()),
         lower_exact=tight,
         upper_exact=tight,
     )

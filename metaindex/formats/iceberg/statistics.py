@@ -81,7 +81,7 @@ class ManifestStatistics:
             upper=None if upper is None else kept(high, sound),
             null_count=None if nulls is None else counts(counted, known),
             nan_count=None if nans is None else counts(*nans),
-            row_count=arrow_array(rows, None, pa.int64()),
+            row_count=counts(rows, rows > 0),
         )
 
     def _of(self, name: str, field_id: int) -> tuple[Ints, pa.Array] | None:

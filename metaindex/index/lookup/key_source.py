@@ -104,6 +104,15 @@ class KeySource(ManyFiles):
             for kind in dict.fromkeys(k.kind for k in self._all)
         }
 
+    def keyed(self, column: ColumnRef, answers: Callable[[CoveredKey], bool]) -> Mask:
+        """Return a mask of the files whose values of a column are keyed one by one, by a key that `answers`."""
+        out = self.constant(False)
+        for key in self._all:
+            exact = KINDS.looked_up_rows(key.key).exact  # a filter may take a value for another
+            if exact and column in key.columns and answers(key.key) and self._reader(key) is not None:
+                out |= ~key.unkeyed_files() if key.key.unkeyed_files else True
+        return out
+
     def answers(self, question: Question) -> list[KeyAnswer]:
         """Return the answers of the column's keys, exact ones first; those behind an exact one are not asked."""
         return self.answers_to([question])[0]

@@ -3,7 +3,7 @@ and the answers that follow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -100,7 +100,9 @@ class BoundPredicate:
         equality of a column whose hashes partition the files. Its partitions and log are then asked, too: an index
         never makes an answer much wider."""
         runs = [run for index in indexes for run in index.entry.content.runs]
-        covered = {c.stable for run in runs for c in run.columns} | {s for run in runs for s in self._looked_up(run)}
+        covered = {c.stable for run in runs for c in run.columns}
+        keys = (key for run in runs for key in KINDS.looked_up(run) if self.answered_by(key))
+        covered |= {column.stable for key in keys for column in key.columns}
         named = {ref.parts for ref in self.columns}
         compared = {ref.parts for ref in self.compared}
         return any(
@@ -108,16 +110,14 @@ class BoundPredicate:
             for leaf in self.leaves.values()
         )
 
-    def _looked_up(self, run: RunRef) -> Iterator[str]:
-        """Yield the columns about which a key of the run can answer: one of hashes answers equality alone, one of
-        several columns only if all are fixed."""
+    def answered_by(self, key: CoveredKey) -> bool:
+        """Return whether a key can answer about its columns: one of hashes answers equality alone, one of several
+        columns only if all are fixed."""
         together = {columns for combination in self.combinations.values() for columns in combination.columns}
         equal = {leaf.stable for leaf in self.leaves.values() if ColumnRef(leaf.parts) in self.only_equal}
         fixed = {leaf.stable for leaf in self.leaves.values() if ColumnRef(leaf.parts) in together}
-        for key in KINDS.looked_up(run):
-            names = {column.stable for column in key.columns}
-            if names <= fixed if len(names) > 1 else not KINDS.looked_up_rows(key).equality_only or names <= equal:
-                yield from names
+        names = {column.stable for column in key.columns}
+        return names <= fixed if len(names) > 1 else not KINDS.looked_up_rows(key).equality_only or names <= equal
 
 
 class RunSource(ManyFiles):
@@ -127,6 +127,7 @@ class RunSource(ManyFiles):
     def __init__(self, known: RunCoverage, scope: Mask | None = None) -> None:
         super().__init__(known.run.files)
         self.columns = known.columns
+        self._asked = known.asked
         self._statistics = FACT_ROWS.source(known.index.reader(known.run), known.stored, scope)
         self._keys = known.keys
 
@@ -151,6 +152,9 @@ class RunSource(ManyFiles):
             for answer in key_answers:
                 row &= answer.mask()
         return out
+
+    def knows(self, column: ColumnRef) -> Mask:
+        return self._statistics.knows(column) | self._keys.keyed(column, self._asked.answered_by)
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
         answers = self._keys.answers(question)

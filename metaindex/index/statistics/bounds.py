@@ -1,13 +1,17 @@
 """Statistics of a column in every file of a snapshot, each file's from the best source that has them. No data page is
 read.
 
-    partition    the value of an identity partition: the same in every row of the file
-    an index     column statistics of it, of exactly these bytes; those that recorded the version come first
-    the log      of Delta or Iceberg
-    partitions   of a transform (Iceberg's days, truncate): loose, and better than nothing
-    footers      of plain Parquet files that no index covers
+    source       what it has                                                                     as
+    partition    the value of an identity partition: the same in every row of the file           a fact
+    an index     column statistics of exactly these bytes, computed from rows, or of footers     a fact
+    footers      of Parquet files that no index covers, where they were asked for                a fact
+    the log      of Delta or Iceberg, be it copied into an index                                 a claim
+    partitions   of a transform (Iceberg's days, truncate): loose, and better than nothing       a claim
 
-A file that no source bounds stays unknown. What goes wrong in an index leaves that index out, and is told.
+What was computed from rows comes before what a footer says, and indexes that recorded the version before others.
+**Answers rest on facts**: whoever wrote a log may have been wrong, and nobody sees it where no row is read. Claims
+leave files out, as in every reader of the format, and say what is worth asking. A file that no source bounds stays
+unknown. What goes wrong in an index leaves that index out, and is told.
 """
 
 from __future__ import annotations
@@ -41,6 +45,8 @@ PARTITION, LOG, FOOTERS = "partition", "log", "footers"
 _LEAVES = 16
 """So many columns are asked of the log at a time."""
 _THREADS = 16
+_OfFooters = tuple[Ordinals, dict[tuple[str, ...], pa.Table]]
+"""Files, and the facts of columns in them."""
 
 
 @dataclass(slots=True)
@@ -63,6 +69,12 @@ class ColumnFacts:
         return bound_values(Vector(self.facts.column(side)).array, self.leaf.type)
 
     @property
+    def as_bounds(self) -> ColumnBounds:
+        """Return the facts as a walk asks them."""
+        names = ("lower", "upper", "null_count", "nan_count", "value_count", "lower_exact", "upper_exact")
+        return ColumnBounds(self.leaf.type, *(Vector(self.facts.column(name)).array for name in names))
+
+    @property
     def all_null(self) -> Mask:
         """Return a mask of the files whose rows are all NULL there, or that have none."""
         return self._in(StatState.ALL_NULL)
@@ -81,11 +93,15 @@ class ColumnFacts:
         there: Mask = Vector(self.facts.column("state")).numbers == state
         return there
 
-    def take(self, source: str, rows: Ordinals, bounds: ColumnBounds, index: str | None = None) -> None:
-        """Take a source's facts for those of the files `rows` of which nothing is known yet."""
-        said = facts_of(bounds, len(rows), Trust.LOG)
-        unknown = self.unknown_files[rows]
-        better = np.flatnonzero(unknown & (Vector(said.column("state")).numbers != StatState.UNKNOWN))
+    def take(self, source: str, rows: Ordinals, said: pa.Table | ColumnBounds, index: str | None = None) -> None:
+        """Take a source's facts, or claims as bounds, for those of the files `rows` of which nothing is known yet, or
+        only by a weaker one; and counts alone where there are none."""
+        said = facts_of(said, len(rows), Trust.LOG) if isinstance(said, ColumnBounds) else said
+        mine, unknown = self.facts.take(pa.array(rows)), self.unknown_files[rows]
+        bounded = Vector(said.column("state")).numbers != StatState.UNKNOWN
+        weaker = Vector(mine.column("trust")).numbers < Vector(said.column("trust")).numbers
+        counted = [np.asarray(table.column("value_count").is_valid()) for table in (mine, said)]
+        better = np.flatnonzero((bounded & (unknown | weaker)) | (~bounded & unknown & ~counted[0] & counted[1]))
         if len(better):
             self.facts = replace_rows(self.facts, rows[better].astype(np.int64), said.take(pa.array(better)))
             self.sources[source] = self.sources.get(source, 0) + len(better)
@@ -106,10 +122,11 @@ class FileStatistics:
     indexes: Sequence[OpenIndex]
     notes: list[str] = field(default_factory=list)
     storage: Storage | None = None  # whose footers are read, where nothing else tells of files
-    logged: bool = True  # what the log says of columns that are no partitions, be it copied into an index
+    claims: bool = True  # whether they are heard
     _located: dict[tuple[str, str], Ordinals] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)
     _files: FileIdentities | None = None
+    _asked: _OfFooters | None = None
 
     def places(self, index: OpenIndex, run: RunRef) -> Ordinals:
         """Return the ordinal of each file in the run, or -1."""
@@ -156,11 +173,31 @@ class FileStatistics:
         """Yield the facts of each column, in order. A column's are released before the next ones are collected."""
         plain = not Format.named(self.snapshot.format).has_log and self._file_format == "parquet"
         inside = [leaf for leaf in leaves if not leaf.field.partition]
-        footers = {} if self.storage is None or not (plain and inside) else self._footers(self.storage, inside)
+        whole = self.storage if self.claims and plain and inside else None
+        footers = self._asked if whole is None else self._uncovered(whole, inside)
         for start in range(0, len(leaves), _LEAVES):
             some = leaves[start : start + _LEAVES]
             for leaf, logged in zip(some, self._log_bounds(some), strict=True):
-                yield self._column(leaf, logged, footers.get(leaf.parts))
+                yield self._column(leaf, logged, footers)
+
+    def ask_footers(self, files: Mask, leaves: Sequence[Leaf]) -> bool:
+        """Read the footers of some files: one read each, once. False if they have none, or there is no column."""
+        leaves = [leaf for leaf in leaves if not leaf.field.partition] or [*self.snapshot.schema.leaves()][:1]
+        if self.storage is None or self._asked is not None or self._file_format != "parquet" or not leaves:
+            return False
+        self._asked = self._footers(self.storage, np.flatnonzero(files), leaves)
+        return True
+
+    @property
+    def footer_rows(self) -> pa.Array:
+        """Return the rows of each file by its footer; NULL where that was not asked."""
+        counts: pa.Array = pa.nulls(len(self.snapshot.files), pa.int64())
+        if self._asked is None:
+            return counts
+        rows, facts = self._asked
+        there = np.zeros(len(counts), np.bool_)
+        there[rows] = True
+        return pc.replace_with_mask(counts, there, Vector(next(iter(facts.values())).column("value_count")).array)
 
     def indexed(self, leaf: Leaf) -> ColumnFacts:
         """Return what the indexes alone know of a column."""
@@ -170,63 +207,60 @@ class FileStatistics:
 
     def _take_indexed(self, known: ColumnFacts) -> None:
         for index in self._in_order():
-            for rows, bounds in self._of_index(index, known.leaf):
-                known.take(f"index {index.name}", rows, bounds, index.name)
+            for rows, said in self._of_index(index, known.leaf):
+                known.take(f"index {index.name}", rows, said, index.name)
 
     @property
     def _file_format(self) -> object:
         return self.snapshot.details.read_options().get("file_format", "parquet")
 
-    def _column(
-        self, leaf: Leaf, logged: ColumnBounds | None, footers: tuple[Ordinals, ColumnBounds] | None
-    ) -> ColumnFacts:
+    def _column(self, leaf: Leaf, logged: ColumnBounds | None, footers: _OfFooters | None) -> ColumnFacts:
         count = len(self.snapshot.files)
         known = ColumnFacts.unknown(leaf, count)
-        partition = self.snapshot.details.partition_bounds(leaf)
         everything = np.arange(count)
-        if partition is not None and leaf.field.partition:
-            known.take(PARTITION, everything, partition)
+        bounds = self.snapshot.details.partition_bounds(leaf) if self.claims or leaf.field.partition else None
+        placed = None if bounds is None else _of_one_row(facts_of(bounds, count, Trust.LOG))
+        if placed is not None and leaf.field.partition:
+            known.take(PARTITION, everything, placed)
         self._take_indexed(known)
+        if footers is not None and leaf.parts in footers[1]:
+            known.take(FOOTERS, footers[0], footers[1][leaf.parts])
         if logged is not None:
             known.take(LOG, everything, logged)
-        if partition is not None and not leaf.field.partition:
-            known.take("partitions", everything, partition)
-        if footers is not None:
-            known.take(FOOTERS, *footers)
+        if placed is not None and not leaf.field.partition:
+            known.take("partitions", everything, placed)
         return known
 
     def _log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
-        return self.snapshot.details.many_log_bounds(leaves) if self.logged else [None] * len(leaves)
+        return self.snapshot.details.many_log_bounds(leaves) if self.claims else [None] * len(leaves)
 
     def _in_order(self) -> list[OpenIndex]:
         """The indexes that recorded the version first."""
         return sorted(self.indexes, key=lambda index: (index.versions.find(self.snapshot.version) is None, index.name))
 
-    def _of_index(self, index: OpenIndex, leaf: Leaf) -> list[tuple[Ordinals, ColumnBounds]]:
-        """Return what the runs of an index know: files, and the column's bounds in them."""
+    def _of_index(self, index: OpenIndex, leaf: Leaf) -> list[tuple[Ordinals, pa.Table]]:
+        """Return what the runs of an index know: files, and the column's facts in them."""
 
-        def said() -> list[tuple[Ordinals, ColumnBounds]]:
+        def said() -> list[tuple[Ordinals, pa.Table]]:
             by_rows = []
             for run in index.entry.content.runs:
                 covered = _covered(index, run, leaf)
                 if covered is not None and len(rows := np.flatnonzero(self.places(index, run) >= 0)):
-                    bounds = _stored_bounds(index, run, covered, leaf, self.places(index, run)[rows], self.logged)
-                    if bounds is not None:
-                        by_rows.append((rows, bounds))
+                    facts = _stored_facts(index, run, covered, leaf, self.places(index, run)[rows], self.claims)
+                    if facts is not None:
+                        by_rows.append((rows, facts))
             return by_rows
 
         return self.asked_of(index, said)
 
-    def _footers(
-        self, storage: Storage, leaves: Sequence[Leaf]
-    ) -> dict[tuple[str, ...], tuple[Ordinals, ColumnBounds]]:
+    def _uncovered(self, storage: Storage, leaves: Sequence[Leaf]) -> _OfFooters:
         """Return the footer statistics of the files that the indexes do not cover in all of these columns."""
         uncovered = np.zeros(len(self.snapshot.files), np.bool_)
         for leaf in leaves:
             uncovered |= ~self.covering(leaf)
-        rows = np.flatnonzero(uncovered)
-        if not len(rows):
-            return {}
+        return self._footers(storage, np.flatnonzero(uncovered), leaves)
+
+    def _footers(self, storage: Storage, rows: Ordinals, leaves: Sequence[Leaf]) -> _OfFooters:
         some = self.snapshot.files.take(pa.array(rows)).table
         paths, sizes = some.column("path").to_pylist(), some.column("size_bytes").to_pylist()
         threads = _THREADS if "://" in storage.root else min(4, os.cpu_count() or 1)
@@ -234,7 +268,7 @@ class FileStatistics:
         failed = [text for text in read.failures.to_pylist() if text is not None]
         if failed:
             self.notes.append(f"of {len(failed):,} files the footer cannot be read; the first: {failed[0]}")
-        return {column.leaf.parts: (rows, column.bounds) for column in read.columns}
+        return rows, {c.leaf.parts: facts_of(c.bounds, len(rows), Trust.FOOTER) for c in read.columns}
 
     def covering(self, leaf: Leaf) -> Mask:
         """The files of which some index has statistics of the column."""
@@ -258,10 +292,20 @@ def _covered(index: OpenIndex, run: RunRef, leaf: Leaf) -> CoveredColumn | None:
     return column if stored is not None and (stored == leaf.type or not index.of_text) else None
 
 
-def _stored_bounds(
-    index: OpenIndex, run: RunRef, column: CoveredColumn, leaf: Leaf, ordinals: Ordinals, logged: bool
-) -> ColumnBounds | None:
-    """Return the run's bounds of the column in these files, under the type that it has now."""
+def _of_one_row(facts: pa.Table) -> pa.Table:
+    """Facts whose counts are of one row, as they are of any number: how many are such is known where none is."""
+    for name in ("null_count", "nan_count", "value_count"):
+        counts = facts.column(name)
+        none = pa.nulls(len(counts), pa.int64())
+        kept = none if name == "value_count" else pc.if_else(pc.equal(counts, 0), counts, none)
+        facts = facts.set_column(facts.schema.get_field_index(name), name, kept)
+    return facts
+
+
+def _stored_facts(
+    index: OpenIndex, run: RunRef, column: CoveredColumn, leaf: Leaf, ordinals: Ordinals, claims: bool
+) -> pa.Table | None:
+    """Return the run's facts of the column in these files, under the type that it has now."""
     stored = column.type
     assert stored is not None
     table = index.column_rows(run, column)
@@ -271,11 +315,12 @@ def _stored_bounds(
     if (rows < 0).any():
         return None  # there is one row a file; where there is not, nothing is believed
 
-    copied = pc.fill_null(pc.equal(Vector(table.column("trust")).array, int(Trust.LOG)), True)
+    trust = Vector(table.column("trust")).array
+    copied = pc.fill_null(pc.less_equal(trust, int(Trust.LOG)), True)
 
     def said(name: str) -> pa.Array:
         values = Vector(table.column(name)).array
-        return values if logged else pc.if_else(copied, pa.scalar(None, values.type), values)
+        return values if claims else pc.if_else(copied, pa.scalar(None, values.type), values)
 
     bounds = ColumnBounds(
         stored,
@@ -287,5 +332,6 @@ def _stored_bounds(
         said("lower_exact"),
         said("upper_exact"),
     )
-    taken = take_bounds(bounds, rows)
-    return taken if stored == leaf.type else convert_bounds(taken, leaf.type, back=True)
+    bounds = take_bounds(bounds, rows)
+    carried = bounds if stored == leaf.type else convert_bounds(bounds, leaf.type, back=True)
+    return None if carried is None else facts_of(carried, len(rows), trust.take(pa.array(rows)))

@@ -6,6 +6,7 @@ versions    every recorded version can be resolved; the newest ones have the fil
 statistics  of a sample of live data files (or all) every row is read and compared with what the index says of it
 keys        of the same files the values are keyed again, and what the index names of them is exactly that
 covering    of the same files the stored rows are those that they hold
+claims      what the table's log says of its files is compared with what the index knows of them
 dropped     for given predicates: the files that are proved out are read, and no row of them matches
 """
 
@@ -23,6 +24,7 @@ from metaindex.index.log.sealed import digest
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
 
+from .claims import check_claims
 from .report import Finding as Finding
 from .report import Verification as Verification
 from .report import judged
@@ -54,6 +56,8 @@ def verify(
             sound = check_versions(index, rows, format_, ref, every_version, report)
             if sound and sample != 0:
                 _check_files(Sample.made(index, rows, sound[-1], snapshot, ref, sample, report, progress))
+                if not report.findings:
+                    check_claims(index, snapshot, report)
             report.bytes_read = index.count.bytes
     except MetaIndexError as error:
         judged(error)

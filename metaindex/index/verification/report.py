@@ -22,6 +22,7 @@ class Finding:
     * `keys`       the values that the index names of a data file are not those of the rows in it
     * `covering`   the stored rows of a data file are not those in it (the name of their metadata partition)
     * `dropped`    a file that was proved out holds a row that matches
+    * `claim`      the table's log says of a data file what is not so: of `Verification.claims`, no fault of the index
 
     `run` is the run that has to be rebuilt, `version` the recorded version that has to go; `file` is the data file.
     """
@@ -67,6 +68,7 @@ _SHORT = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 @dataclass(slots=True, repr=False)
 class Verification(Shown):
     """The result of a verification: what was checked, and what was wrong. `unchecked`: why not, and how often.
+    `claims`: what the table's log says of files, and a sound index knows better.
 
     `sound`: nothing was found wrong, and the index was compared with some of the data files that were to be read;
     `unproven`: there were some, and nothing of them could be compared. Where some could and others not it is right as
@@ -89,6 +91,7 @@ class Verification(Shown):
     gone_files: set[str] = field(default_factory=set)  # sampled files that are not on storage any more
     unread: set[str] = field(default_factory=set)  # sampled files of which something cannot be read
     replaced: int = 0  # indexed files in whose place the table has others now
+    claims: list[Finding] = field(default_factory=list)
     unchecked: dict[str, int] = field(default_factory=dict)
     compared: set[str] = field(default_factory=set)  # data files of whose rows anything was compared
     unread_why: dict[str, str] = field(default_factory=dict)  # by data file, as `unchecked` has it
@@ -143,6 +146,7 @@ class Verification(Shown):
             "sound": self.sound,
             "unproven": self.unproven,
             "findings": [finding.to_json() for finding in self.findings],
+            "claims": [claim.to_json() for claim in self.claims],
         }
 
     def _printed(self) -> str:
@@ -176,6 +180,9 @@ class Verification(Shown):
             lines.append(f"  {Cure('repair', self.index)} builds anew what is wrong")
         if any(finding.kind == "statistics" for finding in self.findings):
             lines.append("  what is wrong again then is wrong in the footer of the file: write the file anew")
+        lines.extend(f"  {claim}" for claim in self.claims[:_TOLD])
+        if len(self.claims) > _TOLD:
+            lines.append(f"  claim: {len(self.claims) - _TOLD:,} more, which `claims` has")
         return "\n".join(lines)
 
     def _verdict(self) -> str:

@@ -40,8 +40,8 @@ class Answers:
 def aggregate(
     asked: AggregateQuestion,
     files: KnownFiles,
-    kept: Rows,
     certain: Mask,
+    kept: Rows,
     scan: Callable[[Rows, Sequence[str]], ScanPlan],
 ) -> Answers:
     """`kept`: the files that may hold rows that match; `certain`: where every row of a file does, of all files. `scan`

@@ -37,8 +37,10 @@ class KnownCounts:
 
     @classmethod
     def physical(cls, files: FileTable) -> KnownCounts:
-        """Return the rows of each file, deleted ones included, as the table's log states them."""
-        return cls.of(files.table.column("record_count"))
+        """Return the rows of each file, deleted ones included, as the table's log claims them. None is what writers
+        without statistics say, too."""
+        said = cls.of(files.table.column("record_count"))
+        return cls(said.values, said.known & (said.values > 0))
 
     @classmethod
     def deleted(cls, files: FileTable) -> KnownCounts:

@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
-from metaindex.core import ArrowRows, Column, Shown, Tabular, TextTable, counted, dataclass, plain
+from metaindex.core import ArrowRows, Column, Mask, Shown, Tabular, TextTable, counted, dataclass, plain
 from metaindex.formats import Version
 from metaindex.index import FileStatistics
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
 from metaindex.query.lookups.answer import Answer
 from metaindex.query.readers.plan import narrowest
 
-from .aggregating import Rows, aggregate
-from .known import KnownFiles
-from .measures import asked_of
+from .aggregating import Rows, aggregate, from_metadata
+from .known import KnownFiles, certain_by, leaves_of
+from .measures import AggregateQuestion, asked_of
 from .order_by import certain_files
 
 if TYPE_CHECKING:
@@ -113,18 +114,32 @@ def aggregated(
         group_by=names["group_by"],
     )
     opened, _ = queries.handle.open_indexes(names_of(indexes, "indexes"))
-    bounds = FileStatistics(snapshot, opened)
+    bounds = FileStatistics(snapshot, opened, storage=scan.storage, claims=False)
 
     def reading(rows: Rows, named: Sequence[str]) -> Scan:
         return replace(scan, rows=rows, columns=tuple(named) or (_for_counting(scan),))
 
     scan.note("aggregate", [field.name for field in question.fields])
-    answers = bounds.settled(
-        lambda: aggregate(question, KnownFiles.of(bounds, question), scan.file_rows, certain_files(scan), reading)
-    )
+    answers = bounds.settled(lambda: aggregate(question, *_known(scan, bounds, question), scan.file_rows, reading))
     left_out = len(snapshot.files) - len(scan.file_rows)
     root = queries.handle.root(snapshot)
     return Aggregated(root, snapshot.version, answers.table, left_out, len(answers.answered), len(answers.opened))
+
+
+def _known(scan: Scan, bounds: FileStatistics, question: AggregateQuestion) -> tuple[KnownFiles, Mask]:
+    """Return what is known of the files, and of which every row matches. Where indexes do not answer for a file and the
+    table's log claims what would, its footer is asked."""
+    plain = scan.predicate is None and scan.hint is None and not question.fields
+    files, certain = KnownFiles.of(bounds, question, by_log=plain), certain_files(scan)
+    lacking = ~(certain & from_metadata(question, files)[0])
+    lacking[np.setdiff1d(np.arange(len(lacking)), scan.file_rows)] = False
+    if lacking.any():
+        claims = replace(bounds, claims=True)
+        lacking &= certain_files(scan, claims=True) & from_metadata(question, files.claimed(claims))[0]
+    if lacking.any() and bounds.ask_footers(lacking, leaves_of(bounds.snapshot, scan.predicate, question.fields)):
+        files = KnownFiles.of(bounds, question, by_log=plain)
+        certain |= False if scan.predicate is None else certain_by(scan.predicate, bounds)
+    return files, certain
 
 
 def _for_counting(scan: Scan) -> str:

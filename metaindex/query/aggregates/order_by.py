@@ -29,6 +29,7 @@ from metaindex.query.readers.plan import shown_field
 from metaindex.query.readers.scan import Scan
 
 from .counts import KnownCounts
+from .known import certain_by, leaves_of, live_rows
 
 _SIDES = {"asc": False, "desc": True}
 _NULLS = {"nulls first": True, "nulls last": False}
@@ -105,15 +106,17 @@ class Sorted:
     def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> Threshold | None:
         """A place at which, or before which, `limit` live rows stand in files of which every row matches. None if that
         is not known of so many."""
-        sure = certain & live.known & deleted.known & self._nulls.known & self._nans.known
+        all_null, null = self.told.all_null, self._nulls
+        null_counts = np.where(all_null, live.values + deleted.values, null.values)
+        sure = certain & live.known & deleted.known & (null.known | all_null) & self._nans.known
         gone = np.where(sure, deleted.values, 0)
-        values = live.values - self._nulls.values - self._nans.values  # at least so many live ones are values
+        values = live.values - null_counts - self._nans.values  # at least so many live ones are values
         bounded = sure & self._bounded(better=False) & (values > 0)
         attained = bounded & self._attained & (gone == 0)
-        nulls = sure & self.direction.nulls_first & (self._nulls.values > gone)
+        nulls = sure & self.direction.nulls_first & (null_counts > gone)
         nans = sure & self.direction.descending & (self._nans.values > gone)
         entries = [
-            (nulls, null_rank(self.direction), None, self._nulls.values - gone),
+            (nulls, null_rank(self.direction), None, null_counts - gone),
             (nans, nan_rank(self.direction), None, self._nans.values - gone),
             (attained, VALUE, self._bound(better=True), np.ones(len(gone), np.int64)),
             (bounded, VALUE, self._bound(better=False), values - attained),
@@ -181,7 +184,7 @@ def first_rows(scan: Scan, limit: object) -> Scan:
     # An index may have recorded other files: to find that out, every footer would be opened.
     scan = replace(scan.whole(), anew=None)
     files = scan.file_rows
-    certain = certain_files(scan)[files]
+    certain = certain_files(scan, claims=True)[files]  # what is read first is no answer
     live = KnownCounts.physical(scan.snapshot.files).less(KnownCounts.deleted(scan.snapshot.files))
     empty = (live.known & (live.values == 0))[files]
     order = np.argsort(np.where(empty, 2, np.where(certain, 0, 1)), kind="stable")
@@ -201,17 +204,29 @@ def first_in_order(scan: Scan, limit: object, order_by: object, indexes: Sequenc
         )
     rows = _limit(limit)
     leaf = next(leaf for leaf in snapshot.schema.leaves() if leaf.parts == (keys[0].column,))
-    (told,) = FileStatistics(snapshot, indexes).columns([leaf])
-    deleted = KnownCounts.deleted(snapshot.files)
-    counted = KnownCounts.of(told.facts.column("value_count"))
-    live = KnownCounts.agreed([KnownCounts.physical(snapshot.files), counted]).less(deleted)
+    facts = FileStatistics(snapshot, indexes, storage=scan.storage, claims=False)
+    (told,) = facts.columns([leaf])
+    files, certain, live = scan.file_rows, certain_files(scan), live_rows(facts, [_rows(told)])
+    lacking = np.zeros(len(snapshot.files), np.bool_)
+    lacking[files] = (told.unknown_files | ~live.known)[files]
+    if lacking.any():  # what the log claims of them would leave some out: their footers say whether it is so
+        (claimed,) = replace(facts, claims=True).columns([leaf])
+        lacking &= ~claimed.unknown_files
+    if lacking.any() and facts.ask_footers(lacking, leaves_of(snapshot, scan.predicate, [leaf.field])):
+        (told,) = facts.columns([leaf])
+        certain |= False if scan.predicate is None else certain_by(scan.predicate, facts)
+        live = live_rows(facts, [_rows(told)])
     column = Sorted(told, keys[0].direction)
-    best, files = column.best(), scan.file_rows
-    threshold = column.threshold(rows, live, deleted, certain_files(scan))
+    best = column.best()
+    threshold = column.threshold(rows, live, KnownCounts.deleted(snapshot.files), certain)
     if threshold is not None:
         files = files[~best.behind(threshold.place)[files]]
     files = files[best.take(files).best_first()]
     return replace(scan, rows=files, first=FirstRows(rows, keys=keys, best=best.take(files)))
+
+
+def _rows(told: ColumnFacts) -> KnownCounts:
+    return KnownCounts.of(told.facts.column("value_count"))
 
 
 def _limit(limit: object) -> int:
@@ -220,12 +235,13 @@ def _limit(limit: object) -> int:
     return min(int(limit), _MOST)
 
 
-def certain_files(scan: Scan) -> Mask:
-    """The files of the snapshot of which every row matches."""
+def certain_files(scan: Scan, *, claims: bool = False) -> Mask:
+    """The files of the snapshot of which every row matches, by facts; by what the table's log claims, too."""
     files = scan.snapshot.files
     if scan.keys is not None:  # the answer is of what the keys say of files, which more rows may match
         return np.zeros(len(files), np.bool_)
     if scan.result is None:
         return np.ones(len(files), np.bool_)
-    certain = pc.is_in(files.paths, value_set=scan.result.certain.paths.combine_chunks())
+    certain_ = scan.result.claimed if claims else scan.result.certain
+    certain = pc.is_in(files.paths, value_set=certain_.paths.combine_chunks())
     return Vector(certain).truths(null=False)

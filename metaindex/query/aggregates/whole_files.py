@@ -1,16 +1,14 @@
 """Answers for whole files, of which every row passes a filter, by what indexes hold of them: for an engine that reads
 the other files by itself and puts both together.
 
-More is required than of a skip, since rows that would pass are not read: whoever writes a log writes there how many
-rows a file has, and a reader that leaves a file out for it never sees that it was wrong. So a number in a log is no
-proof here: it can but contradict what an index counted. Of different values every one has to be known, as it is, and no
-other may be there: what was cut, and files with deletes, are read. Of rows that are shown the value has to be the very
-one: of floats the two zeros are kept as one, so they are read.
+More is required than of a skip, since rows that would pass are not read: only facts answer (`known`). Of different
+values every one has to be known, as it is, and no other may be there: what was cut, and files with deletes, are read.
+Of rows that are shown the value has to be the very one: of floats the two zeros are kept as one, so they are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -20,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Mask, Vector, arrow_array
-from metaindex.expressions import ArrowStatistics, ColumnBounds, ColumnRef, Predicate
 from metaindex.formats import Field, FileTable, Leaf
 from metaindex.index import (
     ColumnFacts,
@@ -30,13 +27,12 @@ from metaindex.index import (
 )
 from metaindex.query.order import Direction, as_shown
 from metaindex.query.pruning.result import PruneResult
-from metaindex.query.pruning.walk import surely
 from metaindex.query.readers.scan import Scan
 
 from .aggregating import Rows, from_metadata
 from .counts import KnownCounts
 from .each_value import EachValue, TooManyValues
-from .known import KnownColumn, KnownFiles
+from .known import KnownColumn, KnownFiles, facts_of, live_rows
 from .measures import AggregateQuestion, How, Measure
 from .order_by import Sorted, certain_files
 from .partial import PartialAnswers
@@ -103,19 +99,18 @@ class WholeFiles:
         assert result is not None, "a predicate was asked"
         kept = np.zeros(len(snapshot.files), np.bool_)
         kept[scan.file_rows] = True
-        bounds = FileStatistics(snapshot, indexes, logged=False)
+        bounds = FileStatistics(snapshot, indexes, claims=False)
         certain = certain_files(scan) & kept
         by = frozenset[str]()
         if certain.any():
-            told = _told_of(result.predicate, bounds)
-            certain &= _certain_without_log(result.predicate, told, len(snapshot.files))
-            by = frozenset(name for facts in told.values() for name in facts.indexes)
+            told = facts_of(result.predicate, bounds).values()
+            by = frozenset(name for facts in told for name in facts.indexes)
         return cls(result, snapshot.files, kept, certain, bounds, KnownCounts.deleted(snapshot.files), by, changed)
 
     @property
     def live(self) -> KnownCounts:
         """Return the rows that are not deleted."""
-        return _counted_rows(self.bounds).less(self.deleted)
+        return live_rows(self.bounds, [])
 
     def without(self, rows: Rows) -> PruneResult:
         """Return the answer to the filters without these files."""
@@ -358,45 +353,3 @@ def _each_different(
     known = some[~unsaid[some]]
     shown_keys = [as_shown(key, of.type) for key, of in zip(groups, question.keys, strict=True)]
     return _EachDifferent(known, question, shown, shown_keys, values)
-
-
-def _counted_rows(bounds: FileStatistics) -> KnownCounts:
-    """Return the rows of each file, deleted ones included, as an index counted them; unknown if the log, or another
-    index, has another number."""
-    told = [KnownCounts.of(bounds.indexed(leaf).facts.column("value_count")) for leaf in _a_leaf_of_each_run(bounds)]
-    rows = KnownCounts.agreed([KnownCounts.physical(bounds.snapshot.files), *told])
-    counted: Mask = np.logical_or.reduce([np.zeros(len(rows.known), np.bool_), *(counts.known for counts in told)])
-    return KnownCounts(rows.values, rows.known & counted)
-
-
-def _a_leaf_of_each_run(bounds: FileStatistics) -> list[Leaf]:
-    """Columns, such that each run of an index that has statistics has them of one of these."""
-    leaves = {leaf.stable: leaf for leaf in bounds.snapshot.schema.leaves()}
-    leaf_of_runs: dict[str, Leaf] = {}
-    for index in bounds.indexes:
-        for run in index.entry.content.runs:
-            known = [column.stable for column in run.columns if not column.partition and column.stable in leaves]
-            if known and not any(stable in leaf_of_runs for stable in known):
-                leaf_of_runs[known[0]] = leaves[known[0]]
-    return list(leaf_of_runs.values())
-
-
-def _told_of(predicate: Predicate, bounds: FileStatistics) -> dict[ColumnRef, ColumnFacts]:
-    """Return what indexes and partitions know of its columns."""
-    of_schema = {leaf.parts: leaf for leaf in bounds.snapshot.schema.leaves()}
-    asked = {ref: of_schema[ref.parts] for ref in predicate.columns if ref.parts in of_schema}
-    return dict(zip(asked, bounds.columns(list(asked.values())), strict=True))
-
-
-def _certain_without_log(predicate: Predicate, told: Mapping[ColumnRef, ColumnFacts], count: int) -> Mask:
-    """Return a mask of the files in which indexes and partitions prove that every row passes: nobody would see that a
-    bound in a log is wrong if no row is read."""
-    return surely(predicate, ArrowStatistics(count, {ref: _bounds(facts) for ref, facts in told.items()}), count)
-
-
-def _bounds(told: ColumnFacts) -> ColumnBounds:
-    def said(name: str) -> pa.Array:
-        return Vector(told.facts.column(name)).array
-
-    counts = said("null_count"), said("nan_count"), said("value_count")
-    return ColumnBounds(told.leaf.type, said("lower"), said("upper"), *counts, said("lower_exact"), said("upper_exact"))

@@ -28,10 +28,10 @@ from metaindex.expressions import CompositeStatistics, Opaque, Predicate, Prunin
 from metaindex.formats import FileTable, Snapshot, Version
 from metaindex.index import KINDS, BoundPredicate, Lacking, OpenIndex, RunCoverage
 
-from .recorded import over_recorded
+from .recorded import few, over_recorded
 from .report import IndexReport
 from .result import PruneResult
-from .sources import FileSource, JoinedSources, Portion, log_source
+from .sources import FileSource, HeardStatistics, JoinedSources, Portion, TableSources
 from .walk import (
     LOG,
     Failed,
@@ -41,6 +41,7 @@ from .walk import (
     Walked,
     column_names,
     guard,
+    known_by,
     leaf_reports,
     surely,
     walk,
@@ -221,16 +222,29 @@ def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsh
     """Walks over all files of the snapshot."""
     asked = BoundPredicate.of(question.bound(snapshot.schema), snapshot.schema, indexes)
     count = len(snapshot.files)
-    sources, used, keyed = _sources(asked, indexes, snapshot)
+    known, used, keyed = _sources(asked, indexes, snapshot)
+    table = TableSources.of(snapshot, asked.columns)
+    sources: dict[str, PruningStatistics[Mask]] = {**known, LOG: table.with_claims}
+    used[LOG] = column_names(set(asked.columns))
     tallies = {name: Tally() for name in sources}
     mask, masks = walk(asked.walked, sources, tallies, indexes, count)
+    if known:  # a claim may contradict what an index has a fact of
+        without = {**known, LOG: table.without_claims}
+        wider, alone = walk(asked.walked, without, {name: Tally() for name in without}, indexes, count)
+        if few(int(np.count_nonzero(wider)), count):
+            sources, mask, masks = without, wider, alone
+        elif (wider & ~mask).any():
+            sources = {**known, LOG: table.beside(count, partial(known_by, known, indexes))}
+            mask, masks = walk(asked.walked, sources, tallies, indexes, count)
     for name, single in masks.items():
         tallies[name].files = int(np.count_nonzero(~single))
         tallies[name].bytes = snapshot.files.filter(arrow_array(~single)).size_bytes if tallies[name].files else 0
     kept = np.flatnonzero(mask)
 
-    def certain() -> pa.Array:
-        return arrow_array(surely(asked.predicate, CompositeStatistics(list(sources.values())), count)[mask])
+    def certain(*, claims: bool = False) -> pa.Array:
+        proving = [table.values, *map(HeardStatistics.facts, known.values())]
+        among = CompositeStatistics(list(sources.values()) if claims else proving)
+        return arrow_array(surely(asked.predicate, among, count)[mask])
 
     return Walked(
         files=snapshot.files.filter(arrow_array(mask)),
@@ -286,17 +300,20 @@ def _each_over_snapshot(
     if not predicates:
         return []
     asked = BoundPredicate.of_each(predicates, snapshot.schema, indexes)
-    sources, _, _ = _sources(asked[0], indexes, snapshot)
-    return walk_each([each.walked for each in asked], sources, indexes, len(snapshot.files))
+    known, _, _ = _sources(asked[0], indexes, snapshot)
+    table = TableSources.of(snapshot, asked[0].columns)
+    count = len(snapshot.files)
+    by_table = table.beside(count, partial(known_by, known, indexes)) if known else table.with_claims
+    return walk_each([each.walked for each in asked], {**known, LOG: by_table}, indexes, count)
 
 
 def _sources(
     asked: BoundPredicate, indexes: Sequence[OpenIndex], snapshot: Snapshot
-) -> tuple[dict[str, PruningStatistics[Mask]], dict[str, tuple[str, ...]], bool]:
-    """Return the sources by index name, the columns that each knows, and whether keys are among them."""
+) -> tuple[dict[str, JoinedSources], dict[str, tuple[str, ...]], bool]:
+    """Return the indexes that know something, by name, the columns that each knows, and whether keys are among them."""
     keyed = False
     files = None
-    sources: dict[str, PruningStatistics[Mask]] = {}
+    sources: dict[str, JoinedSources] = {}
     used: dict[str, tuple[str, ...]] = {}
     for index in indexes:
         with guard(index):
@@ -309,6 +326,4 @@ def _sources(
             sources[index.name] = JoinedSources(len(snapshot.files), portions)
             keyed = keyed or any(known.key_columns for known in runs)
             used[index.name] = column_names(set().union(*(known.columns for known in runs)))
-    sources[LOG] = log_source(snapshot, asked.columns)
-    used[LOG] = column_names(set(asked.columns))
     return sources, used, keyed

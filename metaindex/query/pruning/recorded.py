@@ -4,7 +4,7 @@ replayed."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -16,18 +16,18 @@ from metaindex.expressions import CompositeStatistics, ManyFiles, PruningStatist
 from metaindex.formats import FileTable, Format, Schema
 from metaindex.index import BoundPredicate, Lacking, OpenIndex, RunCoverage
 
-from .sources import FileSource, JoinedSources, Portion
-from .walk import NeedsSnapshot, Sources, TableQuestion, Tally, Walked, column_names, guard, leaf_reports, surely, walk
+from .sources import FileSource, HeardStatistics, JoinedSources, Portion
+from .walk import NeedsSnapshot, TableQuestion, Tally, Walked, column_names, guard, known_by, leaf_reports, surely, walk
 
 Ordinals = npt.NDArray[np.int64]
 
-FEW_FILES = 16
+_FEW_FILES = 16
 _ONE_OF = 1_000
 
 
 def few(kept: int, total: int) -> bool:
     """Return whether reading the kept files costs less than asking the table's log for more (docs/decisions/0010)."""
-    return kept * 4 <= total and kept <= max(FEW_FILES, total // _ONE_OF)
+    return not kept or (total >= _ONE_OF and kept <= max(_FEW_FILES, total // _ONE_OF))
 
 
 def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | NeedsSnapshot:
@@ -50,7 +50,7 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
     searched = [_search(segment, others, tallies, indexes) for segment in segments]
     kept = sum(piece.count for piece in searched)
     wide = not alone and not few(kept, record.files)
-    if wide and (asked.answered_by_table(indexes) or _log_knows_more(question, asked, searched)):
+    if wide and (asked.answered_by_table(indexes) or _log_knows_more(question, asked, searched, indexes)):
         return NeedsSnapshot.HELPS
     with guard(primary):
         files = FileTable(_concat([piece.segment.files(piece.kept) for piece in searched]))
@@ -66,8 +66,8 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
         one_source=not any(known for _, known in others),
     )
 
-    def certain() -> pa.Array:
-        masks = [surely(asked.predicate, s.together(), s.segment.run.files)[s.kept] for s in searched]
+    def certain(*, claims: bool = False) -> pa.Array:
+        masks = [surely(asked.predicate, s.together(claims=claims), s.segment.run.files)[s.kept] for s in searched]
         return pa.array(np.concatenate(masks) if masks else [], pa.bool_())
 
     return Walked(
@@ -125,10 +125,16 @@ def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> OpenIndex
     return max(candidates, key=covered)[0]
 
 
-def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
-    """Return whether the table's log may know a column of a kept file that no index knows, such as files that a quick
-    refresh named."""
-    return Format.named(question.format).has_log and any(piece.unknown(asked) for piece in searched)
+def _log_knows_more(
+    question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched], indexes: Sequence[OpenIndex]
+) -> bool:
+    """Return whether the table's log may know a column of a kept file of which no index has a fact: one that a quick
+    refresh named, one of an older type."""
+    return Format.named(question.format).has_log and any(
+        not known_by(piece.walked, indexes, column)[piece.kept].all()
+        for piece in searched
+        for column in (asked.columns if piece.count else ())
+    )
 
 
 class RunSegment:
@@ -170,7 +176,7 @@ class _Searched:
     """A segment after the walk: what may match, alone and together."""
 
     segment: RunSegment
-    others: Sources
+    others: Mapping[str, ManyFiles]
     own: ManyFiles
     mask: Mask
     masks: dict[str, Mask]
@@ -198,28 +204,22 @@ class _Searched:
             return source.known
         return np.full(self.segment.run.files, isinstance(source, ManyFiles) and bool(source.columns))
 
-    def sources(self) -> Sources:
+    def sources(self) -> Mapping[str, ManyFiles]:
         """Return all sources, each for all files."""
         return {self.segment.index.name: self.segment.with_later_runs(self.segment.known.whole()), **self.others}
 
-    def together(self) -> PruningStatistics[Mask]:
-        """Return the sources as one."""
-        return CompositeStatistics(list(self.sources().values()))
+    def together(self, *, claims: bool) -> PruningStatistics[Mask]:
+        """Return the sources as one: their facts, and what they copied of the table's log, too."""
+        sources = list(self.sources().values())
+        return CompositeStatistics(sources if claims else [*map(HeardStatistics.facts, sources)])
 
-    def unknown(self, asked: BoundPredicate) -> bool:
-        """Return whether no source knows some asked column of a kept file."""
-        missing = set(asked.columns) - self.segment.known.columns if self.count else set()
-        for column in missing:
-            known = np.zeros(self.segment.run.files, np.bool_)
-            for source in (self.own, *self.others.values()):
-                if isinstance(source, JoinedSources):
-                    known |= source.knowing(column)
-            if not known[self.kept].all():
-                return True
-        return False
+    @property
+    def walked(self) -> Mapping[str, ManyFiles]:
+        """Return the sources that were walked, in parts of the run alone."""
+        return {self.segment.index.name: self.own, **self.others}
 
     def row_groups(self, ordinal: int, groups: int) -> PruningStatistics[Mask]:
-        return FileSource(groups, [self.own, *self.others.values()], ordinal)
+        return FileSource(groups, list(self.walked.values()), ordinal)
 
 
 def _search(segment: RunSegment, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]) -> _Searched:
@@ -227,7 +227,7 @@ def _search(segment: RunSegment, others: _Others, tallies: dict[str, Tally], ind
     with guard(segment.index):
         own = segment.with_later_runs(segment.known.narrowed())
     tallies[segment.index.name].seconds += time.perf_counter() - started
-    more: dict[str, PruningStatistics[Mask]] = {}
+    more: dict[str, ManyFiles] = {}
     for index, runs in others:
         if runs:
             with guard(index):

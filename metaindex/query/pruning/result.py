@@ -56,8 +56,15 @@ class PruneResult(Shown):
 
     @cached_property
     def certain(self) -> FileTable:
-        """The kept files whose every *physical* row matches; deleted rows are the reader's business."""
+        """The kept files whose every *physical* row matches, by facts and not by what the table's log claims; deleted
+        rows are the reader's business."""
         return self.files.filter(self._walked.certain())
+
+    @property
+    def claimed(self) -> FileTable:
+        """Return the kept files whose every row matches if what the table's log claims is true: worth looking at first,
+        and no answer."""
+        return self.files.filter(self._walked.certain(claims=True))
 
     @cached_property
     def leaves(self) -> tuple[LeafReport, ...]:
@@ -123,7 +130,7 @@ class PruneResult(Shown):
         walked = replace(
             before,
             dropped=lambda: left,
-            certain=lambda: pa.array(np.append(np.asarray(before.certain()), np.zeros(len(changed), np.bool_))),
+            certain=lambda **of: pa.concat_arrays([before.certain(**of), pa.repeat(False, len(changed))]),
             row_groups=lambda row, groups: before.row_groups(row, groups) if row < kept else FileSource(groups, [], 0),
         )
         files = FileTable(pa.concat_tables([self.files.table, changed.table]))
@@ -135,7 +142,7 @@ class PruneResult(Shown):
         if exact:
             return replace(self, keys=told)
         none = pa.array(np.zeros(len(self.files), np.bool_))
-        return replace(self, keys=told, _walked=replace(self._walked, certain=lambda: none))
+        return replace(self, keys=told, _walked=replace(self._walked, certain=lambda **_: none))
 
     def without(self, more: Mask) -> PruneResult:
         """Return the result without these kept files, dropped for another reason than the predicate."""
@@ -143,7 +150,7 @@ class PruneResult(Shown):
         walked = replace(
             before,
             dropped=lambda: FileTable(pa.concat_tables([before.dropped().table, out.table], promote_options="default")),
-            certain=lambda: before.certain().filter(pa.array(~more)),
+            certain=lambda **of: before.certain(**of).filter(pa.array(~more)),
             row_groups=lambda row, groups: before.row_groups(int(rows[row]), groups),
         )
         return replace(self, files=self.files.filter(pa.array(~more)), _walked=walked)

@@ -4,7 +4,7 @@ from the table's own log."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -86,19 +86,17 @@ class JoinedSources(ManyFiles):
     @property
     def known(self) -> Mask:
         """The files of which some run knows some column."""
-        return self._in_any(p for p in self._portions if isinstance(p.source, ManyFiles) and p.source.columns)
+        out = self.constant(False)
+        for portion in self._portions:
+            if isinstance(portion.source, ManyFiles) and portion.source.columns:
+                out[portion.positions] = True
+        return out
 
-    def knowing(self, column: ColumnRef) -> Mask:
-        """The files of which the run in a portion knows the column."""
-        own = ((p, p.source) for p in self._portions if isinstance(p.source, ManyFiles))
-        return self._in_any(portion for portion, source in own if column in source.columns)
-
-    def _in_any(self, portions: Iterable[Portion]) -> Mask:
-        out = np.zeros(self.count, np.bool_)
-        for portion in portions:
-            if len(portion.positions) == self.count:  # of a million files it is soon said
-                return np.ones(self.count, np.bool_)
-            out[portion.positions] = True
+    def knows(self, column: ColumnRef) -> Mask:
+        out = self.constant(False)
+        for portion in self._portions:
+            if isinstance(portion.source, ManyFiles) and column in portion.source.columns:
+                out[portion.positions] |= portion.source.knows(column)[portion.ordinals]
         return out
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
@@ -115,6 +113,26 @@ class JoinedSources(ManyFiles):
             for kind, source in by_kind(portion.source).items():
                 of_kind.setdefault(kind, []).append(Portion(source, portion.positions, portion.ordinals))
         return {kind: JoinedSources(self.count, portions) for kind, portions in of_kind.items()}
+
+
+class HeardStatistics(ManyFiles):
+    """Statistics of a source in the files in which it is heard about a column. Answers of metadata rest on facts alone;
+    and a claim of whoever wrote the table's log is heard where no index has a fact."""
+
+    def __init__(self, count: int, source: PruningStatistics[Mask], heard: Callable[[ColumnRef], Mask]) -> None:
+        super().__init__(count)
+        self._source, self._heard = source, heard
+        self._unheard: dict[ColumnRef, Mask] = {}
+
+    @classmethod
+    def facts(cls, source: ManyFiles) -> HeardStatistics:
+        """Return what facts of an index say."""
+        return cls(source.count, source, source.knows)
+
+    def _ask(self, question: Question) -> Mask:
+        if question.column not in self._unheard:
+            self._unheard[question.column] = ~self._heard(question.column)
+        return question.ask(self._source) | self._unheard[question.column]
 
 
 def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:
@@ -177,18 +195,43 @@ def _null_lists(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> dict[ColumnRef
     return {ref: bounds for ref, bounds in said.items() if bounds is not None}
 
 
-def log_source(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> PruningStatistics[Mask]:
-    """Return what the table itself knows of its files: partition values, and statistics in its log."""
-    count = len(snapshot.files)
-    leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
-    asked = {ref: leaves[ref.parts] for ref in refs if ref.parts in leaves}
-    by_partition, by_log = {}, _null_lists(snapshot, [ref for ref in refs if ref not in asked])
-    for ref, leaf in asked.items():
-        if (bounds := snapshot.details.partition_bounds(leaf)) is not None:
-            by_partition[ref] = bounds
-        if (bounds := snapshot.details.log_bounds(leaf)) is not None:
-            by_log[ref] = bounds
-    sources: list[PruningStatistics[Mask]] = [ArrowStatistics(count, by_partition), ArrowStatistics(count, by_log)]
-    if (hashes := snapshot.details.partition_hashes(asked)) is not None:
-        sources.append(hashes)
-    return CompositeStatistics(sources)
+@dataclass(frozen=True, slots=True)
+class TableSources:
+    """Sources that the table itself has: the values of partition columns, which are what its rows show; values made
+    from a column to place its files (Iceberg's days and buckets); and what its log claims."""
+
+    values: PruningStatistics[Mask]
+    places: PruningStatistics[Mask]
+    claims: PruningStatistics[Mask]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, refs: Sequence[ColumnRef]) -> TableSources:
+        count, details = len(snapshot.files), snapshot.details
+        leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
+        asked = {ref: leaves[ref.parts] for ref in refs if ref.parts in leaves}
+        bounds = {ref: told for ref, leaf in asked.items() if (told := details.partition_bounds(leaf)) is not None}
+        by_log = _null_lists(snapshot, [ref for ref in refs if ref not in asked])
+        by_log |= {ref: told for ref, leaf in asked.items() if (told := details.log_bounds(leaf)) is not None}
+        values = {ref: told for ref, told in bounds.items() if asked[ref].field.partition}
+        places = [ArrowStatistics(count, {ref: told for ref, told in bounds.items() if ref not in values})]
+        hashes = details.partition_hashes(asked)
+        return cls(
+            ArrowStatistics(count, values),
+            CompositeStatistics([*places, *(() if hashes is None else (hashes,))]),
+            ArrowStatistics(count, by_log),
+        )
+
+    @property
+    def without_claims(self) -> PruningStatistics[Mask]:
+        """Return what the table's layout says."""
+        return CompositeStatistics([self.values, self.places])
+
+    @property
+    def with_claims(self) -> PruningStatistics[Mask]:
+        """Return what the table says where no index does."""
+        return CompositeStatistics([self.values, self.places, self.claims])
+
+    def beside(self, count: int, told: Callable[[ColumnRef], Mask]) -> PruningStatistics[Mask]:
+        """Return what the table says beside indexes: its claims where no index has `told` a fact."""
+        heard = HeardStatistics(count, self.claims, lambda column: ~told(column))
+        return CompositeStatistics([self.values, self.places, heard])

@@ -20,6 +20,7 @@ from metaindex.expressions import (
     ColumnRef,
     CompositeStatistics,
     IsNull,
+    ManyFiles,
     Not,
     Opaque,
     Predicate,
@@ -113,7 +114,8 @@ class LeafReport:
 @dataclass(slots=True)
 class Walked:
     """The outcome of a walk. `dropped`, `certain` and `leaves` are worked out when asked for; `row_groups` gives what
-    the sources know of the row groups of a kept file, by its row in `files`."""
+    the sources know of the row groups of a kept file, by its row in `files`. `certain` goes by facts alone; with
+    `claims=True` by what the table's log claims, too, which answers nothing."""
 
     files: FileTable
     total_files: int
@@ -124,7 +126,7 @@ class Walked:
     alone: dict[str, Tally]
     used_columns: dict[str, tuple[str, ...]]
     dropped: Callable[[], FileTable]
-    certain: Callable[[], pa.Array]
+    certain: Callable[..., pa.Array]
     leaves: Callable[[], list[LeafReport]]
     row_groups: Callable[[int, int], PruningStatistics[Mask]]
     knows_row_groups: bool  # may they be told apart
@@ -149,7 +151,7 @@ def _answer(ask: Callable[[], T]) -> T | MetaIndexError:
         return error
 
 
-def _again(answer: T | MetaIndexError) -> T:
+def _again(answer: T | MetaIndexError, **_: bool) -> T:
     if isinstance(answer, MetaIndexError):
         raise answer
     return answer
@@ -252,6 +254,16 @@ class guard:  # noqa: N801 - reads as a statement
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._index is not None and isinstance(error, Exception) and not isinstance(error, Failed):
             raise Failed(self._index) from error
+
+
+def known_by(sources: Mapping[str, ManyFiles], indexes: Sequence[OpenIndex], column: ColumnRef) -> Mask:
+    """Return a mask of the files of which some index, by name, has a fact of a column."""
+    by_name, masks = {index.name: index for index in indexes}, list[Mask]()
+    for name, source in sources.items():
+        with guard(by_name.get(name)):
+            masks.append(source.knows(column))
+    known: Mask = np.logical_or.reduce(masks)
+    return known
 
 
 def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:

@@ -31,7 +31,7 @@ from metaindex.expressions import (
 )
 from metaindex.formats.iceberg.buckets import murmur3
 from metaindex.formats.model import Snapshot
-from metaindex.query.pruning.sources import log_source
+from metaindex.query.pruning.sources import TableSources
 from tests.evaluate import matches
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
 from tests.formats.iceberg.test_partitions import KINDS, as_written, snapshot_of
@@ -93,7 +93,7 @@ def test_values_hash_as_in_the_specification(of: str, value: Any, hashed: int) -
 
 def may(snapshot: Snapshot, predicate: Predicate) -> Mask:
     tree = snapshot.schema.bound(predicate)
-    return may_match(tree, log_source(snapshot, tree.columns))
+    return may_match(tree, TableSources.of(snapshot, tree.columns).with_claims)
 
 
 def by_pyiceberg(kind: str, transform: str, predicate: Predicate, snapshot: Snapshot, partition: Any) -> bool | None:

@@ -119,8 +119,8 @@ def test_a_quick_refresh_names_files_and_reads_none(lake: DeltaHistory) -> None:
     assert opened(lake).prune(asked).total_files == len(lake.live)
     assert len(LOADED) == 1  # not recorded: the table's log is replayed for a query
     outcome = refresh(lake, mode="quick")
-    result = opened(lake).prune(asked)
     assert LOADED == []
+    result = opened(lake).prune(asked)
     assert outcome.entry.content.versions[-1].unknown == 2
     wanted = {p for p, f in lake.live.items() if f.may_hold(15)} | set(list(lake.live)[-2:])
     assert set(result.files.paths.to_pylist()) == wanted

@@ -9,8 +9,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "deleted rows are counted",
         "metaindex/query/aggregates/known.py",
-        "return KnownCounts.agreed(told).less(KnownCounts.deleted(files))",
-        "return KnownCounts.agreed(told)",
+        "return rows.less(KnownCounts.deleted(files))",
+        "return rows",
         _AGGREGATES,
         "a count from metadata has deleted rows in it",
     ),

@@ -24,7 +24,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "certain by the first index",
         "metaindex/query/pruning/recorded.py",
-        "surely(asked.predicate, s.together(), s.segment.run.files)",
+        "surely(asked.predicate, s.together(claims=claims), s.segment.run.files)",
         "surely(asked.predicate, s.segment.known.whole(), s.segment.run.files)",
         ("tests/query/pruning/test_several_runs.py",),
         "a bloom filter on a column empties what is certain",

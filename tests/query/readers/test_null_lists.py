@@ -154,7 +154,7 @@ def test_a_log_that_counts_lists_leaves_files_out(tmp_path: Path, indexed: bool)
         assert len(kept.files) == 3
         assert len(kept.certain) == 0
         assert len(table.prune(f"{column} IS NOT NULL").files) == 5
-        assert len(table.prune(f"{column} IS NOT NULL").certain) == 2
+        assert len(table.prune(f"{column} IS NOT NULL").claimed) == 2
         assert len(table.prune(f"NOT ({column} IS NULL) AND k > 5").files) == 1
     assert ks(table.scan("l IS NULL").to_arrow()) == [4, 6]
 

@@ -23,7 +23,7 @@ from metaindex.index.store.reader import RunReader
 from metaindex.index.store.rows import PARTITIONS
 from metaindex.index.store.writer import RunSink
 
-from .rows import aggregated, aggregates, with_columns
+from .rows import aggregated, aggregates, some_rows, with_columns
 from .schemas import COLUMN_STATS, ORDER, PARTITION_STATS
 from .writer import streams
 
@@ -214,7 +214,7 @@ def _partition_column(sources: Sequence[RunReader], files: MergedFiles, column: 
         .aggregate([("rows", "sum", pc.ScalarAggregateOptions(skip_nulls=False, min_count=0))])
         .sort_by("at")
     )
-    counted = rows.column("rows_sum").combine_chunks()
+    counted = some_rows(rows.column("rows_sum").combine_chunks())
     state, zeros = table.column("state"), constant(0, table.num_rows, pa.int64())
     valued = pc.if_else(pc.equal(state, int(StatState.VALUES)), zeros, None)
     told = {

@@ -30,6 +30,7 @@ from metaindex.expressions import (
     physical_type,
 )
 from metaindex.formats import Footer as Footers
+from metaindex.formats import Trust
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.states import StatState
 from metaindex.index.store.cache import Footer
@@ -57,9 +58,11 @@ class Needs:
 
     bounds: bool
     counts: bool
+    trust: bool = False
 
 
 _BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, True)
+_TOLD = Needs(True, False, trust=True)
 
 
 class RunStatistics(ManyFiles):
@@ -89,6 +92,28 @@ class RunStatistics(ManyFiles):
             mask = self._answers[question] = self.many([question])[0]
         return mask
 
+    def knows(self, column: ColumnRef) -> Mask:
+        """Return a mask of the units whose values are known from rows or footers, under the type that the column has
+        now."""
+        told, stored = self.constant(False), self._columns.get(column)
+        if stored is None:
+            return told
+        suffix = _SUFFIX[str(physical_type(stored.stored))]
+        for part in self._reader.parts(self._units.kind):
+            groups = np.flatnonzero(self._candidates(self._reader.footer(part), stored)) if part.rows else None
+            if groups is None or not len(groups):
+                continue
+            table, _ = self._rows(part, groups, stored, _TOLD, suffix)
+            state, trust = (Vector(table.column(name)).numbers for name in ("state", "trust"))
+            known = (state != StatState.UNKNOWN) & (trust > Trust.LOG)
+            if stored.stored != stored.current:
+                carried = convert_bounds(_bounds_of_rows(table, stored.stored, suffix), stored.current, back=True)
+                if carried is None or carried.lower is None:
+                    continue
+                known &= np.asarray(carried.lower.is_valid()) | (state == StatState.ALL_NULL)
+            told[Vector(table.column(self._units.number)).numbers[known]] = True
+        return told
+
     def many(self, questions: Sequence[Question]) -> Mask:
         """Answer many questions, a row each. Each column's rows are found once, in the row groups that may match one of
         its questions; each question uses the answers of its own row groups."""
@@ -117,6 +142,8 @@ class RunStatistics(ManyFiles):
     ) -> tuple[Mask, npt.NDArray[np.int32]]:
         """Units of a part, and for each question (of one column) a truth for each of them."""
         footer, column = self._reader.footer(part), questions[0].column
+        if stored.stored != stored.current:
+            needs = _ALL  # that values fit the type of an older version is seen by their bounds
         candidates = self._candidates(footer, stored)
         aged = self._reader.run.trusted < Footers.REVISION and not stored.partition
         if candidates.any() and not aged:
@@ -149,7 +176,7 @@ class RunStatistics(ManyFiles):
         read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
         revision = self._reader.run.trusted
         aged = revision < Footers.REVISION and not stored.partition
-        table = self._reader.read(part, groups.tolist(), [*read, "trust"] if aged else read)
+        table = self._reader.read(part, groups.tolist(), [*read, "trust"] if aged or needs.trust else read)
         ids = Vector(table.column("column_id")).numbers
         start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
         mine = table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
@@ -202,6 +229,10 @@ class BothLevels(ManyFiles):
         if stored is not None and stored.partition:
             return expand(self._run, question.ask(self._partitions), stored.column_id)
         return question.ask(self._files)
+
+    def knows(self, column: ColumnRef) -> Mask:
+        stored = self._columns.get(column)
+        return self.constant(True) if stored is not None and stored.partition else self._files.knows(column)
 
     def many(self, questions: Sequence[Question]) -> Mask:
         out, columns = self._files.many(questions), [self._columns.get(question.column) for question in questions]

@@ -136,7 +136,7 @@ def partition_values(column: PartitionColumn) -> pa.Table:
 def _value_rows(column: PartitionColumn, ids: pa.Array, some: slice) -> pa.Table:
     """Rows of COLUMN_STATS as some files would have them of a partition column."""
     each, null = pa.array(column.partition_ord[some]), pa.array(column.no_value[some])
-    count, rows = len(each), plain(column.record_count.slice(some.start, len(each)))
+    count, rows = len(each), some_rows(plain(column.record_count.slice(some.start, len(each))))
     facts = unknown_facts(column.leaf.type, count)
     if column.bounds is not None:
         facts = facts_of(take_bounds(column.bounds, column.rows[some]), count, Trust.LOG)
@@ -156,6 +156,11 @@ def _value_rows(column: PartitionColumn, ids: pa.Array, some: slice) -> pa.Table
         told[f"{side}_exact"] = pc.and_not(facts.column(f"{side}_exact"), null)
     ordinals = pa.array(np.arange(count, dtype=np.int32))
     return column_rows(column.leaf, with_columns(facts, told), ordinals, each, ids.take(each))
+
+
+def some_rows(counts: pa.Array) -> pa.Array:
+    """The counts; unknown where there is no row, as writers without statistics say."""
+    return pc.if_else(sure(pc.greater(counts, 0)), counts, None)
 
 
 def with_columns(table: pa.Table, values: Mapping[str, pa.Array]) -> pa.Table:

@@ -1,0 +1,138 @@
+"""Answers when whoever wrote the table's log was wrong: the same question has one answer, scanned, counted, aggregated,
+limited or sorted; and with an index it is the truth."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metaindex as mi
+from tests.query.aggregates.lakes import HandDelta
+
+SCHEMA = pa.schema([("k", pa.int64()), ("x", pa.int64())])
+CONDITIONS = ("k >= 0", "k > 3", "k = 5", "k IS NOT NULL", "k IS NULL", "NOT (k = 5)", "k < 9 OR x = 1", "x IN (1, 2)")
+FEW = st.integers(-2, 12)
+ROWS = st.lists(st.tuples(FEW | st.none(), FEW), min_size=1, max_size=6)
+CLAIM = st.fixed_dictionaries(
+    {},
+    optional={
+        "rows": st.sampled_from([0, 1, 3, 6, 40, 2**31]),
+        "nulls": st.integers(0, 6),
+        "least": FEW,
+        "greatest": FEW,
+        "tight": st.booleans(),
+    },
+)
+FILES = st.lists(st.tuples(ROWS, CLAIM, st.sets(st.integers(0, 5), max_size=2)), min_size=1, max_size=4)
+
+
+def contents(rows: list[tuple[int | None, int]]) -> pa.Table:
+    return pa.table({"k": [k for k, _ in rows], "x": [x for _, x in rows]}, schema=SCHEMA)
+
+
+def delta(root: Path, files: list[Any]) -> tuple[str, pa.Table]:
+    """A Delta table whose log claims what it likes, and its live rows."""
+    lake = HandDelta(root / "t", SCHEMA)
+    for number, (rows, claim, gone) in enumerate(files):
+        said = {"numRecords": claim.get("rows", len(rows)), "tightBounds": claim.get("tight", True)}
+        said |= {"nullCount": {"k": claim["nulls"], "x": 0}} if "nulls" in claim else {}
+        said |= {"minValues": {"k": claim["least"]}} if "least" in claim else {}
+        said |= {"maxValues": {"k": claim["greatest"]}} if "greatest" in claim else {}
+        lake.append(contents(rows), said)
+        lake.delete(number, {row for row in gone if row < len(rows)})
+    return str(lake.root), pa.Table.from_pylist(lake.rows[-1], SCHEMA)
+
+
+def iceberg(root: Path, files: list[Any]) -> tuple[str, pa.Table]:
+    """An Iceberg table whose manifests claim what they like."""
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.conversions import to_bytes
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+    from pyiceberg.schema import Schema
+    from pyiceberg.typedef import Record
+    from pyiceberg.types import LongType, NestedField
+
+    catalog = SqlCatalog("c", uri=f"sqlite:///{root}/c.db", warehouse=f"file://{root}/w")
+    catalog.create_namespace("db")
+    fields = [NestedField(at, name, LongType(), required=False) for at, name in enumerate(SCHEMA.names, 1)]
+    table = catalog.create_table("db.t", Schema(*fields))
+    ids = [pa.field(f.name, f.type, metadata={"PARQUET:field_id": str(at)}) for at, f in enumerate(SCHEMA, 1)]
+    live = [contents(rows) for rows, _, _ in files]
+    with table.transaction() as change, change.update_snapshot().fast_append() as append:
+        for number, (content, (rows, claim, _)) in enumerate(zip(live, files, strict=True)):
+            path = root / f"{number}.parquet"
+            pq.write_table(content.cast(pa.schema(ids)), path)
+            bounds = [{1: to_bytes(LongType(), claim[end])} if end in claim else {} for end in ("least", "greatest")]
+            entry = DataFile.from_args(
+                content=DataFileContent.DATA, file_path=f"file://{path}", file_format=FileFormat.PARQUET,
+                partition=Record(), record_count=claim.get("rows", len(rows)), file_size_in_bytes=os.path.getsize(path),
+                column_sizes={}, value_counts={}, null_value_counts={1: claim["nulls"]} if "nulls" in claim else {},
+                nan_value_counts={}, lower_bounds=bounds[0], upper_bounds=bounds[1], split_offsets=None,
+                equality_ids=None, sort_order_id=None, key_metadata=None, spec_id=0,
+            )  # fmt: skip
+            append.append_data_file(entry)
+    return table.location().removeprefix("file://"), pa.concat_tables(live)
+
+
+MADE: dict[str, Callable[[Path, list[Any]], tuple[str, pa.Table]]] = {"delta": delta, "iceberg": iceberg}
+
+
+def check(table: mi.Table, rows: pa.Table | None) -> None:
+    """Each answer is that of the scan; which gives `rows`, filtered, where an index knows them."""
+    if rows is not None:
+        assert table.count() == len(rows)
+    for condition in CONDITIONS:
+        scanned = table.scan(condition).to_arrow()
+        if rows is not None:
+            right = rows.filter(_arrow(condition))
+            assert scanned.sort_by([("k", "ascending"), ("x", "ascending")]).equals(
+                right.sort_by([("k", "ascending"), ("x", "ascending")])
+            ), condition
+        assert table.count(condition) == len(scanned), condition
+        found = table.aggregate(count=["*", "k"], min=["k"], max=["k"], count_distinct=["x"], where=condition)
+        told = found.table.to_pylist()[0]
+        extremes = pc.min_max(scanned["k"]).as_py()
+        different = len(scanned["x"].unique())
+        assert list(told.values()) == [
+            len(scanned), len(scanned) - scanned["k"].null_count, extremes["min"], extremes["max"], different
+        ], condition  # fmt: skip
+        assert table.scan(condition, limit=3).to_arrow().num_rows == min(3, len(scanned)), condition
+        for way in ("asc", "desc"):
+            best = table.scan(condition, order_by=[("k", way)], limit=3).to_arrow()["k"].to_pylist()
+            ranked = sorted(scanned["k"].to_pylist(), key=lambda k: (k is not None, k), reverse=way == "desc")
+            assert best == ranked[:3], (condition, way)
+
+
+def _arrow(condition: str) -> pc.Expression:
+    k, x = pc.field("k"), pc.field("x")
+    return {
+        "k >= 0": k >= 0, "k > 3": k > 3, "k = 5": k == 5, "k IS NOT NULL": k.is_valid(), "k IS NULL": k.is_null(),
+        "NOT (k = 5)": k != 5, "k < 9 OR x = 1": pc.or_kleene(k < 9, x == 1), "x IN (1, 2)": x.isin([1, 2]),
+    }[condition]  # fmt: skip
+
+
+@pytest.mark.parametrize("format_", MADE)
+@settings(max_examples=max(6, settings.default.max_examples * 20 // 100), deadline=None)
+@given(files=FILES, covered=st.sampled_from([(), ("k",), ("x",)]))
+def test_one_question_has_one_answer_whatever_the_log_claims(
+    format_: str, files: list[Any], covered: tuple[str, ...]
+) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        place, rows = MADE[format_](Path(root), files)
+        table = mi.open_table(place)
+        check(table, None)
+        table.create_index("stats", mi.ColumnStats(*covered), builder="local")
+        check(mi.open_table(place), None if covered == ("x",) else rows)
+        report = mi.open_table(place).verify_index("stats", files=None)
+        assert report.sound
+        wrong = [number for number, (rows, claim, _) in enumerate(files) if claim.get("rows", len(rows)) != len(rows)]
+        told = {claim.file for claim in report.claims if " rows, the file has " in claim.message}
+        assert len(told) == len(wrong), report
