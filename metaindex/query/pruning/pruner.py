@@ -302,9 +302,19 @@ def _each_over_snapshot(
     asked = BoundPredicate.of_each(predicates, snapshot.schema, indexes)
     known, _, _ = _sources(asked[0], indexes, snapshot)
     table = TableSources.of(snapshot, asked[0].columns)
-    count = len(snapshot.files)
-    by_table = table.beside(count, partial(known_by, known, indexes)) if known else table.with_claims
-    return walk_each([each.walked for each in asked], {**known, LOG: by_table}, indexes, count)
+    count, walks = len(snapshot.files), [each.walked for each in asked]
+    masks = walk_each(walks, {**known, LOG: table.with_claims}, indexes, count)
+    if not known:
+        return masks
+    wider = walk_each(walks, {**known, LOG: table.without_claims}, indexes, count)
+    for place, (mask, wide) in enumerate(zip(masks, wider, strict=True)):
+        if few(int(np.count_nonzero(wide)), count):
+            masks[place] = wide
+        elif (wide & ~mask).any():  # which facts stand against a claim depends on what is asked
+            question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, predicates[place])
+            kept = _over_snapshot(question, indexes, snapshot).files.paths.combine_chunks()
+            masks[place] = np.isin(snapshot.files.paths.to_numpy(), kept.to_numpy(zero_copy_only=False))
+    return masks
 
 
 def _sources(
