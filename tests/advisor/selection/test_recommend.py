@@ -523,7 +523,8 @@ def test_what_was_not_tried_is_not_refused(tmp_path: Path) -> None:
     assert all(effect.note.startswith(why) for effect in table.what_if(conditions[0], sample=0.0001).queries[0].effects)
     queries = tmp_path / "queries.sql"
     queries.write_text(f"SELECT * FROM lake WHERE {conditions[0]};")
-    told = mi.sql(f"RECOMMEND INDEXES ON '{path}' FROM '{queries}' OPTIONS (sample = 0.0001, copies = false)")
+    text = f"RECOMMEND INDEXES ON '{path}' FROM asked OPTIONS (sample = 0.0001, copies = false)"
+    told = mi.sql(text, tables={"asked": str(queries)})
     assert {(row["recommended"], row["reason"].startswith(why)) for row in told.to_arrow().to_pylist()} == {
         (False, True)
     }

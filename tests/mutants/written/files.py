@@ -112,8 +112,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a footer of before",
         "metaindex/formats/parquet/opened.py",
-        "if held is None or held[0] != now:",
-        "if held is None:",
+        "return held[1] if held is not None and held[0] == now else None",
+        "return held[1] if held is not None else None",
         ("tests/query/readers/test_held_footers.py",),
         "row groups of a replaced file are passed over by the footer of the old one",
     ),
