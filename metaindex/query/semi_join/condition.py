@@ -97,10 +97,11 @@ def _starts(values: pa.Array, most: int) -> list[int]:
     places = _places(values)
     if places is None:
         return sorted({len(values) * at // most for at in range(most)})
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         gaps = np.diff(places)
+        median = float(np.median(gaps))
     widest = np.argpartition(gaps, -min(most - 1, len(gaps)))[-min(most - 1, len(gaps)) :]
-    at_ends = widest[gaps[widest] > 2 * max(float(np.median(gaps)), 0.0)]
+    at_ends = widest[gaps[widest] > 2 * max(median, 0.0)]
     return [0, *sorted((at_ends + 1).tolist())]
 
 

@@ -88,7 +88,7 @@ def test_a_request_is_read_as_it_is_sent() -> None:
     assert isinstance(files.source, Files)
     assert (files.source.session, files.source.catalog, files.text, files.plain) == (None, True, "csv", True)
     assert (files.source.schema.names, files.source.partitions.names, files.bytes) == (("k",), (), None)
-    assert files.source.schema.types[1].names == ["k"]
+    assert files.source.schema.types.names == ["k"]
     assert files.source.schema.notes("note")
     assert not files.source.schema.notes("other")
     assert read == read_request(json.dumps(REQUEST))
