@@ -56,7 +56,7 @@ def _by_name(method: Callable[P, R]) -> Callable[P, R]:
 
 def _asked(predicate: object, where: object) -> object:
     if predicate is not None and where is not None:
-        raise ArgumentError(f"a condition is given once; got {predicate!r} and where={where!r}; join them by AND")
+        raise ArgumentError(f"a condition is given once; got {predicate!r} and {where!r}; join them by AND")
     return where if predicate is None else predicate
 
 

@@ -71,7 +71,11 @@ def lies_within(values: pa.Array, bounds: ColumnBounds | None, row: int = 0) -> 
 
 
 def hold(values: pa.ChunkedArray, bounds: ColumnBounds, row: int) -> int:
-    """Every bound and count that is stated holds for the physical values of a file; how many bounds are."""
+    """Every bound and count that is stated holds for the physical values of a file, or for one row where all are alike
+    (the value of a partition); how many bounds are."""
+    if bounds.row_count is not None and bounds.row_count[row].as_py() == 1 and len(values) > 1:
+        assert len(values.unique()) == 1
+        values = values.slice(0, 1)
     nan = pc.sum(pc.is_nan(values)).as_py() or 0 if pa.types.is_floating(values.type) else 0
     for counts, true in ((bounds.null_count, values.null_count), (bounds.nan_count, nan)):
         assert counts is None or counts[row].as_py() in (None, true)

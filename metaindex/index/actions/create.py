@@ -188,6 +188,8 @@ def build_run(
     progress: Progress | None = None,
     without_nan: frozenset[str] = frozenset(),
     others: Sequence[RunRef] = (),
+    *,
+    digested: bool = True,
 ) -> BuiltRun:
     """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them
     (a quick refresh). `without_nan`: see `BuildRequest`; `others`: runs that stay beside it. UnknownColumnError where
@@ -225,7 +227,7 @@ def build_run(
                 report = report.beside(builder.rows(request, copies, many, progress))
     columns = tuple(covered_column(leaf, leaf.type) for leaf in leaves)
     signs = pa.nulls(len(files), LATER["digest"])
-    if builder is not None and are_kept(snapshot, ref.storage):
+    if digested and builder is not None and are_kept(snapshot, ref.storage):
         with suppress(DamagedIndexError):  # who cancelled it has removed its parts
             basis = Basis.of_parts(sink, columns, report.keys, len(files), report.parts, snapshot)
             signs = digests(basis, ref.storage, files, progress)

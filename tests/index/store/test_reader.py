@@ -72,7 +72,7 @@ def test_a_cache_changes_nothing_but_the_reads(
         held = {id(one): one for one in cache._holders.values()}
         assert sum(one.size_bytes for one in held.values()) <= limit
         assert all(cache._decoded.find(number) is one for number, one in held.items())
-        assert len(cache._decoded) == len(held)
+        assert len(cache._decoded) >= len(held)  # what newer reads took the place of goes by its age
 
 
 def test_bytes_that_are_not_those_written_are_told(folder: Path, table: pa.Table, run: RunRef, tmp_path: Path) -> None:
