@@ -65,25 +65,16 @@ class Owner:
 def owners() -> Mapping[str, Owner]:
     """Return all owners, by their marks."""
     formats = [Format.named(name) for name in FORMATS if name != FILES]
-    known = [
-        # The name of a hidden folder suffices: nobody else has it.
-        Owner(
-            each.mark,
-            f"a table of {each.name.capitalize()}",
-            each.name,
-            () if each.mark[0] in "_." else each.mark_files,
-        )
-        for each in formats
-    ]
+    known = []
+    for each in formats:  # the name of a hidden folder suffices: nobody else has it
+        ends = () if each.mark[0] in "_." else each.mark_files
+        article = "an" if each.name[0] in "aeiou" else "a"
+        known.append(Owner(each.mark, f"{article} {each.name.capitalize()} table", each.name, ends))
     known += [
         Owner(SINK_LOG, "the output of a stream of Spark"),
         Owner("_symlink_format_manifest", "a Delta table with a manifest"),
         Owner(HUDI_PARTITION, "a folder of a Hudi table"),
     ]
-    for each in formats:  # the name of a hidden folder suffices: nobody else has it
-        ends = () if each.mark[0] in "_." else each.mark_files
-        article = "an" if each.name[0] in "aeiou" else "a"
-        known.append(Owner(each.mark, f"{article} {each.name.capitalize()} table", each.name, ends))
     return {each.mark: each for each in known}
 
 

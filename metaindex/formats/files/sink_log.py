@@ -21,6 +21,7 @@ from .owners import SINK_LOG
 
 _BATCH: Final = re.compile(r"(\d{1,18})(\.compact)?")
 _TRIES: Final = 5
+_MOST_BYTES: Final = 128 << 20
 
 
 def live_files(storage: Storage) -> dict[str, int]:
@@ -35,12 +36,13 @@ def live_files(storage: Storage) -> dict[str, int]:
 
 
 def _live(storage: Storage) -> dict[str, int]:
-    batches, whole = set(), -1
+    batches, whole = dict[int, int](), -1
     for info in storage.list(SINK_LOG, recursive=False):
         batch = _BATCH.fullmatch(info.path.rpartition("/")[2])
         if batch is not None:
-            batches.add(int(batch[1]))
-            whole = max(whole, int(batch[1])) if batch[2] else whole
+            number = int(batch[1])
+            batches[number] = max(info.size_bytes, batches.get(number, 0))
+            whole = max(whole, number) if batch[2] else whole
     if not batches:
         raise NotATableError(
             f"the output of a stream of Spark has the files of its batches; {storage.root!r} has none yet; write one"
@@ -50,6 +52,8 @@ def _live(storage: Storage) -> dict[str, int]:
         if number not in batches:
             raise _damaged(storage, f"batch {number} is missing")
         names.append(str(number))
+    if sum(size for number, size in batches.items() if number >= whole) > _MOST_BYTES:
+        raise _damaged(storage, f"it has more than {_MOST_BYTES:,} bytes")
     entries = [entry for name in names for entry in _entries(storage, name)]
     gone = {path for path, _, action in entries if action == "delete"}
     return {path: size for path, size, _ in entries if path not in gone}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import ArrowRows, Column, Mask, Shown, Tabular, TextTable, counted, dataclass, plain
-from metaindex.formats import Version
+from metaindex.formats import Snapshot, Version
 from metaindex.index import FileStatistics
 from metaindex.query.arguments import TimestampLike, VersionLike, names_of
 from metaindex.query.lookups.answer import Answer
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from metaindex.query.readers.scan import Scan
 
 _SHOWN = 100
+_AT_ONCE = 16
 _NAMED = ("min", "max", "sum", "count_distinct", "approx_distinct", "group_by")
 
 
@@ -121,9 +124,19 @@ def aggregated(
 
     scan.note("aggregate", [field.name for field in question.fields])
     answers = bounds.settled(lambda: aggregate(question, *_known(scan, bounds, question), scan.file_rows, reading))
+    _check_deletes(snapshot, answers.answered)
     left_out = len(snapshot.files) - len(scan.file_rows)
     root = queries.handle.root(snapshot)
     return Aggregated(root, snapshot.version, answers.table, left_out, len(answers.answered), len(answers.opened))
+
+
+def _check_deletes(snapshot: Snapshot, answered: Rows) -> None:
+    """Read the deletes of files whose rows are not read: how many they delete is a claim of the log. Raises
+    CorruptTableError where they delete another number, as a scan does."""
+    rows = answered[snapshot.files.with_deletes[answered]]
+    if len(rows):
+        with ThreadPoolExecutor(min(_AT_ONCE, len(rows))) as pool:
+            deque(pool.map(snapshot.details.deletes, rows.tolist()), 0)
 
 
 def _known(scan: Scan, bounds: FileStatistics, question: AggregateQuestion) -> tuple[KnownFiles, Mask]:

@@ -224,18 +224,9 @@ def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsh
     count = len(snapshot.files)
     known, used, keyed = _sources(asked, indexes, snapshot)
     table = TableSources.of(snapshot, asked.columns)
-    sources: dict[str, PruningStatistics[Mask]] = {**known, LOG: table.with_claims}
     used[LOG] = column_names(set(asked.columns))
-    tallies = {name: Tally() for name in sources}
-    mask, masks = walk(asked.walked, sources, tallies, indexes, count)
-    if known:  # a claim may contradict what an index has a fact of
-        without = {**known, LOG: table.without_claims}
-        wider, alone = walk(asked.walked, without, {name: Tally() for name in without}, indexes, count)
-        if few(int(np.count_nonzero(wider)), count):
-            sources, mask, masks = without, wider, alone
-        elif (wider & ~mask).any():
-            sources = {**known, LOG: table.beside(count, partial(known_by, known, indexes))}
-            mask, masks = walk(asked.walked, sources, tallies, indexes, count)
+    tallies = {name: Tally() for name in (*known, LOG)}
+    sources, mask, masks = _walked(asked.walked, known, table, indexes, count, tallies)
     for name, single in masks.items():
         tallies[name].files = int(np.count_nonzero(~single))
         tallies[name].bytes = snapshot.files.filter(arrow_array(~single)).size_bytes if tallies[name].files else 0
@@ -262,6 +253,28 @@ def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsh
         knows_row_groups=keyed,
         lacks=_lacks(asked, indexes, sources, snapshot.files),
     )
+
+
+def _walked(
+    predicate: Predicate,
+    known: Mapping[str, JoinedSources],
+    table: TableSources,
+    indexes: Sequence[OpenIndex],
+    count: int,
+    tallies: dict[str, Tally],
+) -> tuple[dict[str, PruningStatistics[Mask]], Mask, dict[str, Mask]]:
+    """Return the sources that are heard, the files that they keep together, and those that each keeps alone. What the
+    table's log claims is heard where no index has a fact, and not at all where few files are kept without."""
+    sources: dict[str, PruningStatistics[Mask]] = {**known, LOG: table.without_claims}
+    wider, masks = walk(predicate, sources, tallies, indexes, count) if known else (np.ones(count, np.bool_), {})
+    if known and few(int(np.count_nonzero(wider)), count):
+        return sources, wider, masks
+    sources[LOG] = table.with_claims
+    mask, masks = walk(predicate, sources, tallies, indexes, count)
+    if known and (wider & ~mask).any():  # a claim may contradict what an index has a fact of
+        sources[LOG] = table.beside(count, partial(known_by, known, indexes))
+        mask, masks = walk(predicate, sources, tallies, indexes, count)
+    return sources, mask, masks
 
 
 def _lacks(
@@ -311,9 +324,11 @@ def _each_over_snapshot(
         if few(int(np.count_nonzero(wide)), count):
             masks[place] = wide
         elif (wide & ~mask).any():  # which facts stand against a claim depends on what is asked
-            question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, predicates[place])
-            kept = _over_snapshot(question, indexes, snapshot).files.paths.combine_chunks()
-            masks[place] = np.isin(snapshot.files.paths.to_numpy(), kept.to_numpy(zero_copy_only=False))
+            one = BoundPredicate.of(predicates[place], snapshot.schema, indexes)
+            told, _, _ = _sources(one, indexes, snapshot)
+            tallies = {name: Tally() for name in (*told, LOG)}
+            table = TableSources.of(snapshot, one.columns)
+            _, masks[place], _ = _walked(one.walked, told, table, indexes, count, tallies)
     return masks
 
 

@@ -85,7 +85,8 @@ def right(folder: Path) -> None:
         value for value in known if value in asked
     ]
     report = table.verify_index("ix", files=None)
-    assert report.sound, str(report)
+    # Nothing is compared of files that all are others by now, which the index does not answer for.
+    assert report.sound or (not report.findings and len(report.gone_files) == report.replaced), str(report)
 
 
 class Reads(LocalBuilder):

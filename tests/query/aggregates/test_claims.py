@@ -136,3 +136,27 @@ def test_one_question_has_one_answer_whatever_the_log_claims(
         wrong = [number for number, (rows, claim, _) in enumerate(files) if claim.get("rows", len(rows)) != len(rows)]
         told = {claim.file for claim in report.claims if " rows, the file has " in claim.message}
         assert len(told) == len(wrong), report
+
+
+ASKED: list[Callable[[mi.Table], object]] = [
+    lambda table: table.scan().to_arrow(),
+    lambda table: table.count(),
+    lambda table: table.count("x = 1"),
+    lambda table: table.aggregate(sum=["x"], where="k >= 0"),
+    lambda table: table.aggregate(count=["k"], group_by=["x"]),
+]
+
+
+@pytest.mark.parametrize("claimed", [1, 3])
+def test_how_many_rows_are_deleted_is_no_answer_either(tmp_path: Path, claimed: int) -> None:
+    place, _ = delta(tmp_path, [([(k, 1) for k in range(6)], {}, {0, 5}), ([(7, 1)], {}, set())])
+    for entry in Path(place, "_delta_log").iterdir():
+        entry.write_text(entry.read_text().replace('"cardinality": 2', f'"cardinality": {claimed}'))
+    assert any(f'"cardinality": {claimed}' in e.read_text() for e in Path(place, "_delta_log").iterdir())
+    for indexed in (False, True):
+        if indexed:
+            mi.open_table(place).create_index("stats", mi.ColumnStats(), builder="local")
+        for ask in ASKED:
+            with pytest.raises(mi.MetaIndexError, match=f"{claimed} rows are deleted, the deletion vector 2"):
+                ask(mi.open_table(place))
+    assert mi.open_table(place).count("k = 7") == 1  # of the other file
