@@ -154,7 +154,8 @@ class RunSource(ManyFiles):
         return out
 
     def knows(self, column: ColumnRef) -> Mask:
-        return self._statistics.knows(column) | self._keys.keyed(column, self._asked.answered_by)
+        keyed = self._keys.keyed(column, self._asked.answered_by)
+        return keyed if np.all(keyed) else keyed | self._statistics.knows(column)  # which are read for it
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
         answers = self._keys.answers(question)

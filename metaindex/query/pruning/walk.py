@@ -258,11 +258,12 @@ class guard:  # noqa: N801 - reads as a statement
 
 def known_by(sources: Mapping[str, ManyFiles], indexes: Sequence[OpenIndex], column: ColumnRef) -> Mask:
     """Return a mask of the files of which some index, by name, has a fact of a column."""
-    by_name, masks = {index.name: index for index in indexes}, list[Mask]()
+    by_name, known = {index.name: index for index in indexes}, None
     for name, source in sources.items():
-        with guard(by_name.get(name)):
-            masks.append(source.knows(column))
-    known: Mask = np.logical_or.reduce(masks)
+        if known is None or not known.all():
+            with guard(by_name.get(name)):
+                known = source.knows(column) if known is None else known | source.knows(column)
+    assert known is not None, "there is an index"
     return known
 
 
