@@ -431,7 +431,7 @@ def _no_rows(names: list[str]) -> pa.Table:
     return pa.Table.from_batches([], schema=pa.schema([FILES.field(n) for n in names]))
 
 
-_AGED = "believed footers by older rules: counts of NULLs, and bounds of which these were wrong, are unknown now"
+_AGED = "from when more Parquet writers were trusted: NULL counts, and bounds that some of them get wrong, are not used"
 
 
 def _understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
@@ -445,7 +445,7 @@ def _understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
     text = entry.table.options.get("file_format") in ("csv", "json")
     older: tuple[str, ...] = ()
     if aged and not text:
-        older = (f"{counted(aged, 'run')} {_AGED}; {Cure('full', 'it')}, which reads them anew",)
+        older = (f"{counted(aged, 'run')} {_AGED}; {Cure('full', 'it')}, which reads the files again",)
     if not foreign and not keys:
         return entry, older
     content = without_runs(entry.content, frozenset(foreign)) if foreign else entry.content
