@@ -6,7 +6,6 @@ table.create_index("stats", mi.ColumnStats())
 table.prune("tailnum = 'N14228' AND dep_delay > 60").paths
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from metaindex.core import CLIENTS, door
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
     from metaindex.ops import hooks as hooks
     from metaindex.ops import open_lake as open_lake
     from metaindex.query import IndexReport as IndexReport
-    from metaindex.query import Narrowed as Narrowed
     from metaindex.query import PruneResult as PruneResult
     from metaindex.spark import RuleConfig as RuleConfig
     from metaindex.spark import create_index as create_index
@@ -76,39 +74,16 @@ if TYPE_CHECKING:
     from metaindex.table import Table as Table
     from metaindex.table import narrowed as narrowed
     from metaindex.table import open_table as open_table
-else:
-    _load, _names = door(
-        __name__,
-        {
-            "core": (
-                "AmbiguousColumnError ArgumentError BuildError ConcurrentWriteError Config CorruptTableError "
-                "DamagedIndexError EmptyFilesError ExpressionError ForeignIndexError FormatError "
-                "IndexExistsError IndexNotFoundError IndexStateError LiteralTypeError MetaIndexError "
-                "MissingDependencyError NotATableError ObjectExistsError ObjectNotFoundError "
-                "OutsideTableError QueryLog ScanError SettingError StatementError StorageError "
-                "StoragePermissionError StorageUnavailableError UnknownColumnError UnsupportedFeatureError "
-                "VersionNotFoundError WorkerError"
-            ),
-            "expressions": "ColumnBuilder col",
-            "index": "Bloom ColumnStats Covering CoveringCurve CoveringRange Sketches Sums ValueList Values",
-            "query": "IndexReport Narrowed PruneResult",
-            "table": "IndexInfo Table narrowed open_table",
-            "advisor": "Workload recommend workload",
-            "statements": "sql",
-            "ops": "Lake open_lake",
-            "spark": "RuleConfig create_index disable enable explain hint is_enabled",
-        },
-    )
-
-    def __getattr__(name: str) -> object:
-        """Every name is loaded when somebody asks for it."""
-        return import_module("metaindex.ops.hooks") if name == "hooks" else _load(name)
-
-    def __dir__() -> list[str]:
-        return sorted({*_names(), "hooks", "__doc__", "__version__"})
-
 
 __version__ = "0.1.0"
+
+__getattr__, _names = door(__name__)
+__all__ = list(_names())
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__version__"]
+
 
 CLIENTS.offer(
     clustering="metaindex.advisor.clustering.measure:clustering",
@@ -121,69 +96,3 @@ CLIENTS.offer(
     to_spark="metaindex.spark.readers.spark:data_frame",
     what_if="metaindex.advisor.hypothetical.what_if:weighed",
 )
-
-__all__ = [
-    "AmbiguousColumnError",
-    "ArgumentError",
-    "Bloom",
-    "BuildError",
-    "ColumnBuilder",
-    "ColumnStats",
-    "ConcurrentWriteError",
-    "Config",
-    "CorruptTableError",
-    "Covering",
-    "CoveringCurve",
-    "CoveringRange",
-    "DamagedIndexError",
-    "EmptyFilesError",
-    "ExpressionError",
-    "ForeignIndexError",
-    "FormatError",
-    "IndexExistsError",
-    "IndexInfo",
-    "IndexNotFoundError",
-    "IndexReport",
-    "IndexStateError",
-    "Lake",
-    "LiteralTypeError",
-    "MetaIndexError",
-    "MissingDependencyError",
-    "NotATableError",
-    "ObjectExistsError",
-    "ObjectNotFoundError",
-    "OutsideTableError",
-    "PruneResult",
-    "QueryLog",
-    "RuleConfig",
-    "ScanError",
-    "SettingError",
-    "Sketches",
-    "StatementError",
-    "StorageError",
-    "StoragePermissionError",
-    "StorageUnavailableError",
-    "Sums",
-    "Table",
-    "UnknownColumnError",
-    "UnsupportedFeatureError",
-    "ValueList",
-    "Values",
-    "VersionNotFoundError",
-    "WorkerError",
-    "Workload",
-    "col",
-    "create_index",
-    "disable",
-    "enable",
-    "explain",
-    "hint",
-    "hooks",
-    "is_enabled",
-    "narrowed",
-    "open_lake",
-    "open_table",
-    "recommend",
-    "sql",
-    "workload",
-]

@@ -36,25 +36,5 @@ if TYPE_CHECKING:
     from .workloads.template import UnreadNote as UnreadNote
     from .workloads.template import Workload as Workload
     from .workloads.text_files import opened as opened
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "clustering.clustering": "Clustering",
-            "clustering.measure": "known_clustering",
-            "figures.page": "Page Section",
-            "hypothetical.answer": "WhatIf",
-            "hypothetical.estimates": "Estimate",
-            "ranking": "Offer Restriction",
-            "report.page": "workload_section",
-            "report.written": "Reported check_folder check_page draft_of write_page",
-            "savings": "Savings Spared computed_savings",
-            "selection.answer": "Recommendation",
-            "selection.recommend": "is_named named_below recommend recommend_for",
-            "workloads.shape": "PlanReads",
-            "workloads.table_queries": "TableNames TableQuery of_table",
-            "workloads.taking": "from_texts workload",
-            "workloads.template": "UnreadNote Workload",
-            "workloads.text_files": "opened",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

@@ -71,39 +71,5 @@ if TYPE_CHECKING:
     from .words import human_bytes as human_bytes
     from .words import moment as moment
     from .words import percent as percent
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "bounded": "BoundedCache",
-            "clients": "CLIENTS",
-            "config": "BuilderName Config QueryLog",
-            "cures": "Cure Words",
-            "deadline": "TooLate",
-            "errors": (
-                "BuildError ConcurrentWriteError DamagedIndexError ForeignIndexError IndexExistsError "
-                "IndexNotFoundError IndexStateError ScanError SettingError StatementError WorkerError"
-            ),
-            "expression_errors": (
-                "AmbiguousColumnError ArgumentError CorruptTableError EmptyFilesError ExpressionError FormatError "
-                "LiteralTypeError MetaIndexError MissingDependencyError NotATableError ObjectExistsError "
-                "ObjectNotFoundError OutsideTableError StorageError StoragePermissionError StorageUnavailableError "
-                "UnknownColumnError UnsupportedFeatureError VersionNotFoundError first_line"
-            ),
-            "figures": "Cell Element",
-            "jvm.cache": "cache_dir",
-            "jvm.classes": "JavaClasses",
-            "jvm.driver": "SparkDriver",
-            "jvm.interrupts": "interrupts_first",
-            "jvm.releases": "SparkRelease",
-            "notebook": "watched",
-            "plain_result": "Plain plain",
-            "records": "dataclass",
-            "rows": "ArrowRows",
-            "shown": "Column Shown Tabular one_line",
-            "telemetry": "TELEMETRY",
-            "text_table": "TextTable",
-            "vectors": "Mask Vector arrow_array compute",
-            "words": "counted duration human_bytes moment percent",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

@@ -61,35 +61,5 @@ if TYPE_CHECKING:
     from .tree import Or as Or
     from .tree import Predicate as Predicate
     from .tree import StartsWith as StartsWith
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "arrow_statistics": "ArrowStatistics",
-            "binding": "bind",
-            "build": "ColumnBuilder col parse_path",
-            "column_ref": "ColumnRef",
-            "conversion": "convert_bounds",
-            "engines": "CatalystNodes engine_of to_predicate",
-            "engines.arrow": "to_arrow",
-            "engines.arrow_reading": "names_read",
-            "engines.iceberg": "to_iceberg",
-            "engines.spark": "to_spark",
-            "engines.sql_statement": "statement_reads",
-            "engines.sql_syntax": "names_given",
-            "engines.sql_text": "to_sql",
-            "engines.sql_values": "cast_text",
-            "engines.sql_words": "column_sql text_sql",
-            "key_values": "as_column",
-            "literals": "Literal",
-            "normal_form": "conjuncts gathered_form normalize",
-            "physical": "Family from_physical physical_type to_physical",
-            "places": "PhysicalInterval",
-            "predicate_program": "PredicateProgram",
-            "reads": "JoinKey StatementReads TableRead without_said",
-            "scalars.residual": "ResidualFilter",
-            "skipping": "may_match",
-            "statistics": "ColumnBounds CompositeStatistics Interval ManyFiles PruningStatistics Question",
-            "tree": "And Comparison Constant In IsNan IsNull Leaf Not Op Opaque Or Predicate StartsWith",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

@@ -35,26 +35,5 @@ if TYPE_CHECKING:
     from .registry import open_ref as open_ref
     from .tables_below import Walk as Walk
     from .text.reader import TextReader as TextReader
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "condition": "OfSchema",
-            "diff": "Diff",
-            "files.read_options": "ReadOptions",
-            "iceberg.configured": "ConfiguredCatalog",
-            "model": ("Base Changes Field FileTable Leaf Schema Snapshot Trust Version"),
-            "names": "NAMED",
-            "parquet.file": "Layouts",
-            "parquet.footers": "Footer FooterColumn",
-            "parquet.opened": "HeldFooters OpenedFile",
-            "parquet.partitions": "PartitionValues",
-            "parquet.rows": "ParquetRows",
-            "parquet.schema": "Compact",
-            "parquet.trust": "Doubt",
-            "format": "At Format Resolved TableRef",
-            "registry": "open_ref",
-            "tables_below": "Walk",
-            "text.reader": "TextReader",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

@@ -44,38 +44,5 @@ if TYPE_CHECKING:
     from .statistics.bounds import FileStatistics as FileStatistics
     from .statistics.kept import Kept as Kept
     from .verification.report import Verification as Verification
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "actions.action": "Outcome",
-            "actions.refresh": "Staleness Written",
-            "actions.target": "Target",
-            "actions.trial": "Sandbox",
-            "build.builders": "Builders",
-            "build.protocol": "Builder Progress",
-            "folder": "IndexFolder",
-            "kinds.bloom.spec": "Bloom",
-            "kinds.column_stats.spec": "ColumnStats",
-            "kinds.covering.spec": "Covering CoveringCurve CoveringRange RowKind",
-            "kinds.different": "DistinctKeys",
-            "kinds.kind": "AskedColumns Kind",
-            "kinds.registry": "KINDS",
-            "kinds.served": "StoredPart",
-            "kinds.sketches.spec": "Sketches",
-            "kinds.sums.spec": "Sums",
-            "kinds.theta.sketch": "Theta",
-            "kinds.values.spec": "ValueList Values",
-            "kinds.written": "Using",
-            "lacking": "Lacking",
-            "log.entry": "IndexLogEntry",
-            "log.operation_log": "OperationLog",
-            "log.states": "State",
-            "lookup.combined": "Combination",
-            "lookup.run_source": "BoundPredicate RunCoverage",
-            "open_index": "OpenIndex ServedKey",
-            "statistics.bounds": "ColumnFacts FileStatistics",
-            "statistics.kept": "Kept",
-            "verification.report": "Verification",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

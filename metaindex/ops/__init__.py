@@ -14,14 +14,5 @@ if TYPE_CHECKING:
     from .lake.opening import open_lake as open_lake
     from .lake.watching import PACE as PACE
     from .lake.watching import Watcher as Watcher
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "lake.answer": "Lake",
-            "lake.asking": "LakePlace",
-            "lake.events": "Event Pace UpkeepBudget",
-            "lake.opening": "LakeAsked open_lake",
-            "lake.watching": "PACE Watcher",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

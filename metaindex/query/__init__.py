@@ -30,29 +30,5 @@ if TYPE_CHECKING:
     from .readers.scan import Scan as Scan
     from .semi_join.narrowed import Narrowed as Narrowed
     from .semi_join.sources import Named as Named
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "aggregates.measures": "How",
-            "aggregates.whole_files": "Unproved WholeFiles",
-            "arguments": "TimestampLike VersionLike check_since names_of",
-            "explanation": "Credit Explanation",
-            "handle": "Handle",
-            "noting": "TableQueryLog",
-            "order": "Direction",
-            "pruning.pruner": "Pruner",
-            "pruning.report": "IndexReport",
-            "pruning.result": "PruneResult",
-            "queries": "Queries",
-            "query_log.reading": "LoggedQueries",
-            "query_log.row": "QueryRow",
-            "query_log.texts": "is_masked",
-            "reader": "TableReader",
-            "readers.footer_groups": "FooterGroups",
-            "readers.replaced": "refuse_replaced",
-            "readers.scan": "Scan",
-            "semi_join.narrowed": "Narrowed",
-            "semi_join.sources": "Named",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

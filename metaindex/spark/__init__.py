@@ -25,20 +25,5 @@ if TYPE_CHECKING:
     from .optimizer.why_not import IndexVerdict as IndexVerdict
     from .quiet import quiet_session as quiet_session
     from .session import spark_session as spark_session
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "extension_jar": "EXTENSION digest_in",
-            "frames": "create_index",
-            "jars": "JarGroup",
-            "optimizer.enabling": "RuleCounts counts disable enable hint is_enabled",
-            "optimizer.executed": "ScanRead",
-            "optimizer.explaining": "ExplainedScan QueryExplanation explain",
-            "optimizer.reasons": "Reason Unasked",
-            "optimizer.settings": "RuleConfig",
-            "optimizer.why_not": "IndexVerdict",
-            "quiet": "quiet_session",
-            "session": "spark_session",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

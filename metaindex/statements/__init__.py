@@ -35,18 +35,5 @@ if TYPE_CHECKING:
     from .grammar.tree import Statement as Statement
     from .grammar.tree import TableName as TableName
     from .grammar.verbs import VERBS as VERBS
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "execution.files": "FileTables explained sql",
-            "execution.results": "FORMATTED StatementResult result schema_of",
-            "execution.run": "AskedTables not_asked run",
-            "grammar.forms": "ALSO FORMS INSTEAD",
-            "grammar.parsing": "is_ours parsed placed slip split",
-            "grammar.query_tables": "begins_as_query no_query path_between_quotes",
-            "grammar.tokens": "Token pointed tokens",
-            "grammar.tree": "ChangeIndex CreateIndex RefreshIndex Statement TableName",
-            "grammar.verbs": "VERBS",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

@@ -28,17 +28,5 @@ if TYPE_CHECKING:
     from .protocol import SupportsVersions as SupportsVersions
     from .protocol import back_off as back_off
     from .protocol import exists as exists
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "confinement": "Confines confined",
-            "errors": "clean without_user",
-            "local": "LocalStorage",
-            "local_paths": "local_path",
-            "opening": "above is_path is_remote name_of parent_of storage_for",
-            "own": "meant_by own_folder",
-            "protocol": "Glance Glances KeepsLeftovers ObjectInfo Storage SupportsIdentity SupportsVersions"
-            " back_off exists",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)

@@ -22,19 +22,5 @@ if TYPE_CHECKING:
     from .views.info import IndexInfo as IndexInfo
     from .views.info import IndexList as IndexList
     from .views.info import sayable as sayable
-else:
-    __getattr__, __dir__ = door(
-        __name__,
-        {
-            "configuration": "PLACES config_of configured",
-            "face": "Table handle_of",
-            "folders": "hint tables_below",
-            "narrowing": "narrowed",
-            "opening": "check_options open_table",
-            "unread_files": "UnreadFiles",
-            "upkeep": "indexes",
-            "verbs": "refresh",
-            "views.history": "History",
-            "views.info": "IndexInfo IndexList sayable",
-        },
-    )
+
+__getattr__, __dir__ = door(__name__)
