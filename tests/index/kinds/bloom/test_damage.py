@@ -10,42 +10,41 @@ import pytest
 from metaindex.core import DamagedIndexError, MetaIndexError
 from metaindex.index.kinds.bloom import layout
 from metaindex.index.kinds.bloom.reader import StoredFilters
-from metaindex.index.store.cache import StoreCache
 from tests.hostile.changes import turned
-from tests.index.kinds.bloom.filters import KEY, Run, hashes_of, integers, write
+from tests.index.contract.built_keys import Built
+from tests.index.kinds.bloom.filters import KEY, hashes_of, holding, integers, write
 
 
 @pytest.fixture(params=["rows", pytest.param("vectors", marks=pytest.mark.slow)])
-def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Built:
     if request.param == "vectors":
         monkeypatch.setattr(layout, "WHOLE_BYTES", 0)
         monkeypatch.setattr("metaindex.index.kinds.bloom.blocks.PACKED_BELOW", 0)
     return write(tmp_path, {ordinal: integers(30 + ordinal % 2 * 60, ordinal) for ordinal in range(12)})
 
 
-def asked(run: Run) -> list[tuple[int, np.ndarray]]:  # type: ignore[type-arg]
+def asked(run: Built) -> list[tuple[int, np.ndarray]]:  # type: ignore[type-arg]
     return [(ordinal, hashes_of(integers(30 + ordinal % 2 * 60, ordinal))[:1]) for ordinal in range(12)]
 
 
-def test_a_flipped_bit_anywhere_loses_no_file(run: Run) -> None:
+def test_a_flipped_bit_anywhere_loses_no_file(run: Built) -> None:
     (part,) = run.parts
     path = Path(run.storage.uri(part.path))
     whole = path.read_bytes()
-    expected = {ordinal: run.holding(one) for ordinal, one in asked(run)}
+    expected = {ordinal: holding(run, one) for ordinal, one in asked(run)}
     refused = 0
     for at in range(0, len(whole), max(1, len(whole) // 200)):
         path.write_bytes(turned(whole, at, 1 << at % 8))
-        run.cache = StoreCache()
         for ordinal, one in asked(run)[at % 3 :: 3]:
             try:
-                assert run.holding(one) == expected[ordinal]
+                assert holding(run, one) == expected[ordinal]
             except DamagedIndexError as error:
                 refused += 1
                 assert "refresh the index with mode='full'" in str(error)  # noqa: PT017 - or it is right
     assert refused > 50
 
 
-def test_all_of_a_frame_is_checked(run: Run) -> None:
+def test_all_of_a_frame_is_checked(run: Built) -> None:
     filters = StoredFilters(run.run_reader(), KEY)
     by_vector = filters.directory.classes[0].by_vector
     frame = filters.frame(0, 0, 3 if by_vector else -1)
@@ -57,7 +56,7 @@ def test_all_of_a_frame_is_checked(run: Run) -> None:
             filters.read([frame])
 
 
-def test_a_frame_in_the_place_of_another_is_refused(run: Run) -> None:
+def test_a_frame_in_the_place_of_another_is_refused(run: Built) -> None:
     filters = StoredFilters(run.run_reader(), KEY)
     number = next(n for n, one in enumerate(filters.directory.classes) if one.by_vector or one.rows > 1 or n)
     vector = 5 if filters.directory.classes[number].by_vector else -1
@@ -68,19 +67,19 @@ def test_a_frame_in_the_place_of_another_is_refused(run: Run) -> None:
                 filters.read([replace(other, start=one.start, length=one.length)])
 
 
-def test_missing_and_short_parts_are_damage(run: Run) -> None:
+def test_missing_and_short_parts_are_damage(run: Built) -> None:
     (part,) = run.parts
     whole = run.storage.read(part.path)
-    run.holding(asked(run)[0][1])
+    holding(run, asked(run)[0][1])
     run.storage.put(part.path, whole[:100])
     with pytest.raises(DamagedIndexError):
-        run.holding(asked(run)[0][1])
+        holding(run, asked(run)[0][1])
     run.storage.delete(part.path)
     with pytest.raises(DamagedIndexError):
-        run.holding(asked(run)[0][1])
+        holding(run, asked(run)[0][1])
 
 
-def test_a_run_that_has_no_part_of_the_key_is_damaged(run: Run) -> None:
+def test_a_run_that_has_no_part_of_the_key_is_damaged(run: Built) -> None:
     with pytest.raises(DamagedIndexError, match="no part has the filters"):
         StoredFilters(run.run_reader(), KEY + 1)
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from metaindex.index.kinds.bloom.layout import Directory, SizeClass, directory_from, size_class
 from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.writer import RunSink
-from metaindex.storage import storage_for
-from tests.index.kinds.bloom.filters import Run, hashes_of, plan, sealed, write
+from metaindex.storage import LocalStorage
+from tests.index.contract.built_keys import Built, on_disk
+from tests.index.kinds.bloom.filters import hashes_of, holding, plan, write
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = {0: [*range(100)], 1: [], 2: [5, 6, 7], 3: [*range(50, 300)], 4: [7, None], 6: [*range(1000, 1100)]}
@@ -30,19 +30,18 @@ def arrays() -> dict[int, pa.Array | None]:
     return {ordinal: pa.array(values, pa.int64()) for ordinal, values in FILES.items()} | {5: None}
 
 
-def golden(folder: Path) -> Run:
-    storage, _ = storage_for(folder)
+def golden(folder: Path) -> Built:
+    storage = LocalStorage(str(folder))
     part = PartInfo(**json.loads((GOLDEN / "part.json").read_text()))
     storage.put(part.path, (GOLDEN / "part.mix").read_bytes())
-    key = plan().covered({"classes": 3}, 1)
-    return sealed(storage, RunSink(storage, "golden"), 7, key, [part], [5])
+    return on_disk(storage, "golden", plan().covered({"classes": 3}, 1), [part], [5], 7)
 
 
 @pytest.mark.parametrize("which", ["golden", "today"])
 def test_answers_of_the_golden_part(which: str, tmp_path: Path) -> None:
     run = golden(tmp_path) if which == "golden" else write(tmp_path, arrays())
     for value, files in ANSWERS.items():
-        assert run.holding(hashes_of(pa.array([value], pa.int64()))) == files
+        assert holding(run, hashes_of(pa.array([value], pa.int64()))) == files
 
 
 def test_rows_of_the_golden_part_are_those_of_today(tmp_path: Path) -> None:
