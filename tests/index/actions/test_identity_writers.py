@@ -1,8 +1,6 @@
 """What deltalake and pyiceberg do to the identity of files, and what an index makes of it: what was only moved about in
 a log is not read again, what was written anew is."""
 
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -68,27 +66,6 @@ def test_deltalake_restores_compacts_and_checkpoints(tmp_path: Path) -> None:
     assert (count(table, "a = 705"), count(table, "a = 505")) == (1, 0)
     assert before == str(deltalake.DeltaTable(path, version=2).metadata().id)
     assert len(table.prune("a = 15", version=2).files) == 1
-
-
-def test_a_folder_that_is_converted_again_is_another_table(tmp_path: Path) -> None:
-    deltalake = pytest.importorskip("deltalake")
-    path = tmp_path / "t"
-    config = mi.Config(builder="local", index_location=str(tmp_path / "indexes"))
-
-    def convert(first: int) -> mi.Table:
-        shutil.rmtree(path, ignore_errors=True)
-        data(path, first)
-        os.utime(path / "part-0.parquet", (1_600_000_000, 1_600_000_000))
-        deltalake.convert_to_deltalake(str(path))
-        return mi.open_table(str(path), config=config)
-
-    table = convert(0)
-    table.create_index("ix", mi.ColumnStats(), mi.Values("a"))
-    assert count(table, "a = 5") == 1
-    table = convert(100)
-    assert (count(table, "a = 105"), count(table, "a = 5")) == (1, 0)
-    assert "another table" in str(table.refresh_index("ix"))
-    assert (count(table, "a = 105"), len(table.prune("a = 5").files)) == (1, 0)
 
 
 @pytest.mark.parametrize("format_version", VERSIONS)

@@ -90,38 +90,6 @@ def test_an_index_of_keys_beside_statistics_reads_as_one(folder: Path) -> None:
     assert found(table, "user = 3005 and day > 30") == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "error"),
-    [
-        (mi.Values("tags"), mi.MetaIndexError),
-        (mi.ValueList("s"), mi.MetaIndexError),
-        (mi.Values("nobody"), mi.MetaIndexError),
-        (mi.Values(("n", "tags"), by="value"), mi.MetaIndexError),
-    ],
-)
-def test_columns_that_have_no_keys_are_refused_and_nothing_is_created(
-    kind: object, error: type[Exception], tmp_path: Path
-) -> None:
-    (tmp_path / "t").mkdir()
-    pq.write_table(pa.table({"n": [1], "tags": [["a"]], "s": [{"x": 1}]}), tmp_path / "t" / "a.parquet")
-    os.utime(tmp_path / "t" / "a.parquet", (time.time() - 60,) * 2)
-    table = mi.open_table(tmp_path / "t")
-    with pytest.raises(error, match=r"tags|'s'|nobody"):
-        table.create_index("find", kind, builder="local")
-    assert table.indexes() == []
-
-
-def test_a_damaged_part_is_told_and_the_query_reads_more(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    table = mi.open_table(folder)
-    table.create_index("find", mi.Values("user"), builder="local")
-    (part,) = folder.parent.rglob("values/*/part-*.mix")
-    part.write_bytes(part.read_bytes()[:-300] + bytes(300))
-    again = mi.open_table(folder)
-    assert found(again, "user = 1011") == [0, 1, 2, 3, 4]
-    part.unlink()
-    assert found(mi.open_table(folder), "user = 1011") == [0, 1, 2, 3, 4]
-
-
 def test_a_build_that_breaks_off_leaves_nothing_that_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = mi.open_table(folder)
     from metaindex.index.kinds.values import by_hash

@@ -4,16 +4,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import metaindex as mi
-from metaindex.core import StoragePermissionError, UnknownColumnError
+from metaindex.core import UnknownColumnError
 from metaindex.index.actions import action as actions
 from metaindex.index.actions.action import Outcome
-from metaindex.index.actions.lifecycle import Transition, cancel
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.index.log.entry import IndexLogEntry, TableInfo, UnderWay
@@ -167,20 +165,6 @@ def test_compatibility_matrix_decides_who_may_begin(operation: Operation, other:
             actions.validate(operation, base, "stats")
 
 
-def test_a_cancelled_operation_that_wakes_up_fails(tmp_path: Path) -> None:
-    log = log_with(tmp_path, State.ACTIVE)
-
-    class Slow(Transition):
-        def run(self, begun: IndexLogEntry) -> actions.Change:
-            cancel(OperationLog(log.storage), "stats")
-            return actions.Change()
-
-    with pytest.raises(mi.ConcurrentWriteError, match="was cancelled"):
-        actions.execute(log, Slow("stats", Operation.DELETE))
-    latest = OperationLog(log.storage).latest()
-    assert latest.state is State.ACTIVE
-
-
 def test_a_refresh_never_brings_back_a_deleted_index(table: Table) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     deleting = Disturbed(first=lambda: mi.open_table(table.path).drop_index("stats"))
@@ -219,37 +203,6 @@ mi.open_table({table.path!r}).refresh_index("stats", mode="full", builder=Dying(
     assert table.indexes()[0].state == "ACTIVE"
     assert len([o for o in objects(table) if o.startswith("stats/_manifests")]) == 1
     assert table.refresh_index("stats", mode="full", builder="local").changed
-
-
-@pytest.mark.slow
-def test_refreshes_of_racing_processes_are_all_there(tmp_path: Path) -> None:
-    lake = parquet_lake(tmp_path)
-    for number in range(3):
-        lake.append(rows(number))
-    table = lake.open()
-    table.create_index("stats", mi.ColumnStats(), builder="local")
-    lake.append(rows(3))
-    code = f"import metaindex as mi; print(mi.open_table({table.path!r}).refresh_index('stats', builder='local'))"
-    racers = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    answers = [racer.communicate()[0] for racer in racers]
-    assert all(racer.returncode == 0 for racer in racers), answers
-    info = table.indexes()[0]
-    assert info.state == "ACTIVE"
-    assert info.fresh
-    assert table.prune("id = 35").kept_files == 1
-    assert table.prune("id = 35").total_files == 4
-    latest = OperationLog(LocalStorage(info.location)).latest()
-    assert latest.under_way == ()
-    assert len({record.version for record in latest.content.versions}) == len(latest.content.versions) == 2
-
-
-def test_a_place_without_write_permission_is_refused_and_nothing_is_lost(table: Table, tmp_path: Path) -> None:
-    blocked = tmp_path / "blocked"
-    blocked.write_text("a file where the folder of indexes should be")
-    table = mi.open_table(table.path, config=replace(mi.Config(), index_location=str(blocked)))
-    with pytest.raises((StoragePermissionError, mi.MetaIndexError)):
-        table.create_index("stats", mi.ColumnStats(), builder="local")
-    assert table.scan("id = 5").to_arrow().num_rows == 1
 
 
 def test_an_index_that_was_vacuumed_or_deleted_is_told_to_who_names_it(tmp_path: Path) -> None:

@@ -100,18 +100,3 @@ def test_refresh_reads_only_what_is_new(tmp_path: Path) -> None:
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     outcome = table.refresh_index("stats", builder="local")
     assert outcome.changed
-
-
-def test_a_file_that_left_is_no_longer_named(tmp_path: Path) -> None:
-    lake = parquet_lake(tmp_path)
-    for number in range(3):
-        lake.append(rows(number))
-    table = lake.open()
-    table.create_index("stats", mi.ColumnStats(), builder="local")
-    before = table.snapshot().version.id
-    lake.remove(1)
-    outcome = table.refresh_index("stats", builder="local")
-    assert outcome.changed
-    assert table.prune("id = 13").paths == []
-    assert table.prune("id = 13").total_files == 2
-    assert len(table.prune("id = 13", version=before).paths) == 1

@@ -2,7 +2,6 @@
 that pyarrow reads is found."""
 
 import datetime as dt
-import json
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-import xxhash
 
 from metaindex.core import LiteralTypeError, StorageUnavailableError
 from metaindex.expressions import Literal, physical_type
@@ -224,20 +222,6 @@ def test_an_option_that_the_text_reader_refuses_leaves_files_unkeyed(tmp_path: P
     assert "failfast" in run.found.uncovered[0][1].lower()
 
 
-def test_no_files_have_no_rows(tmp_path: Path) -> None:
-    run = keyed(scenario("no_files", tmp_path), tmp_path / "index", Values("i"), ValueList("i"))
-    assert run.files("i", 1) == []
-    assert run.found.parts == ()
-
-
-def test_row_groups_are_named_and_read_alone(tmp_path: Path) -> None:
-    table = pa.table({"i": list(range(100)), "s": [f"v{i // 30}" for i in range(100)]})
-    request = request_of(tmp_path, {"a.parquet": table}, row_group_size=10)
-    run = keyed(request, tmp_path / "index", Values("i", "s"))
-    assert np.flatnonzero(run.hits("i", 42).groups(0, 10)).tolist() == [4]
-    assert np.flatnonzero(run.hits("s", "v1").groups(0, 10)).tolist() == [3, 4, 5]
-
-
 def test_a_default_stands_in_every_row_group_beside_columns_that_are_there(tmp_path: Path) -> None:
     path = write(tmp_path, "a.parquet", pa.table({"i": list(range(30))}), row_group_size=10)
     fields = list(fields_of(pa.schema([("i", pa.int64()), ("given", pa.string())])))
@@ -314,27 +298,3 @@ def test_threads_change_nothing(tmp_path: Path, threads: int) -> None:
     found = LocalBuilder(threads=threads).keys(request, key_plans([Values("i")], request.snapshot.schema), sink)
     assert found.uncovered_files == 5
     assert [part.rows for part in found.parts] == [1000, 5]
-
-
-def test_what_is_stored_is_plain_parquet_in_order(tmp_path: Path) -> None:
-    request = request_of(tmp_path, {"a.parquet": pa.table({"i": [3, 1, None, 2]})})
-    run = keyed(request, tmp_path / "index", Values("i", by="value"), Values("i"))
-    tables = {
-        part.kind: pq.read_table(pa.BufferReader((tmp_path / "index" / part.path).read_bytes()))
-        for part in run.found.parts
-    }
-    assert tables["value_keys"].column("key_int").to_pylist() == [None, 1, 2, 3]
-    entries = [xxhash.xxh64_intdigest(n.to_bytes(8, "little")) >> 24 << 1 for n in (1, 2, 3)]
-    assert tables["values"].column("entry").to_pylist() == sorted(entries)
-    assert json.dumps([dict(key.layout) for key in run.found.keys])
-
-
-def test_literals_of_other_kinds_say_nothing_or_nothing_is_there(tmp_path: Path) -> None:
-    request = request_of(tmp_path, {"a.parquet": pa.table({"i": [1, 2]})})
-    run = keyed(request, tmp_path / "index", Values("i"), Values("i", by="value"), ValueList("i"))
-    readers = [registry.KINDS.key_reader(run.reader, key, [pa.int64()]) for key in run.found.keys]
-    for reader in readers:
-        assert reader.among([(Literal("1"),)]) is None
-        nothing = reader.among([(Literal(1.5),)])
-        assert not nothing.mask(1).any()
-    assert registry.KINDS.key_reader(run.reader, run.found.keys[0], [pa.float64()]) is None

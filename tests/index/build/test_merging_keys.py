@@ -25,7 +25,7 @@ from tests.index.actions.test_erase import commit, expire
 from tests.index.actions.test_erase import root as root  # a Delta table of three versions, with an index of statistics
 from tests.index.actions.test_erase import write as write_secret
 from tests.query.pruning.test_no_false_skip import arrow_schema
-from tests.tables import settle, settled
+from tests.tables import settle
 
 FEW = bool(os.environ.get("METAINDEX_FAST"))
 
@@ -111,24 +111,6 @@ def test_values_of_files_that_left_and_of_rows_under_vectors_are_erased(root: Pa
     commit(root, 3, write_secret(root, "b"))
     mi.open_table(str(root)).refresh_index("keys", builder="local")
     assert mi.open_table(str(root)).prune("name = 'barbara-5'").kept_files == 2
-
-
-def test_a_column_that_grew_is_one_key(tmp_path: Path) -> None:
-    lake = settled(tmp_path / "lake", {"0.parquet": pa.table({"a": pa.array([1, 2], pa.int32())})})
-    mi.open_table(str(lake)).create_index("keys", *kinds("a"), builder="local")
-    settled(lake, {"1.parquet": pa.table({"a": pa.array([2, 2**40], pa.int64())})})
-    schema = pa.schema([("a", pa.int64())])
-    mi.open_table(str(lake), schema=schema).refresh_index("keys", builder="local")
-    before = [1, 2, 1, 0]
-
-    def kept() -> list[int]:
-        table = mi.open_table(str(lake), schema=schema)
-        return [table.prune(p).kept_files for p in ("a = 1", "a = 2", f"a = {2**40}", "a = 3")]
-
-    assert kept() == before
-    mi.open_table(str(lake), schema=schema).optimize_index("keys", mode="full")
-    assert kept() == before
-    sound_of_one_run(lake, schema=schema)
 
 
 def _key(number: int, type_text: str, kind: str = "values") -> CoveredKey:

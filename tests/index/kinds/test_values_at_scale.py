@@ -121,27 +121,6 @@ def test_ranges_over_many_row_groups(tmp_path: Path) -> None:
     assert found(reader.null()) == expected
 
 
-@pytest.mark.parametrize("kind", [BY_HASH, BY_VALUE], ids=["hash", "value"])
-def test_many_values_at_once_are_each_value_by_itself(kind: KeyKind, tmp_path: Path) -> None:
-    files = columns(pa.int64())
-    reader = build(tmp_path, kind, files, pa.int64()).reader([pa.int64()])
-    some = [5, 12_345, 29_999, 40_000, 7_777, 30_001]
-    each = set().union(*(found(reader.among([(Literal(value),)])) for value in some))
-    assert found(reader.among([(Literal(value),) for value in some])) == each
-    assert each == set().union(*(truth(files, value, value) for value in some))
-
-
-def test_a_cold_look_up_reads_manifest_footer_and_one_row_group(tmp_path: Path) -> None:
-    files = columns(pa.string())
-    for kind in (BY_HASH, BY_VALUE):
-        built = build(tmp_path / kind.by, kind, files, pa.string())
-        for value in ("user-012345", "user-000001", "user-029999", "nobody"):
-            count = ReadCount()
-            built.reader([pa.string()], count).among([(Literal(value),)])
-            assert count.reads <= 3
-            assert count.bytes < 300_000
-
-
 def test_keys_are_stored_in_the_smaller_encoding(tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
     ids = [bytes(generator.integers(0, 256, 16, np.uint8)).hex() for _ in range(9_000)] * 3

@@ -299,24 +299,6 @@ def test_a_deleted_row_is_no_extreme_and_nan_is_the_greatest(tmp_path: Path) -> 
     assert (list(found.table.to_pylist()[0].values()), found.opened) == ([7, 2, 2, 7], 0), "as the value is one"
 
 
-def test_sources_that_differ_about_rows_are_settled_by_the_footer(tmp_path: Path) -> None:
-    """The log says ten, an index of the same file says two."""
-    lake = HandDelta(tmp_path / "t", pa.schema([("c0", pa.int64())]))
-    lake.append(pa.table({"c0": [1, 2]}), {"numRecords": 10})
-    table = mi.open_table(str(lake.root))
-    table.create_index("stats", mi.ColumnStats(), builder="local")
-    found = table.aggregate(count=True, min=["c0"])
-    assert (found.table.to_pylist(), found.opened) == ([{"count(*)": 2, "min(c0)": 1}], 0)
-
-
-def test_bounds_that_are_not_attained_answer_nothing(tmp_path: Path) -> None:
-    lake = HandDelta(tmp_path / "t", pa.schema([("c0", pa.int64())]))
-    loose = {"numRecords": 2, "minValues": {"c0": -5}, "maxValues": {"c0": 50}, "tightBounds": False}
-    lake.append(pa.table({"c0": [1, 2]}), loose)
-    found = mi.open_table(str(lake.root)).aggregate(min=["c0"], max=["c0"])
-    assert (found.table.to_pylist(), found.opened) == ([{"min(c0)": 1, "max(c0)": 2}], 1)
-
-
 @pytest.mark.parametrize(("asked", "error", "says"), [
     ({}, mi.ArgumentError, "nothing is asked"),
     ({"min": ["id"], "group_by": ["id", "id"]}, mi.ArgumentError, "each thing is asked once"),
@@ -391,24 +373,6 @@ def test_an_index_of_no_files_hinders_nothing(tmp_path: Path, caplog: pytest.Log
     found = table.aggregate(sum=["a"])
     assert (found.opened, found.table.column(0).to_pylist()) == (0, [3])
     assert not caplog.records
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pa.array([-(2**62), 2**62, None, 5], pa.timestamp("ms")),
-        pa.array([Decimal("1.25"), Decimal("2.50"), None, Decimal("1.25")], pa.decimal128(7, 2)),
-        pa.array(["", "a", None, ""], pa.string()),
-    ],
-)
-def test_whatever_values_are_told_apart(tmp_path: Path, values: pa.Array) -> None:
-    (tmp_path / "t").mkdir()
-    pq.write_table(pa.table({"g": [1, 1, 2, 2], "x": values}), tmp_path / "t" / "one.parquet")
-    table = mi.open_table(str(tmp_path / "t"))
-    truth = len(set(values.cast(pa.int64()).drop_null().to_pylist())) if pa.types.is_timestamp(values.type) else 2
-    assert table.aggregate(approx_distinct=["x"]).table.column(0).to_pylist() == [truth]
-    grouped = table.aggregate(approx_distinct=["x"], group_by=["g"]).table
-    assert grouped.column("approx_distinct(x)").to_pylist() == [2, 1]
 
 
 def test_texts_that_the_table_keeps_as_numbers_of_a_dictionary(tmp_path: Path) -> None:

@@ -5,14 +5,12 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
 from tests.duck import connected
-from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.iceberg.written import Drawn, histories
 from tests.formats.iceberg.written_rows import plain
 from tests.query.aggregates.lakes import FIVE, opened_files
@@ -86,19 +84,6 @@ def test_a_file_that_is_gone_fails_only_who_needs_it(tmp_path: Path) -> None:
     assert few.to_arrow().num_rows == 2
     with pytest.raises(mi.ObjectNotFoundError, match="f002"):
         all_.to_arrow()
-
-
-def test_a_false_number_of_records_costs_no_row(tmp_path: Path) -> None:
-    """The log says of the first file that it has a million rows, of the second that it has none."""
-    root = tmp_path / "t"
-    root.mkdir()
-    adds = []
-    for name, said in (("a", 10**6), ("b", 0)):
-        pq.write_table(pa.table({"id": [1, 2]}), root / f"{name}.parquet")
-        size = (root / f"{name}.parquet").stat().st_size
-        adds.append(add(f"{name}.parquet", {"numRecords": said}, size=size))
-    commit(root, 0, protocol(), metadata(column("id")), *adds)
-    assert mi.open_table(str(root)).scan(limit=3).to_arrow().num_rows == 3
 
 
 @settings(max_examples=settings.default.max_examples * 30 // 100, deadline=None)

@@ -81,18 +81,6 @@ def test_side_by_side_the_last_plan_lets_it_work_again(wanted: bool) -> None:
     assert gc.isenabled() is wanted
 
 
-def test_plans_of_many_threads_leave_it_as_it_was() -> None:
-    asked = Asked()
-
-    def many(_: int) -> list[bool]:
-        return [asked.works(MANY) for _ in range(300)]
-
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(many, range(8)))
-    assert gc.isenabled()
-    assert not any(one for some in found for one in some)
-
-
 def test_it_does_not_rest_for_ever_while_plans_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
     inside: list[bool] = []
 

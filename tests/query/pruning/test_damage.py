@@ -109,27 +109,6 @@ def test_a_file_appended_after_the_index_is_read(lake: Lake) -> None:
     check(lake, table)
 
 
-def test_a_refreshed_index_knows_the_appended_file(lake: Lake) -> None:
-    table = indexed(lake)
-    lake.append(rows(FILES))
-    outcome = table.refresh_index("stats", builder="local")
-    assert outcome.changed
-    assert "1 file" in outcome.notes[0]
-    assert table.prune("id = 23").kept_files == 1
-    assert table.indexes()[0].fresh
-    assert not table.refresh_index("stats", builder="local").changed
-    check(lake, table)
-
-
-def test_an_uncovered_column_keeps_what_the_table_itself_cannot_drop(lake: Lake) -> None:
-    table = indexed(lake)
-    result = table.prune("name = 'n0042'")
-    report = next(r for r in result.indexes if r.name == "stats")
-    assert not report.used
-    assert "covered" in report.reason
-    check(lake, table)
-
-
 def test_an_index_of_another_format_is_not_used(lake: Lake, tmp_path: Path) -> None:
     table = indexed(lake)
     log = Path(table.indexes()[0].location) / "_log"
@@ -148,19 +127,6 @@ def test_an_index_of_another_format_is_not_used(lake: Lake, tmp_path: Path) -> N
 def test_no_index_at_all_reads_what_the_table_says(lake: Lake) -> None:
     check(lake, lake.open())
     check(lake, lake.open(config=mi.Config(use_indexes=False)))
-
-
-def test_an_old_version_is_answered_by_the_index_that_recorded_it(lake: Lake) -> None:
-    table = indexed(lake)
-    before = table.snapshot().version.id
-    lake.append(rows(FILES))
-    table.refresh_index("stats", builder="local")
-    old = table.prune("id >= 55", version=before)
-    assert old.total_files == FILES
-    assert old.version.id == before
-    assert old.kept_files == 1
-    assert set(table.scan("id >= 55", version=before).to_arrow().column("id").to_pylist()) == set(range(55, 60))
-    assert set(table.scan("id >= 55").to_arrow().column("id").to_pylist()) == set(range(55, 70))
 
 
 def test_a_text_index_built_under_other_options_is_not_used(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 knows the columns, in runs of many parts and row groups, partitioned or not, stale or not."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core import TooLate
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate, col
 from metaindex.query.pruning.result import PruneResult
 from tests.tables import settle
@@ -108,10 +106,3 @@ def test_they_are_answered_as_leaf_by_leaf(table: mi.Table, stale: bool, p: Pred
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("metaindex.expressions.predicate_program._FEW", 1 << 30)
         assert told(table.reopened().prune(p, version)) == found  # a handle that remembers nothing
-
-
-def test_nobody_waits_any_more(table: mi.Table) -> None:
-    p = Or(tuple((col("k") == n) & (col("s") == f"v{n}") for n in range(50)))
-    with TooLate.after(0.0), pytest.raises(TooLate):
-        table.reopened().prune(p)
-    assert Path(table.prune(p).paths[0]).is_file()

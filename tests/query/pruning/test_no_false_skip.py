@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import ScanError
-from metaindex.expressions import ColumnRef, Predicate
+from metaindex.expressions import Predicate
 from tests import strategies
 from tests.evaluate import matches
 from tests.expressions.engines.tables import arrow_schema
@@ -73,20 +73,6 @@ def test_dropped_files_hold_no_matching_row(data: st.DataObject) -> None:
         for predicate in data.draw(st.lists(strategies.predicates(schema), min_size=4, max_size=8)):
             check(table, predicate, expected)
             assert table.prune(predicate).total_files == files
-
-
-def test_a_needle_is_found_in_one_file_of_many(tmp_path: Path) -> None:
-    root = settled(
-        tmp_path / "lake", {f"{i:02d}.parquet": pa.table({"id": range(i * 10, i * 10 + 10)}) for i in range(40)}
-    )
-    table = mi.open_table(str(root))
-    table.create_index("stats", mi.ColumnStats("id"), builder="local")
-    result = table.prune("id = 123")
-    assert result.paths == [f"{root}/12.parquet"]
-    assert result.dropped_files == 39
-    assert result.indexes[0].dropped_files == 39
-    assert table.scan("id = 123").to_arrow().to_pylist() == [{"id": 123}]
-    assert result.predicate.column == ColumnRef(("id",))  # type: ignore[union-attr]
 
 
 def test_each_index_says_what_it_drops_alone(tmp_path: Path) -> None:

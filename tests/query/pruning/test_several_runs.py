@@ -141,11 +141,3 @@ def test_a_version_from_before_a_promotion_is_pruned_after_optimize(tmp_path: Pa
     assert expected == [1, 1, 1, 1, 0]
     opened.optimize_index("main", "full")
     assert [opened.prune(one, before, indexes=["main"]).kept_files for one in asked] == expected
-
-
-def test_between_of_one_value_is_looked_up(tmp_path: Path) -> None:
-    lake = delta_lake(tmp_path)
-    for start in (0, 1, 2):
-        lake.append(pa.table({"id": pa.array(range(start, 30, 3), pa.int64())}))
-    lake.open().create_index("main", mi.Values("id"), builder="local")
-    assert kept(lake, "id = 13") == kept(lake, "id BETWEEN 13 AND 13") == 1

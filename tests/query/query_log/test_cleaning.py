@@ -2,9 +2,6 @@
 doubles nothing, and removes nothing but its own."""
 
 import os
-import signal
-import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,8 +17,8 @@ from metaindex.query.query_log.files import listed
 from metaindex.query.query_log.reading import logged
 from metaindex.storage import Storage, own_folder
 from metaindex.storage.own import OwnFolder
-from tests.query.query_log.lake import folder_of, noted, numbers, storage_of, written
-from tests.racers import ROOT, raced
+from tests.query.query_log.lake import folder_of, noted, numbers, written
+from tests.racers import raced
 from tests.tables import delta_lake
 
 FOREVER = mi.QueryLog(keep_days=1e6, keep_bytes=1 << 40)
@@ -178,30 +175,6 @@ def test_writers_readers_and_cleans_at_once(tmp_path: Path) -> None:
 
 def _indented(code: str) -> str:
     return "".join(f"    {line}\n" for line in code.splitlines())
-
-
-@pytest.mark.parametrize("kills", [5])
-@pytest.mark.slow
-def test_killed_cleans_lose_and_double_nothing(kills: int, tmp_path: Path) -> None:
-    table = noted(delta_lake(tmp_path))
-    storage = storage_of(table)
-    code = (
-        "import sys, metaindex as mi\n"
-        "table = mi.open_table(sys.argv[1])\n"
-        "print('there', flush=True)\n"
-        "while True: table.clean_query_log()\n"
-    )
-    expected: list[int] = []
-    for turn in range(kills):
-        with subprocess.Popen([sys.executable, "-c", code, table.path], cwd=ROOT, stdout=subprocess.PIPE) as process:
-            assert process.stdout.readline() == b"there\n"
-            for number in range(30):
-                written(storage, range(turn * 100 + number, turn * 100 + number + 1), 4 * 10**12)
-                expected.append(turn * 100 + number)
-            process.send_signal(signal.SIGKILL)
-        assert numbers(table.query_log()) == expected
-    table.clean_query_log()
-    assert numbers(table.query_log()) == expected
 
 
 def test_what_killed_writers_left_goes_after_an_hour(tmp_path: Path) -> None:
