@@ -158,14 +158,6 @@ def test_what_a_verb_cannot_take_is_an_error_of_ours(table: mi.Table, call: Call
     assert [entry.id for entry in handle_of(table).entries()] == before
 
 
-def test_a_refresh_where_no_partition_is_leaves_the_index_as_it_was(table: mi.Table) -> None:
-    (before,) = handle_of(table).entries()
-    with pytest.raises(mi.MetaIndexError, match="names partition columns; 'a' is none"):
-        table.refresh_index("k", where="a = 1", builder="local")
-    (after,) = handle_of(table).entries()
-    assert (after.state, after.content, after.under_way) == (before.state, before.content, ())
-
-
 def test_a_wrong_argument_is_what_python_calls_it_too() -> None:
     assert issubclass(ArgumentError, ValueError)
     assert issubclass(ArgumentError, TypeError)

@@ -62,20 +62,6 @@ def test_a_date_against_a_text_is_refused_in_the_words_that_were_asked(tmp_path:
     assert typed.scan("day > DATE '2026-01-10'").to_arrow().num_rows == 1
 
 
-def test_an_array_of_json_is_read_with_the_option_that_the_error_names(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('[\n{"a": 1},\n{"a": 2}\n]\n')
-    with pytest.raises(MetaIndexError, match="multiLine=True"):
-        mi.open_table(str(tmp_path)).scan().to_arrow()
-    assert mi.open_table(str(tmp_path), multiLine=True).scan().to_arrow().to_pylist() == [{"a": 1}, {"a": 2}]
-
-
-def test_a_file_of_another_delimiter_is_read_with_the_one_that_the_error_names(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id;name\n1;x\n")
-    with pytest.raises(MetaIndexError, match="delimiter=';'"):
-        mi.open_table(str(tmp_path), header=True).prune("id = 1")
-    assert mi.open_table(str(tmp_path), header=True, delimiter=";").scan("id = 1").to_arrow().num_rows == 1
-
-
 def test_an_index_is_not_credited_with_what_was_not_understood(table: mi.Table) -> None:
     table.create_index("i", mi.Values("user", "id", "city"), builder="local")
     assert ", by user;" in str(table.prune("user = 1 and foo(id) = 3"))
@@ -113,13 +99,6 @@ def test_a_mistyped_command_names_the_right_one(call: Call, words: list[str], sa
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
     assert answer.err.count("\n") == 1
-
-
-def test_a_catalog_that_is_not_configured_is_an_error_of_ours(call: Call) -> None:
-    pytest.importorskip("pyiceberg")
-    answer = call("scan", "db.t", "a = 1", "--catalog", "nocat")
-    assert answer.code == 1
-    assert "PYICEBERG_CATALOG__NOCAT__URI" in answer.err
 
 
 NAMES = ["my col", "select", "Am\u00f6unt", "am\x1b[31mount", "a`b", "a-b", "1st", "a.b", "plain", "order"]
@@ -204,16 +183,6 @@ def test_a_file_that_vanished_behind_a_scan_is_no_matter_of_a_new_one(table: mi.
 
 
 @pytest.mark.parametrize(
-    ("slip", "meant"),
-    [("hedaer", "header"), ("delimeter", "delimiter"), ("nullValues", "nullValue"), ("mulitLine", "multiLine")],
-)
-def test_an_option_that_is_nearly_one_is_refused(tmp_path: Path, slip: str, meant: str) -> None:
-    (tmp_path / "a.csv").write_text("a\n1\n")
-    with pytest.raises(mi.ArgumentError, match=f"{slip!r} is none; did you mean {meant!r}"):
-        mi.open_table(tmp_path, format="csv", **{slip: "true"}).snapshot()
-
-
-@pytest.mark.parametrize(
     ("name", "value", "cure"),
     [
         ("foo", 1, "leave it out, or name one that there is, such as header, sep, "),
@@ -267,14 +236,6 @@ def test_a_hook_refuses_options_that_it_has_not(name: str, cure: str) -> None:
     check_options(["indexes", "builder", "storage_options", "config"])
     with pytest.raises(mi.ArgumentError, match=f"{name!r} is none; {cure}"):
         check_options([name])
-
-
-@pytest.mark.parametrize("given", [None, "spark", 7])
-def test_what_is_no_session_is_named(tmp_path: Path, given: object) -> None:
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
-    table = mi.open_table(tmp_path)
-    with pytest.raises(mi.ArgumentError, match="Spark is given as a SparkSession; got"):
-        table.scan("a = 1").to_spark(given)
 
 
 def test_an_index_is_created_on_a_frame(tmp_path: Path) -> None:

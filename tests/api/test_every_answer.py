@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 import metaindex as mi
 from metaindex.core import Shown
 from metaindex.core.shown import BRIEF
-from tests.core.test_shown import ASKED, Read, table  # noqa: F401 - a fixture
+from tests.core.test_shown import ASKED, Read, prompted, table  # noqa: F401 - a fixture
 from tests.pages import ELEMENTS
 
 PLAIN = {
@@ -90,6 +90,8 @@ def test_an_answer_is_a_line_a_text_and_html(table: mi.Table, tmp_path: Path, ki
     assert line.startswith(f"<{kind}: ")
     assert len(line) <= BRIEF + len(kind) + 4
     assert "\n" not in line
+    assert prompted(answer) == text
+    assert len(text) < 5000
     assert not text.startswith("<" + kind)
     assert "object at 0x" not in text
     assert "\x1b" not in line + text + html

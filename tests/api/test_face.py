@@ -9,64 +9,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.query import TableReader
 from metaindex.table import handle_of
 from tests.tables import delta_lake
-
-NAMES = [
-    "aggregate",
-    "cancel_index",
-    "clean_index",
-    "clean_query_log",
-    "clustering",
-    "config",
-    "count",
-    "create_index",
-    "delete_index",  # the name before 0.1.0
-    "diff",
-    "disable_index",
-    "drop_index",
-    "enable_index",
-    "erase_index",
-    "explain",
-    "format",
-    "history",
-    "indexes",
-    "locate",
-    "namespaces",
-    "optimize_index",
-    "path",
-    "prune",
-    "query_log",
-    "recommend",
-    "refresh_index",
-    "reopened",
-    "repair_index",
-    "report",
-    "restore_index",
-    "savings",
-    "scan",
-    "schema",
-    "search",
-    "snapshot",
-    "statistics",
-    "touched",
-    "vacuum_index",
-    "verify_index",
-    "versions",
-    "what_if",
-]
-
-
-def test_a_table_has_the_names_that_users_need_and_no_others() -> None:
-    assert sorted(name for name in dir(mi.Table) if not name.startswith("_")) == NAMES
-    assert mi.Table.__bases__ == (TableReader,)
-    assert TableReader.__bases__ == (object,)
-
-
-def test_each_says_what_it_does() -> None:
-    told = {name: inspect.getdoc(getattr(mi.Table, name)) for name in NAMES if name not in ("path", "config")}
-    assert [name for name, doc in told.items() if not doc] == []
 
 
 def test_the_schema_is_that_of_now(tmp_path: Path) -> None:

@@ -99,20 +99,6 @@ def test_every_format_at_every_version(name: str, tmp_path: Path) -> None:
     assert len(table.search("7").table.to_pylist()) == 3
 
 
-def test_rows_deleted_since_are_found_at_the_old_version(tmp_path: Path) -> None:
-    import deltalake
-
-    root = str(tmp_path / "t")
-    deltalake.write_deltalake(root, pa.table({"user_id": [1, 7, 7], "v": [1, 2, 3]}))
-    table = mi.open_table(root)
-    table.create_index("find", mi.Values("user_id"), builder="local")
-    deltalake.DeltaTable(root).delete("user_id = 7")
-
-    assert table.locate("user_id = 7", exact=True).table.num_rows == 0
-    every = table.locate("user_id = 7", all_versions=True, exact=True)
-    assert [(row["matches"], row["versions"]) for row in every.table.to_pylist()] == [(2, ["0"])]
-
-
 def test_a_file_that_is_gone_is_an_error_at_its_version_and_a_note_among_all(tmp_path: Path) -> None:
     import deltalake
 

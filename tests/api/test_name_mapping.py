@@ -148,21 +148,6 @@ def test_files_that_were_taken_in_are_indexed_and_pruned(lake: Lake) -> None:
 
 
 @pytest.mark.slow
-def test_a_column_that_is_renamed(lake: Lake) -> None:
-    opened = mi.open_table(lake.path)
-    opened.create_index("found", *KINDS, builder="local")
-    lake.rename("a", "z")
-    agrees(lake, mi.open_table(lake.path))
-    lake.take_in()
-    opened = mi.open_table(lake.path)
-    agrees(lake, opened)
-    opened.refresh_index("found", builder="local")
-    assert kept(opened, "z = 21") == 1
-    assert kept(opened, "b = 'b41'") == 1
-    agrees(lake, opened)
-
-
-@pytest.mark.slow
 def test_a_mapping_that_changes_without_a_snapshot(lake: Lake) -> None:
     """The same bytes are other columns then: what was known of them is not believed, and a refresh reads them again."""
     opened = mi.open_table(lake.path)

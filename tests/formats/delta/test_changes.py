@@ -44,24 +44,6 @@ def names(found: Changes | None) -> tuple[list[str], list[str]]:
     return sorted(found.touched.files.paths.to_pylist()), sorted(found.gone.paths.to_pylist())
 
 
-def test_neighbours(tmp_path: Path) -> None:
-    commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("a"), add("b"), add("c"))
-    commit(
-        tmp_path,
-        1,
-        remove("a", size=10),
-        add("d", stats={"numRecords": 3}),
-        remove("b", size=10),
-        add("b", deletionVector=dv(1)),
-    )
-    found = changes(tmp_path, 0)
-    assert names(found) == (["b", "d"], ["a"])
-    assert found.touched.version == snapshot(tmp_path).version
-    assert found.touched.schema == snapshot(tmp_path).schema
-    rows = {r["path"]: r for r in found.touched.files.table.to_pylist()}
-    assert (rows["d"]["record_count"], rows["d"]["deletes"], rows["b"]["deletes"] is not None) == (3, None, True)
-
-
 def test_the_nearest_base_below_is_taken(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(), metadata(), add("a"))
     for version in range(1, 5):

@@ -36,25 +36,6 @@ def names(diff: Diff | None) -> tuple[list[str], ...]:
     return tuple(sorted(f.paths.to_pylist()) for f in (diff.appended, diff.deleted, diff.deletes_changed))
 
 
-def test_neighbours(tmp_path: Path) -> None:
-    commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("a"), add("b"), add("c"))
-    commit(
-        tmp_path,
-        1,
-        remove("a", size=10),
-        add("d", stats={"numRecords": 3}),
-        remove("b", size=10),
-        add("b", deletionVector=dv(1)),
-    )
-    found = DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())
-    assert names(found) == (["d"], ["a"], ["b"])
-    assert found.source == "log"
-    assert not found.schema_changed
-    assert found.target == snapshot(tmp_path).version
-    assert found.appended.entry(0).record_count == 3
-    assert found.deletes_changed.entry(0).deletes is not None
-
-
 SAME: tuple[list[str], ...] = ([], [], [])
 
 

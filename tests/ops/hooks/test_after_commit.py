@@ -11,7 +11,7 @@ import metaindex as mi
 from metaindex.ops import hooks
 from metaindex.ops.hooks.keep import Kept
 from metaindex.ops.hooks.worker import Worker
-from tests.tables import FORMATS, catalog_in, csv_lake, delta_lake, indexed, parquet_lake, rows, settled
+from tests.tables import FORMATS, catalog_in, delta_lake, indexed, parquet_lake, rows, settled
 
 
 def fresh(table: mi.Table) -> dict[str, bool | None]:
@@ -172,15 +172,6 @@ def test_a_job_that_fails_is_not_the_end_of_the_worker() -> None:
     worker.submit("t", lambda: [Kept("t", "i", "1", True)])
     assert worker.flush(10)
     assert (worker.counts.failed, worker.counts.refreshed, worker.counts.last_error) == (1, 1, "boom")
-
-
-@pytest.mark.slow
-def test_a_csv_table_opened_with_a_schema_is_followed(tmp_path: Path) -> None:
-    lake = csv_lake(tmp_path)
-    table = indexed(lake)
-    lake.append(rows(10))
-    hooks.after_commit(table, mode="synchronous")
-    assert fresh(lake.open()) == {"stats": True}
 
 
 def test_a_name_that_no_index_has_is_told_and_may_come_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -246,16 +246,6 @@ def test_text_files_that_can_be_read_now_are_read_again(tmp_path: Path) -> None:
     assert mi.open_lake(root.parent)["t"].advice == ()
 
 
-def test_an_index_without_unread_files_says_none(tmp_path: Path) -> None:
-    lake = delta_lake(tmp_path)
-    lake.append(rows(0))
-    lake.open().create_index("i", mi.ColumnStats(), builder="local")
-    told = mi.open_lake(tmp_path)
-    assert (told["lake"].unread_files, told.unread) == (0, ())
-    assert "unread" not in told.summary
-    assert "no, " not in str(told)
-
-
 def test_the_files_of_a_table_are_named_once_for_all_its_indexes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

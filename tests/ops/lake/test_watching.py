@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.index import State
 from metaindex.ops.lake.events import Event, TokenBucket, UpkeepBudget
 from metaindex.ops.lake.opening import LakeAsked
 from metaindex.ops.lake.watching import Watcher
@@ -25,23 +24,6 @@ from tests.tables import Lake, delta_lake, indexed, parquet_lake, rows
 
 ROOT = Path(__file__).parents[3]
 
-STUCK = """
-import sys, time
-from pathlib import Path
-from metaindex.index.build.local import LocalBuilder
-from metaindex.ops.lake.opening import LakeAsked
-from metaindex.ops.lake.watching import Watcher
-
-class Stuck:
-    name = "stuck"
-    def facts(self, request, sink, progress=None):
-        report = LocalBuilder().facts(request, sink, progress)
-        Path(sys.argv[2]).touch()
-        time.sleep(600)
-        return report
-
-Watcher(LakeAsked(sys.argv[1]), builder=Stuck()).once()
-"""
 
 WATCHED = """
 import sys
@@ -335,32 +317,6 @@ def test_two_watchers_side_by_side_bring_up_every_index_once_or_share(tmp_path: 
         table = lake.open()
         assert table.verify_index("stats").sound
         assert table.prune("id = 100").kept_files == 1
-
-
-@pytest.mark.slow
-def test_one_that_is_killed_in_mid_refresh_loses_nothing(tmp_path: Path) -> None:
-    lakes = tables(tmp_path / "lake", 2)
-    sign = tmp_path / "building"
-    with subprocess.Popen([sys.executable, "-c", STUCK, str(tmp_path / "lake"), str(sign)], cwd=ROOT) as watcher:
-        while not sign.exists():
-            assert watcher.poll() is None
-            time.sleep(0.02)
-        before = [lake.open().indexes()[0].state for lake in lakes]
-        done, events = watched(tmp_path / "lake")  # beside one that is at work
-        assert done
-        shared = [event for event in events if event.kind == "shared"]
-        assert len(shared) == 1, "what it is at is left to it"
-        assert "is at work on it" in shared[0].message
-        watcher.send_signal(signal.SIGKILL)
-    assert before.count(State.REFRESHING.value) == 1
-    assert fresh(lakes).count(True) == 1
-    for lake in lakes:
-        assert lake.open().scan("id >= 100").to_arrow().num_rows == 5, "queries read what no index covers"
-    done, events = watched(tmp_path / "lake", patience_seconds=0.001)
-    assert done
-    assert [event.kind for event in events] == ["looked", "refreshed", "summed"]
-    assert fresh(lakes) == [True, True]
-    assert all(lake.open().verify_index("stats").sound for lake in lakes)
 
 
 @pytest.mark.slow
