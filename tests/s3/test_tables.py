@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import metaindex as mi
-from metaindex.core import CorruptTableError, IndexNotFoundError, MetaIndexError, NotATableError, StorageError
+from metaindex.core import CorruptTableError, MetaIndexError, NotATableError, StorageError
 from metaindex.storage import storage_for
 
 from .lakes import S3Lake, iceberg_catalog, makers, parquet_bytes
@@ -85,46 +85,6 @@ def test_engines_read_the_same_rows(lake: S3Lake) -> None:
     with duckdb.connect() as con:
         assert scan.to_duckdb(con).order("id").to_arrow_table().to_pylist() == expected.to_pylist()
     assert scan.to_polars().sort("id").collect().to_dicts() == expected.to_pylist()
-
-
-def test_an_index_goes_through_its_life(lake: S3Lake) -> None:
-    table = lake.open()
-    table.create_index("main", mi.ColumnStats())
-    table.drop_index("main")
-    assert not uses(table)
-    table.restore_index("main")
-    assert uses(lake.open())
-    table.refresh_index("main", mode="full")
-    table.drop_index("main")
-    table.vacuum_index("main")
-    assert [info.name for info in lake.open().indexes()] == []
-    with pytest.raises(IndexNotFoundError):
-        table.drop_index("main")
-    table.create_index("main", mi.ColumnStats("id"))
-    assert len(lake.open().prune("id = 15").files) == 1
-
-
-def test_a_dead_writer_is_cancelled(lake: S3Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metaindex.index.build.local import LocalBuilder
-
-    table = lake.open()
-    table.create_index("main", mi.ColumnStats())
-    lake.append(rows(30))
-
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(LocalBuilder, "facts", die)
-        patch.setattr("metaindex.index.actions.action.abandon", lambda *_: None)
-        with pytest.raises(KeyboardInterrupt):
-            lake.open().refresh_index("main")
-    table = lake.open()
-    assert [info.state for info in table.indexes()] == ["REFRESHING"]
-    assert ids(table, "id >= 28") == list(range(28, 40))
-    assert table.cancel_index("main").changed
-    assert table.refresh_index("main").changed
-    assert len(lake.open().prune("id = 35").files) == 1
 
 
 @pytest.mark.parametrize("where", ["s3", "local"])
