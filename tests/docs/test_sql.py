@@ -205,8 +205,8 @@ def test_filters_of_many_files_are_read_alike(tmp_path: Path, files: int) -> Non
     some = (0, 4, 25, 3 * files - 2, 10**9) if files < 16_384 else (25, 3 * files - 2)
     for value in some:
         (hashed,) = filters.hashes_of(pa.array([value], pa.int64())).tolist()
-        found = connection.execute(f"SELECT ordinal FROM _filtered({hashed}::UBIGINT) WHERE run = '{run.ref.run}'")
-        assert sorted(n for (n,) in found.fetchall()) == run.holding(np.array([hashed], np.uint64)), value
+        found = connection.execute(f"SELECT ordinal FROM _filtered({hashed}::UBIGINT) WHERE run = '{run.run.run}'")
+        assert sorted(n for (n,) in found.fetchall()) == filters.holding(run, np.array([hashed], np.uint64)), value
 
 
 def test_an_index_that_may_not_be_used_proves_nothing(pasted: Pasted, tmp_path: Path) -> None:
