@@ -1,7 +1,6 @@
 """`Table.clustering` over real tables of every format: what is measured, from where, and what is told of what is not
 known. Nothing is written."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import metaindex as mi
-from metaindex.advisor.clustering.clustering import ColumnClustering
 from tests.advisor.tables import filled_with, tree
 from tests.tables import FORMATS, csv_lake, delta_lake, iceberg_lake, parquet_lake, settle
 
@@ -178,17 +176,6 @@ def test_an_older_version_is_measured_as_it_was(tmp_path: Path) -> None:
     table = filled(tmp_path, "delta", files=3)
     assert table.clustering(version=0).files == 1
     assert table.clustering().files == 3
-
-
-def test_it_shows_itself_and_is_plain_data(tmp_path: Path) -> None:
-    found = filled(tmp_path, "delta").clustering()
-    assert repr(found).startswith("<Clustering: ")
-    assert "<table>" in found._repr_html_()
-    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert told["columns"][0]["depth_histogram"] == {"1": 8}
-    assert set(told["columns"][0]) == {*ColumnClustering.__dataclass_fields__, "constant_share"}
-    with pytest.raises(KeyError, match="id, mod, name"):
-        found["other"]
 
 
 def test_csv_files_are_measured_by_their_index_and_get_no_statement(tmp_path: Path) -> None:

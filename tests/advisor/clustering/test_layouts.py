@@ -1,6 +1,5 @@
 """Advice: what a layout would leave out, against tables that were written so; what is read for it; statements."""
 
-import json
 from pathlib import Path
 
 import duckdb
@@ -13,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.advisor.clustering.advice import Advice, Rewrite
+from metaindex.advisor.clustering.advice import Rewrite
 from metaindex.advisor.clustering.layouts import SampleColumns, SamplePartitions, files_then
 from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces
 from metaindex.advisor.clustering.sample import ReadLimit, SampleRows, chosen
@@ -252,13 +251,3 @@ def test_a_sorted_copy_of_plain_files_by_duckdb(tmp_path: Path) -> None:
     found, by = pa.concat_tables([pq.read_table(file) for file in files]), [("user", "ascending"), ("at", "ascending")]
     assert found.sort_by(by) == pa.concat_tables(tables).sort_by(by)
     assert found.column("user").to_pylist() == sorted(found.column("user").to_pylist())
-
-
-def test_advice_is_plain_data(tmp_path: Path) -> None:
-    found = mi.open_table(written(tmp_path, scattered())).clustering("user", "at")
-    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert told["sampled"]["files"] == 20
-    for one in found.advice:
-        assert isinstance(one, Advice)
-        assert "<table>" in one._repr_html_()
-        assert one.sql() in str(one).replace(";\n  ", ";\n")

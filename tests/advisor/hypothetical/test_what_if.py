@@ -1,7 +1,6 @@
 """`Table.what_if` over real tables of every format: as it comes where the sample is the table, with bounds that hold
 where it is not. Nothing is written."""
 
-import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -321,16 +320,6 @@ def test_upkeep_is_told_by_the_history_of_the_table(tmp_path: Path) -> None:
     (cost,) = found.candidates
     assert 0.8 * cost.size_bytes.expected / 8 < cost.upkeep.size_bytes < 1.2 * cost.size_bytes.expected / 8
     assert "1.0 commits" in str(found)
-
-
-def test_it_shows_itself(tmp_path: Path) -> None:
-    table = filled(tmp_path, "parquet")
-    found = table.what_if("id = 77", mi.Values("id"))
-    assert "<table>" in found._repr_html_()
-    assert repr(found) == f"<WhatIf: {str(found).splitlines()[0]}>"
-    json.dumps(found.to_json(), allow_nan=False)
-    with pytest.raises(KeyError, match="values\\(id\\)"):
-        found["id = 77"]["bloom"]
 
 
 @pytest.mark.parametrize("wrong", [mi.Values, "id", []])

@@ -23,7 +23,7 @@ from metaindex.advisor.workloads.taking import from_query_log
 from metaindex.cli import main
 from metaindex.index import Kind, Using
 from metaindex.statements import CreateIndex, TableName, parsed
-from tests.advisor.hypothetical.test_what_if import filled, skewed
+from tests.advisor.hypothetical.test_what_if import filled
 from tests.advisor.tables import of_parquet, tree
 
 QUERIES = [
@@ -112,35 +112,6 @@ def test_what_it_says_comes_and_nothing_was_written_before(tmp_path: Path, forma
         assert (again.indexes, again.unused) == ((), ())
 
 
-@pytest.mark.slow
-def test_equal_questions_have_equal_answers(tmp_path: Path) -> None:
-    table = skewed(tmp_path, 4, files=20)
-    queries = ["heavy = 3 and some = '41'", "id = 5", "near between 5 and 9", "some = '7' or heavy = 1"]
-    answers = [mi.open_table(table.path).recommend(queries, sample=0.3, budget_bytes=3e5) for _ in range(2)]
-    assert told(answers[0]) == told(answers[1])
-    assert answers[0].indexes
-
-
-@pytest.mark.exhaustive
-def test_the_bounds_hold_what_comes(tmp_path: Path) -> None:
-    held = []
-    for seed in range(4):
-        table = skewed(tmp_path / str(seed), seed, files=40)
-        every = table.scan().to_arrow()
-        rng = np.random.default_rng(seed)
-        queries = [
-            f"{name} = {every.column(name).drop_null()[int(rng.integers(9_000))].as_py()!r}"
-            for name in ("id", "some", "near", "heavy")
-        ]
-        answer = table.recommend(queries, sample=0.2, copies=False)
-        answer.create(builder="local")
-        then = sum(table.prune(query).kept_bytes for query in queries)
-        (told_of,) = answer.tables
-        held.append(told_of.then_bytes.low - 1 <= then <= told_of.then_bytes.high + 1)
-        assert answer.tables[0].sampled.size_bytes <= 0.2 * answer.tables[0].size_bytes
-    assert sum(held) >= 3
-
-
 @pytest.mark.parametrize("budget", [{"budget_bytes": 0}, {"budget_cpu": 0}])
 @pytest.mark.slow
 def test_a_budget_of_nothing_recommends_nothing_and_says_so(tmp_path: Path, budget: dict[str, float]) -> None:
@@ -179,24 +150,6 @@ def test_an_empty_table_and_one_of_one_file(tmp_path: Path) -> None:
     table = filled(tmp_path / "more", "delta", files=1)
     answer = table.recommend(["id = 5"])
     assert all(index.helps for index in answer.indexes)
-
-
-def test_a_candidate_that_cannot_be_built_has_its_reason(tmp_path: Path) -> None:
-    table = filled(tmp_path, "parquet")
-    answer = table.recommend(QUERIES, candidates=[mi.Values("idd"), mi.Values("id")])
-    assert [index.kinds for index in answer.indexes] == [(mi.Values("id"),)]
-    assert "cannot be built" in answer.tables[0].passed[0].reason
-
-
-def test_statistics_that_are_missing_for_half_of_the_files(tmp_path: Path) -> None:
-    path = str(tmp_path / "lake")
-    for number in range(8):
-        rows = pa.table({"id": pa.array(range(number * 50, number * 50 + 50))})
-        told_of = {"delta.dataSkippingNumIndexedCols": "0"} if number == 0 else None
-        write_deltalake(path, rows, mode="append", configuration=told_of)
-    answer = mi.open_table(path).recommend(["id = 77", "id between 100 and 120"])
-    assert answer.indexes
-    assert answer.tables[0].then_bytes.expected < answer.tables[0].read_bytes / 3
 
 
 @pytest.mark.slow
@@ -498,16 +451,6 @@ def test_where_what_if_saves_most_an_index_is_recommended(
     assert files < 7 or saved > 0.5 * answer.read_bytes  # the shapes ask for an index
     assert all(passed.judged for passed in recommended.tables[0].passed)
     assert "could not be judged" not in str(recommended)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("files", "rows"), [(10, 170_000), (32, 60_000)])
-def test_a_table_somewhat_larger_than_a_small_one_is_recommended_an_index(
-    tmp_path: Path, files: int, rows: int
-) -> None:
-    table, conditions = shape(tmp_path, files, rows)
-    assert table.snapshot().files.size_bytes > 32_000_000
-    assert table.recommend(conditions, copies=False).saved_bytes > 0
 
 
 def test_what_was_not_tried_is_not_refused(tmp_path: Path) -> None:

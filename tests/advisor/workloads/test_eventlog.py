@@ -310,23 +310,6 @@ def read(path: Path) -> mi.Workload | None:
         return None
 
 
-def test_a_log_that_is_cut_counts_to_there(tmp_path: Path) -> None:
-    text = text_of(REAL)
-    whole = mi.workload(REAL)
-    for suffix in ("", ".zstd", ".lz4", ".snappy"):
-        packed = PACKED[suffix](text)
-        seen = -1
-        for cut in (0, 1, 5, len(packed) // 3, len(packed) // 2, len(packed) - 1, len(packed)):
-            path = tmp_path / f"app{suffix}.inprogress"
-            path.write_bytes(packed[:cut])
-            found = read(path)
-            if found is not None and cut > 5:
-                assert seen <= found.seen <= whole.seen
-                assert found.problems or found == whole
-                seen = found.seen
-        assert seen == whole.seen
-
-
 @pytest.mark.slow
 def test_a_small_log_cut_at_every_byte(tmp_path: Path) -> None:
     events = [start(0, scan("/t", "[(a#1L = 1)]")), end(0), start(1, scan("/t", "[(b#2 = x)]"), "SELECT 1"), end(1)]

@@ -12,57 +12,14 @@ import pytest
 import metaindex as mi
 from metaindex.core import UnknownColumnError
 from metaindex.formats import Field, Schema
-from metaindex.index.kinds.kind import Kind
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.renames import kind_at, with_ids
 from tests.tables import catalog_in
-
-SOME: list[Kind] = [
-    mi.ColumnStats("a"),
-    mi.Values("a", ("a", "s.x"), by="hash"),
-    mi.Bloom("s.x"),
-    mi.ValueList("a"),
-]
 
 
 def iceberg(folder: Path) -> Any:
     catalog = catalog_in(folder)
     return catalog.create_table("db.t", pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.int64())]))]))
-
-
-def test_every_kind_follows_a_rename(tmp_path: Path) -> None:
-    from pyiceberg.types import LongType
-
-    written = iceberg(tmp_path)
-    path = str(tmp_path / "warehouse" / "db" / "t")
-
-    def append(start: int, names: tuple[str, str, str]) -> None:
-        a, s, x = names
-        structs = pa.array([{x: i} for i in range(start, start + 10)], pa.struct([(x, pa.int64())]))
-        columns = {a: pa.array(range(start, start + 10), pa.int64()), s: structs}
-        written.append(
-            pa.table({name: columns.get(name, pa.nulls(10, pa.int64())) for name in written.schema().as_arrow().names})
-        )
-
-    append(0, ("a", "s", "x"))
-    mi.open_table(path).create_index("i", *SOME, builder="local")
-    with written.update_schema() as update:
-        update.rename_column("a", "odd.name").rename_column("s.x", "y").rename_column("s", "t")
-    with written.update_schema() as update:
-        update.add_column("a", LongType())
-    append(10, ("odd.name", "t", "y"))
-    table = mi.open_table(path)
-    table.refresh_index("i", builder="local")
-    for predicate, files in {
-        "`odd.name` = 13": 1,
-        "t.y = 4": 1,
-        "`odd.name` > 12": 1,
-        "`odd.name` = 3 AND t.y = 5": 0,
-    }.items():
-        result = table.prune(predicate, indexes=["i"])
-        assert (result.kept_files, result.indexes[0].used) == (files, True), predicate
-    assert table.verify_index("i", files=None).sound
-    assert table.indexes()[0].fresh
 
 
 def test_ids_are_kept_beside_what_was_asked_for() -> None:

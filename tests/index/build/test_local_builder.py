@@ -7,7 +7,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -126,35 +125,6 @@ def test_bounds_enclose_all_values_and_counts_are_theirs(
                 assert not row[exact] or bound == value
                 if not isinstance(value, bytes) or row["trust"] == Trust.COMPUTED:
                     assert row[exact] == (bound == value)
-
-
-def test_counts_and_bounds_are_those_that_duckdb_finds(tmp_path: Path) -> None:
-    request, out = built("every_type", tmp_path)
-    con = duckdb.connect()
-    for ordinal, path in enumerate(request.files.paths.to_pylist()):
-        where = str(tmp_path / "table" / path).replace("[", "[[]").replace("*", "[*]").replace("?", "[?]")
-        # Into DuckDB's own table first: over Parquet it believes footers that say nothing of NaN.
-        con.execute("CREATE OR REPLACE TEMP TABLE t AS SELECT * FROM read_parquet(?)", [where])
-        for column in ("i8", "u32", "i64", "f64", "zeros", "s", "bin", "st.a", "day", "ntz", "b"):
-            text = ".".join(f'"{part}"' for part in column.split("."))
-            floating = column in ("f64", "zeros")
-            fit = f"NOT isnan({text})" if floating else "TRUE"
-            count, present, low, high, nans = con.execute(  # type: ignore[misc]
-                f"SELECT count(*), count({text}), min({text}) FILTER ({fit}), max({text}) FILTER ({fit}), "
-                f"{f'count(*) FILTER (isnan({text}))' if floating else '0'} FROM t"
-            ).fetchone()
-            row = out.row(request, column, ordinal)
-            assert (row["value_count"], row["null_count"], row["nan_count"]) == (count, count - present, nans)
-            leaf = next(leaf for leaf in request.leaves if ".".join(leaf.parts) == column)
-            if low is None:
-                assert row["state"] == (VALUES if nans else ALL_NULL)
-                continue
-            if row["state"] == UNKNOWN:
-                assert high.startswith(b"\xff" * BOUND_BYTES)
-                continue
-            lower, upper = bounds_of(row, leaf.type)
-            assert lower <= to_physical(pa.array([low], leaf.type), leaf.type, upper=False)[0].as_py()
-            assert upper >= to_physical(pa.array([high], leaf.type), leaf.type, upper=True)[0].as_py()
 
 
 def test_nan_poisons_neither_the_file_nor_its_partition(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def right(lake: Lake, kind: Kind, partition: str, left_out: int) -> None:
     if isinstance(kind, RowKind):
         assert not answered
         served(lake)
-    elif isinstance(kind, OfFilesKind):
+    elif isinstance(kind, OfFilesKind) and not kind.finds_values:
         assert not answered
         come_to(lake)
     else:

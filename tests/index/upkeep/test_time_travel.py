@@ -3,7 +3,6 @@ RESTORE, branches, changes of the schema, optimize, and for a table that was dro
 is read, the version can be said; explain says what was covered there."""
 
 import json
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from tests.tables import catalog_in, delta_lake, indexed, parquet_lake
+from tests.tables import delta_lake, indexed
 
 
 def rows(first: int, **more: Any) -> pa.Table:
@@ -93,83 +92,6 @@ def test_delta_with_restore_deletes_and_new_columns(tmp_path: Path, refreshed: s
         table.diff()
     column = table.explain("extra = 7 AND id > 0", version=5).coverage[0]
     assert column.columns["id"] == column.files
-
-
-@pytest.mark.slow
-def test_iceberg_with_branches_and_renamed_columns(tmp_path: Path) -> None:
-    catalog = catalog_in(tmp_path)
-    written = catalog.create_table("db.lake", rows(0).schema)
-    table = mi.open_table("db.lake", catalog=catalog)
-    expected: dict[str, set[int]] = {}
-
-    def then(ids: set[int]) -> None:
-        snapshot = written.refresh().current_snapshot()
-        expected[str(snapshot.snapshot_id)] = ids
-        time.sleep(0.002)
-
-    written.append(rows(0))
-    then(set(range(5)))
-    table.create_index("stats", mi.ColumnStats(), builder="local")
-    written.append(rows(10))
-    then({*range(5), *range(10, 15)})
-    first, second = expected
-    written.manage_snapshots().create_branch(int(first), "old").create_tag(int(second), "tagged").commit()
-    written.append(rows(20), branch="old")
-    written.delete("id >= 10 AND id < 15")
-    then(set(range(5)))
-    written.append(rows(30))
-    then({*range(5), *range(30, 35)})
-    table.refresh_index("stats", builder="local")
-    table.refresh_index("stats", version="old", builder="local")
-    at_each(table, {v: ids for v, ids in expected.items() if v != second})
-    at_each(table, {second: expected[second]}, covered=False)
-    found = table.scan("id >= 0", ["id"], version="old").to_arrow().column("id").to_pylist()
-    assert set(found) == {*range(5), *range(20, 25)}
-    branch = table.explain("id = 21", version="old")
-    assert (branch.result.kept_files, branch.coverage[0].recorded) == (1, True)
-    assert table.scan("id = 12", version="tagged").to_arrow().num_rows == 1
-    with written.update_schema() as update:
-        update.rename_column("id", "number")
-    table = mi.open_table("db.lake", catalog=catalog)
-    renamed = table.explain("number = 31")
-    assert (renamed.result.kept_files, renamed.coverage[0].columns) == (1, {"number": 2})
-    assert table.explain("id = 2", version=first).result.kept_files == 1
-    table.refresh_index("stats", builder="local")
-    assert table.explain("number = 31").coverage[0].recorded
-    assert table.verify_index("stats", files=None, versions="all").sound
-
-
-@pytest.mark.slow
-def test_a_table_dropped_and_created_again_is_another_table(tmp_path: Path) -> None:
-    location = str(tmp_path / "indexes")
-    lake = delta_lake(tmp_path)
-    lake.append(rows(0))
-    lake.append(rows(10))
-    table = lake.open(config=mi.Config(index_location=location))
-    table.create_index("stats", mi.ColumnStats(), builder="local")
-    shutil.rmtree(lake.path)
-    lake.append(rows(50))
-    lake.append(rows(60))
-    table = lake.open(config=mi.Config(index_location=location))
-    assert table.indexes()[0].fresh is False
-    coverage = table.explain("id = 62", version=1).coverage[0]
-    assert (coverage.recorded, coverage.files) == (False, 0)
-    assert table.scan("id = 62", version=1).to_arrow().num_rows == 1
-    assert table.scan("id = 2", version=1).to_arrow().num_rows == 0
-    table.refresh_index("stats", builder="local")
-    at_each(table, {"1": {*range(50, 55), *range(60, 65)}})
-    table.refresh_index("stats", version=0, builder="local")
-    at_each(table, {"0": set(range(50, 55)), "1": {*range(50, 55), *range(60, 65)}})
-
-
-@pytest.mark.slow
-def test_listings_of_plain_files(tmp_path: Path) -> None:
-    lake = parquet_lake(tmp_path)
-    table = indexed(lake)
-    lake.append(rows(10))
-    table.refresh_index("stats", builder="local")
-    first, second = (version.id for version in table.versions())
-    at_each(table, {first: set(range(5)), second: {*range(5), *range(10, 15)}})
 
 
 @pytest.mark.slow
