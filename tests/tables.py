@@ -1,10 +1,12 @@
 """Small tables of the same rows in every format, written by real writers without a JVM: pyarrow, deltalake,
 pyiceberg."""
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -69,36 +71,35 @@ def indexed(lake: Lake) -> mi.Table:
     return table
 
 
-def parquet_lake(folder: Path) -> Lake:
+def _plain_lake(folder: Path, ending: str, write: Callable[[pa.Table, Path], object], **options: Any) -> Lake:
+    """A folder of plain files. Those of text are read with the columns of the first."""
     root = folder / "lake"
     root.mkdir()
-    count = 0
+    numbers = count()
 
     def append(rows: pa.Table) -> None:
-        nonlocal count
-        pq.write_table(rows, root / f"f{count:03d}.parquet")
-        count += 1
+        write(rows, root / f"f{next(numbers):03d}.{ending}")
         settle(root)
+        if ending != "parquet":
+            lake.options.setdefault("schema", rows.schema)
 
-    return Lake(str(root), append, remove=lambda n: (root / f"f{n:03d}.parquet").unlink())
+    lake = Lake(str(root), append, options, lambda n: (root / f"f{n:03d}.{ending}").unlink())
+    return lake
+
+
+def parquet_lake(folder: Path) -> Lake:
+    return _plain_lake(folder, "parquet", pq.write_table)
 
 
 def csv_lake(folder: Path) -> Lake:
-    root = folder / "lake"
-    root.mkdir()
-    count = 0
-    schema: list[pa.Schema] = []
+    return _plain_lake(folder, "csv", pacsv.write_csv, header=True)
 
-    def append(rows: pa.Table) -> None:
-        nonlocal count
-        schema[:] = schema or [rows.schema]
-        pacsv.write_csv(rows, root / f"f{count:03d}.csv")
-        count += 1
-        settle(root)
-        lake.options["schema"] = schema[0]
 
-    lake = Lake(str(root), append, {"header": True}, lambda n: (root / f"f{n:03d}.csv").unlink())
-    return lake
+def json_lake(folder: Path) -> Lake:
+    def write(rows: pa.Table, path: Path) -> None:
+        path.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows.to_pylist()))
+
+    return _plain_lake(folder, "json", write, format="json")
 
 
 def delta_lake(folder: Path) -> Lake:
@@ -135,3 +136,4 @@ FORMATS: dict[str, Callable[[Path], Lake]] = {
     "delta": delta_lake,
     "iceberg": iceberg_lake,
 }
+FIVE = {**FORMATS, "json": json_lake}

@@ -1,6 +1,5 @@
 """Tables that are asked for advice, and the files of a folder, to which nothing is added."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from tests.tables import FORMATS, Lake, settle, settled
+from tests.tables import FIVE, settle
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int]]:
@@ -17,25 +16,9 @@ def tree(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def json_lake(folder: Path) -> Lake:
-    root = folder / "lake"
-    root.mkdir()
-
-    def append(rows: pa.Table) -> None:
-        lines = "".join(json.dumps(row) + "\n" for row in rows.to_pylist())
-        settled(root, {f"f{len(list(root.iterdir())):03d}.json": lines})
-        lake.options["schema"] = rows.schema
-
-    lake = Lake(str(root), append, {"format": "json"})
-    return lake
-
-
-LAKES = {**FORMATS, "json": json_lake}
-
-
 def filled_with(tables: Iterable[pa.Table], folder: Path, kind: str) -> mi.Table:
     """A table of a file for each."""
-    lake = LAKES[kind](folder)
+    lake = FIVE[kind](folder)
     for rows in tables:
         lake.append(rows)
     return lake.open()

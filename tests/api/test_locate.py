@@ -10,6 +10,7 @@ import pytest
 import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import UnknownColumnError
+from tests.formats.framed import inline_vector
 from tests.tables import FORMATS, Lake, settle, settled
 
 
@@ -163,24 +164,16 @@ def of_command_line(words: tuple[str, ...]) -> list[object]:
 def test_deletion_vectors_of_each_version_are_applied(tmp_path: Path) -> None:
     """Version 0: user 7 in rows 4, 5 and 7; 1: rows 4 and 5 are deleted by a vector; 2: rows 4 and 7; 3: restored as at
     0."""
-    from pyroaring import BitMap64
-
     from tests.formats.delta.hand import add, column, commit, metadata, protocol, remove
-    from tests.formats.delta.test_deletes import z85
-    from tests.formats.framed import encode_framed
 
     root = tmp_path / "t"
     root.mkdir()
     pq.write_table(pa.table({"user_id": [1, 2, 3, 4, 7, 7, 8, 7]}), root / "f.parquet", row_group_size=2)
     size = (root / "f.parquet").stat().st_size
 
-    def vector(*rows: int) -> dict[str, object]:
-        blob = encode_framed(BitMap64(rows))[4:-4]
-        return {"storageType": "i", "pathOrInlineDv": z85(blob), "sizeInBytes": len(blob), "cardinality": len(rows)}
-
     commit(root, 0, protocol(3, ["deletionVectors"]), metadata(column("user_id")), add("f.parquet", size=size))
     mi.open_table(str(root)).create_index("find", mi.Values("user_id"), builder="local")
-    first, second = vector(4, 5), vector(4, 7)
+    first, second = inline_vector((4, 5)), inline_vector((4, 7))
     commit(root, 1, remove("f.parquet"), add("f.parquet", size=size, deletionVector=first))
     mi.open_table(str(root)).refresh_index("find", builder="local")
     commit(root, 2, remove("f.parquet", deletionVector=first), add("f.parquet", size=size, deletionVector=second))

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyroaring import BitMap64
 
 import metaindex as mi
-from tests.formats.delta.test_deletes import z85
-from tests.formats.framed import encode_framed
+from tests.formats.framed import inline_vector
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 
 from . import tables
@@ -24,9 +22,7 @@ _BUILDER = ArrowBuilder(ranges=2)
 
 def deleting(added: dict[str, Any], *positions: int) -> dict[str, Any]:
     """The same file, less these rows."""
-    blob = encode_framed(BitMap64(positions))[4:-4]
-    vector = {"storageType": "i", "pathOrInlineDv": z85(blob), "sizeInBytes": len(blob), "cardinality": len(positions)}
-    return {"add": added["add"] | {"deletionVector": vector}}
+    return {"add": added["add"] | {"deletionVector": inline_vector(positions)}}
 
 
 def covering(folder: Path) -> Case:

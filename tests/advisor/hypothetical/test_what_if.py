@@ -16,8 +16,8 @@ from metaindex.advisor.hypothetical.answer import WhatIf
 from metaindex.index import Kind
 from metaindex.query import FooterGroups
 from metaindex.table import handle_of
-from tests.advisor.tables import LAKES, filled_with, of_parquet, tree
-from tests.tables import FORMATS
+from tests.advisor.tables import filled_with, of_parquet, tree
+from tests.tables import FIVE, FORMATS
 
 
 def rows(number: int, count: int = 60) -> pa.Table:
@@ -65,7 +65,7 @@ def groups_read(table: mi.Table, result: mi.PruneResult) -> int:
 
 
 @pytest.mark.exhaustive(but="bloom-delta")
-@pytest.mark.parametrize("format_", sorted(LAKES))
+@pytest.mark.parametrize("format_", sorted(FIVE))
 @pytest.mark.parametrize("kinds", sorted(CANDIDATES))
 def test_it_is_as_it_comes_where_the_sample_is_the_table(tmp_path: Path, kinds: str, format_: str) -> None:
     table = filled(tmp_path, format_)

@@ -16,9 +16,9 @@ from deltalake import DeltaTable, write_deltalake
 import metaindex as mi
 from metaindex.cli import main
 from metaindex.core import Column, Element, one_line
-from tests.advisor.tables import LAKES, filled_with, tree
+from tests.advisor.tables import filled_with, tree
 from tests.pages import Parsed, parsed, readable
-from tests.tables import settle
+from tests.tables import FIVE, settle
 
 SECTIONS = ["files-title", "indexes-title", "layout-title"]
 
@@ -48,7 +48,7 @@ def titles(page: Parsed) -> list[str]:
     return page.texts["h2"]
 
 
-@pytest.mark.parametrize("kind", sorted(LAKES))
+@pytest.mark.parametrize("kind", sorted(FIVE))
 @pytest.mark.slow
 def test_every_format_has_its_page_and_nothing_else_is_written(tmp_path: Path, kind: str) -> None:
     (tmp_path / "out").mkdir()

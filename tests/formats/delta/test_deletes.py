@@ -25,20 +25,10 @@ from tests.formats.delta.hand import (
     remove,
     snapshot,
 )
-from tests.formats.framed import encode_framed
+from tests.formats.framed import encode_framed, inline_vector, z85
 from tests.hostile.changes import turn
 
-Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 DELETED = {0, 3, 5_000_000_000}
-
-
-def z85(data: bytes) -> str:
-    data = data + bytes(-len(data) % 4)
-    out = ""
-    for start in range(0, len(data), 4):
-        value = int.from_bytes(data[start : start + 4], "big")
-        out += "".join(Z85[value // 85**n % 85] for n in (4, 3, 2, 1, 0))
-    return out
 
 
 FRAME = encode_framed(BitMap64(DELETED))
@@ -155,9 +145,7 @@ def changing(table: Path) -> dict[int, set[int]]:
     states: dict[int, set[int]] = {0: {1, 5}, 1: {5, 7}, 2: set(), 3: {2**33}}
 
     def of(rows: set[int]) -> dict[str, Any]:
-        blob = encode_framed(BitMap64(rows))[4:-4]
-        one = {"storageType": "i", "pathOrInlineDv": z85(blob), "sizeInBytes": len(blob), "cardinality": len(rows)}
-        return {"deletionVector": one} if rows else {}
+        return {"deletionVector": inline_vector(rows)} if rows else {}
 
     for version, rows in states.items():
         head = [protocol(3, ["deletionVectors"]), metadata(), add("g", deletionVector=inline(table))]

@@ -8,13 +8,11 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyroaring import BitMap64
 
 import metaindex as mi
 from metaindex.core import IndexStateError
 from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
-from tests.formats.delta.test_deletes import z85
-from tests.formats.framed import encode_framed
+from tests.formats.framed import inline_vector
 from tests.tables import parquet_lake, settled
 
 from .index_bytes import everything
@@ -33,16 +31,7 @@ def write(root: Path, name: str) -> dict[str, object]:
 
 
 def deleting(file: dict[str, object], *rows: int) -> dict[str, object]:
-    blob = encode_framed(BitMap64(rows))[4:-4]
-    vector = {
-        "storageType": "i",
-        "pathOrInlineDv": z85(blob),
-        "offset": None,
-        "sizeInBytes": len(blob),
-        "cardinality": len(rows),
-    }
-    body = dict(file["add"]) | {"deletionVector": vector}  # type: ignore[call-overload]
-    return {"add": body}
+    return {"add": dict(file["add"]) | {"deletionVector": inline_vector(rows)}}  # type: ignore[call-overload]
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.index import Kind
-from tests.query.aggregates.lakes import FIVE
-from tests.tables import Lake
+from tests.tables import FIVE, Lake
 
 FILES, ROWS = 6, 10
 

@@ -1,7 +1,7 @@
 """Tables of all five formats for questions to their metadata, and how many data files an answer opens."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import Schema
 from hypothesis import strategies as st
-from pyroaring import BitMap64
 
 import metaindex as mi
 from metaindex.expressions import ColumnRef, Predicate, bind
@@ -19,31 +18,8 @@ from metaindex.storage import Storage
 from metaindex.table import handle_of
 from tests.expressions.engines.tables import understood
 from tests.formats.delta.hand import add, commit, metadata, protocol, remove
-from tests.formats.delta.test_deletes import z85
-from tests.formats.framed import encode_framed
+from tests.formats.framed import inline_vector
 from tests.strategies import predicates
-from tests.tables import FORMATS, Lake, settle
-
-
-def json_lake(folder: Path) -> Lake:
-    root = folder / "lake"
-    root.mkdir()
-    count = 0
-    lake = Lake(str(root), lambda rows: None, {"format": "json"}, lambda n: (root / f"f{n:03d}.json").unlink())
-
-    def append(rows: pa.Table) -> None:
-        nonlocal count
-        lines = [json.dumps(row, default=str) for row in rows.to_pylist()]
-        (root / f"f{count:03d}.json").write_text("\n".join(lines) + "\n")
-        count += 1
-        settle(root)
-        lake.options.setdefault("schema", rows.schema)
-
-    lake.append = append
-    return lake
-
-
-FIVE: dict[str, Callable[[Path], Lake]] = {**FORMATS, "json": json_lake}
 
 
 class _Watched:
@@ -120,13 +96,8 @@ class HandDelta:
         return add(self.names[number], self.stats[number], size, **self._vector(number))
 
     def _vector(self, number: int) -> dict[str, Any]:
-        if not self.deleted.get(number):
-            return {}
-        blob = encode_framed(BitMap64(self.deleted[number]))[4:-4]
-        many = len(self.deleted[number])
-        text = z85(blob)
-        vector = {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(blob), "cardinality": many}
-        return {"deletionVector": vector}
+        gone = self.deleted.get(number)
+        return {"deletionVector": inline_vector(gone)} if gone else {}
 
     def _commit(self, *actions: dict[str, Any]) -> None:
         commit(self.root, len(self.rows), *actions)

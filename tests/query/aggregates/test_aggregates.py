@@ -27,9 +27,10 @@ from tests.hostile.changes import DAMAGES
 from tests.hostile.driver import put
 from tests.query.aggregates import conftest
 from tests.query.aggregates.conftest import fill
-from tests.query.aggregates.lakes import FIVE, HandDelta, conditions, opened_files
+from tests.query.aggregates.lakes import HandDelta, conditions, opened_files
 from tests.query.pruning.test_damage import PARTS
 from tests.strategies import values
+from tests.tables import FIVE
 
 WIDE = Context(prec=90)
 TYPES = (

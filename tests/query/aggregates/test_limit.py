@@ -13,7 +13,8 @@ import metaindex as mi
 from tests.duck import connected
 from tests.formats.iceberg.written import Drawn, histories
 from tests.formats.iceberg.written_rows import plain
-from tests.query.aggregates.lakes import FIVE, opened_files
+from tests.query.aggregates.lakes import opened_files
+from tests.tables import FIVE
 
 
 @pytest.mark.slow(but="parquet")

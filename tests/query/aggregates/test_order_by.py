@@ -21,10 +21,10 @@ from tests.formats.iceberg.written import Drawn, histories
 from tests.hostile.changes import DAMAGES
 from tests.hostile.driver import put
 from tests.query.aggregates.conftest import fill
-from tests.query.aggregates.lakes import FIVE, HandDelta, conditions, opened_files
+from tests.query.aggregates.lakes import HandDelta, conditions, opened_files
 from tests.query.aggregates.test_aggregates import hand_deltas, plain_row, quoted
 from tests.query.pruning.test_damage import PARTS
-from tests.tables import settled
+from tests.tables import FIVE, settled
 
 SIDES = [("asc",), ("desc",), ("asc", "nulls last"), ("desc", "nulls first"), ("desc", "nulls last"), ()]
 

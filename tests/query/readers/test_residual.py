@@ -19,7 +19,7 @@ from metaindex.expressions.engines.sql_scalars import ScalarReader
 from metaindex.expressions.scalars.residual import RowScalars
 from metaindex.formats.condition import AtMoment
 from tests.duck import connected
-from tests.query.aggregates.lakes import FIVE
+from tests.tables import FIVE
 
 _NOW = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 _FILES, _ROWS = 6, 40

@@ -20,9 +20,9 @@ from metaindex.expressions import to_sql
 from metaindex.query.semi_join.narrowed import Narrowed
 from tests.duck import connected
 from tests.query.aggregates.conftest import fill
-from tests.query.aggregates.lakes import FIVE
 from tests.query.readers.lake import rewritten
 from tests.query.semi_join.test_scan_keys import _ROW, _SCHEMA, _TYPES
+from tests.tables import FIVE
 
 
 def test_keys_become_a_list_or_ranges() -> None:

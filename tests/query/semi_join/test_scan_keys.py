@@ -24,8 +24,8 @@ import metaindex as mi
 from metaindex.cli import main
 from tests.duck import connected
 from tests.query.aggregates.conftest import fill
-from tests.query.aggregates.lakes import FIVE, opened_files
-from tests.tables import FORMATS, settled
+from tests.query.aggregates.lakes import opened_files
+from tests.tables import FIVE, FORMATS, settled
 
 
 @pytest.fixture(params=FIVE, scope="module")
