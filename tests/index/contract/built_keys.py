@@ -21,7 +21,7 @@ from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
 from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.index.store.writer import RunSink
-from metaindex.storage import LocalStorage
+from metaindex.storage import LocalStorage, Storage
 
 File = list[list[tuple[object, ...]]]
 """Row groups of rows; a row has a value for every column."""
@@ -32,7 +32,7 @@ MANY, TINY = 256 << 20, 64
 class Built:
     """A key of a run on disk."""
 
-    storage: LocalStorage
+    storage: Storage
     run: RunRef
     key: CoveredKey
     unkeyed: list[int]
@@ -131,7 +131,7 @@ def written_apart(root: Path, kind: KeyKind, files: Sequence[File], types: Seque
 
 
 def on_disk(
-    storage: LocalStorage, run: str, key: CoveredKey, parts: Sequence[PartInfo], unkeyed: list[int], files: int
+    storage: Storage, run: str, key: CoveredKey, parts: Sequence[PartInfo], unkeyed: list[int], files: int
 ) -> Built:
     manifest = manifest_bytes(parts)
     storage.put(manifest_path(run), manifest)

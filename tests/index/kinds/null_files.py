@@ -3,14 +3,17 @@ some."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from metaindex.expressions import Literal
+from metaindex.index.kinds import registry
 from metaindex.index.kinds.keyed import EqualityReader, Hits
-from metaindex.index.kinds.kind import LayoutRule
+from metaindex.index.kinds.kind import Kind, LayoutRule
 from metaindex.index.kinds.of_files import OfFilesKind, one_column_each
 from metaindex.index.kinds.stored_rows import stored_rows
 from metaindex.index.log.entry import CoveredKey
@@ -79,3 +82,12 @@ class Reader(EqualityReader):
     def null(self) -> Hits | None:
         rows = [row for table in stored_rows(self._run, self._key) for row in table.to_pylist()]
         return Hits(units=np.array([row["ordinal"] for row in rows if row["nulls"]], np.int64))
+
+
+def installed(kind: type[Kind], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an installation leaves of a package whose module is there already: its entry point."""
+    info = place / f"{kind.name}-0.0.1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {kind.name}\nVersion: 0.0.1\n")
+    (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{kind.name} = {kind.__module__}:{kind.__qualname__}\n")
+    monkeypatch.syspath_prepend(str(place))

@@ -13,7 +13,7 @@ from metaindex.index.kinds.kind import Kind, WholeKind
 from metaindex.index.log.entry import KindSpec
 from tests.index.contract.verbs import commands, story
 from tests.index.contract.verbs_lake import FORMATS, Lake
-from tests.index.kinds.null_files import NullFiles
+from tests.index.kinds.null_files import NullFiles, installed
 
 LEFT_OUT = 20
 KINDS: dict[str, tuple[Kind, str, int]] = {
@@ -64,15 +64,6 @@ def test_built_by_spark(name: str, format_: str, spark: SparkSession, tmp_path: 
 def test_a_kind_that_knows_nothing_of_equality(format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(NullFiles, tmp_path / "packages", monkeypatch)
     story(Lake(tmp_path / "lake", format_), NullFiles("user"), "null_files", "local", 2)
-
-
-def installed(kind: type[Kind], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an installation leaves of a package whose module is there already: its entry point."""
-    info = place / f"{kind.name}-0.0.1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {kind.name}\nVersion: 0.0.1\n")
-    (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{kind.name} = {kind.__module__}:{kind.__qualname__}\n")
-    monkeypatch.syspath_prepend(str(place))
 
 
 class Unsaid(WholeKind):

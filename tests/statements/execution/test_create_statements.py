@@ -9,8 +9,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import IndexExistsError
-from tests.index.kinds.null_files import NullFiles
-from tests.index.kinds.test_verbs import installed
+from tests.index.kinds.null_files import NullFiles, installed
 from tests.statements.execution.stated import filled, named, told
 from tests.statements.execution.stated import plain as plain  # the fixture
 

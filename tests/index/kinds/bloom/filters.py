@@ -16,7 +16,7 @@ from metaindex.index.kinds.keyed import KeyPlan, Spill
 from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.writer import RunSink
-from metaindex.storage import LocalStorage
+from metaindex.storage import storage_for
 from tests.index.contract.built_keys import Built, on_disk
 
 KEY = 42
@@ -33,9 +33,9 @@ def holding(run: Built, hashes: npt.NDArray[np.uint64], reader: RunReader | None
     return np.flatnonzero(found).tolist()
 
 
-def write(folder: Path, files: Mapping[int, pa.Array | None], limit: int = 256 << 20) -> Built:
-    """A run of the files, by ordinal in any order. None: a file that cannot be read to its end."""
-    storage = LocalStorage(str(folder))
+def write(folder: Path | str, files: Mapping[int, pa.Array | None], limit: int = 256 << 20) -> Built:
+    """A run of the files, by ordinal in any order, in a folder or bucket. None: a file that cannot be read to its end."""
+    storage, _ = storage_for(str(folder))
     sink = RunSink(storage, new_run_id())
     collector = BloomCollector(plan(), sink, Spill(storage, "_spill", limit), len(files), 0.01)
     for ordinal, values in files.items():
