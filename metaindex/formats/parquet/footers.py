@@ -46,7 +46,7 @@ from .bounds import DOUBTS, FileColumn, aggregate
 from .chunks import forms_of, look
 from .file import TAIL, Layouts, Shape, ShapeKey, askable, collect, names_of, read_footer, shape_of
 from .schema import read_schema
-from .trust import AbsentLeaf, Doubt, Found
+from .trust import AbsentLeaf, Doubt, Form, Found
 from .writers import REVISION, reconsidered
 
 _CHUNK = 1000  # files whose raw statistics are Python objects at the same time
@@ -59,7 +59,7 @@ class FooterColumn:
     (or "all NULL") are known.
 
     `present`: does the file hold the column (null: unknown)? Counts and sizes are null where the file could not be
-    read, and zero where it has no such column.
+    read, and zero where it has no such column. `form`: of its column, `Form` as int8; null: unknown.
     """
 
     leaf: Leaf
@@ -67,6 +67,7 @@ class FooterColumn:
     present: pa.Array
     compressed_bytes: pa.Array
     uncompressed_bytes: pa.Array
+    form: pa.Array
     doubt: pa.Array
 
     def needs_scan(self) -> pa.Array:
@@ -238,10 +239,11 @@ def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) 
                 np.array(shape.legacy, np.bool_),
                 leaf.type,
             )
-            parts.append(_Part(shape.ordinals, True, column))
+            parts.append(_Part(shape.ordinals, True, column, Form.of(place.type.arrow, numbered=place.numbered)))
         else:
             rows = num_rows.take(pa.array(shape.ordinals, pa.int64()))
-            parts.append(_Part(shape.ordinals, False if place.known else None, _absent_column(place, rows, leaf.type)))
+            absent, form = _absent_column(place, rows, leaf.type), 0 if place.known else None
+            parts.append(_Part(shape.ordinals, False if place.known else None, absent, form))
     missing = np.ones(files, np.bool_)
     for part in parts:
         missing[part.ordinals] = False
@@ -271,6 +273,7 @@ def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) 
         gather([pa.array([p.present] * len(p.ordinals), pa.bool_()) for p in parts]),
         gather([p.counts(p.column.compressed) for p in parts]),
         gather([p.counts(p.column.uncompressed) for p in parts]),
+        gather([pa.array([p.form] * len(p.ordinals), pa.int8()) for p in parts]),
         pa.DictionaryArray.from_arrays(doubts, pa.array([d.value for d in DOUBTS])),
     )
 
@@ -280,6 +283,7 @@ class _Part:
     ordinals: list[int]
     present: bool | None
     column: FileColumn
+    form: int | None = None
     sized: bool = True
 
     def counts(self, values: npt.NDArray[np.int64]) -> pa.Array:
@@ -335,6 +339,6 @@ def _joined(parts: list[FooterStatistics]) -> FooterStatistics:
     for same in zip(*(p.columns for p in parts), strict=True):
         names = ("lower", "upper", "null_count", "nan_count", "row_count", "lower_exact", "upper_exact")
         bounds = ColumnBounds(same[0].leaf.type, *(join(getattr(c.bounds, name) for c in same) for name in names))
-        rest = ("present", "compressed_bytes", "uncompressed_bytes", "doubt")
+        rest = ("present", "compressed_bytes", "uncompressed_bytes", "form", "doubt")
         columns.append(FooterColumn(same[0].leaf, bounds, *(join(getattr(c, name) for c in same) for name in rest)))
     return FooterStatistics(tuple(columns), join(p.failures for p in parts))

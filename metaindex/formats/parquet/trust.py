@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntFlag
 from functools import partial
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ from .schema import Coding, FileType, Node
 from .writers import EVERY, Claim, Writer
 
 Finder: TypeAlias = Callable[[Node], Sequence[Node]]
+_Place: TypeAlias = tuple[Node, bool, bool, bool]  # `_descended`
 
 
 class Doubt(Enum):
@@ -42,6 +43,24 @@ class Doubt(Enum):
     ENCRYPTED = "the column is encrypted in the file"
 
 
+class Form(IntFlag):
+    """Trait of a file's column that other readers are known to get wrong: Spark milliseconds that a table shows as
+    microseconds, nanoseconds and unsigned numbers, all of them field ids that are not the table's."""
+
+    MILLISECONDS = 1
+    NANOSECONDS = 2
+    UNSIGNED = 4
+    FIELD_ID = 8
+
+    @classmethod
+    def of(cls, type_: pa.DataType, *, numbered: bool) -> Form:
+        """Return the form of a leaf: the type of its values, and whether it or a struct around it has a field id."""
+        unit = getattr(type_, "unit", "") if pa.types.is_temporal(type_) else ""
+        units = {"ms": cls.MILLISECONDS, "ns": cls.NANOSECONDS}
+        form = cls.UNSIGNED if pa.types.is_unsigned_integer(type_) else units.get(unit, cls(0))
+        return form | cls.FIELD_ID if numbered else form
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """The leaf is this column of the file. `doubt`: its bounds are not to be used (counts and sizes are)."""
@@ -51,6 +70,7 @@ class Found:
     required: bool
     doubt: Doubt | None
     believed: Claim = EVERY  # of its statistics
+    numbered: bool = False  # it, or a struct around it, has a field id
 
     def told(self, type_: pa.DataType) -> tuple[int | None, pa.Array | None, str]:
         """See `Layouts.places`. Of other doubts only bounds are unknown."""
@@ -84,18 +104,19 @@ def locate(leaf: Leaf, root: Node, writer: Writer, typed_order: bool) -> Found |
         place = _by_id(leaf, root) if by_id else _by_name(leaf, root)
     if not isinstance(place, tuple):
         return place
-    node, required, whole = place
+    node, required, whole, numbered = place
     if node.column is None or node.type is None:
         return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
     claims = writer.believed(node.type, not whole)
-    return Found(node.column, node.type, required, _doubt(node.type, leaf.type, claims, typed_order), claims)
+    doubt = _doubt(node.type, leaf.type, claims, typed_order)
+    return Found(node.column, node.type, required, doubt, claims, numbered)
 
 
 def _all(node: Node) -> list[Node]:
     return [node, *(below for child in node.children for below in _all(child))]
 
 
-def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
+def _by_id(leaf: Leaf, root: Node) -> _Place | AbsentLeaf:
     """Find the leaf by the ids on the way to it. Where its own stands elsewhere, or twice, nothing is claimed."""
     held = [node.field_id for node in _all(root)]
     if held.count(leaf.field.field_id) > 1:
@@ -109,7 +130,7 @@ def _with_id(node: Node, number: int | None) -> Sequence[Node]:
     return [child for child in node.children if child.field_id == number]
 
 
-def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
+def _by_name(leaf: Leaf, root: Node) -> _Place | AbsentLeaf:
     finders = [partial(_alike, name=alike(part)) for part in leaf.source]
     return _descended(root, finders, partial(_absent, leaf))
 
@@ -118,7 +139,7 @@ def _alike(node: Node, name: str) -> Sequence[Node]:
     return node.by_name.get(name, ())
 
 
-def _by_mapping(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
+def _by_mapping(leaf: Leaf, root: Node) -> _Place | AbsentLeaf:
     """Find the leaf by the names that the table's mapping gives each field. Nothing is claimed about a leaf that is not
     found: the next mapping may find it."""
     finders: list[Finder] = []
@@ -133,11 +154,9 @@ def _named(node: Node, names: Sequence[str]) -> Sequence[Node]:
     return [child for child in node.children if child.name in names]
 
 
-def _descended(
-    root: Node, finders: Sequence[Finder], absent: Callable[[int], AbsentLeaf]
-) -> tuple[Node, bool, bool] | AbsentLeaf:
-    """The node, whether it is never NULL, and whether no struct around it is."""
-    node, required, whole = root, True, True
+def _descended(root: Node, finders: Sequence[Finder], absent: Callable[[int], AbsentLeaf]) -> _Place | AbsentLeaf:
+    """The node, whether it is never NULL, whether no struct around it is, and whether one on the way has an id."""
+    node, required, whole, numbered = root, True, True, False
     for depth, find in enumerate(finders):
         if node.column is not None:
             return AbsentLeaf(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
@@ -148,9 +167,10 @@ def _descended(
             return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
         node = matches[0]
         whole, required = required, required and not node.optional
+        numbered = numbered or node.field_id is not None
         if node.repeated:
             return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
-    return node, required, whole
+    return node, required, whole, numbered
 
 
 def _absent(leaf: Leaf, depth: int) -> AbsentLeaf:

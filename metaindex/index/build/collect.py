@@ -44,6 +44,8 @@ UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
 
 _NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE, Doubt.ENCRYPTED)
 _FOREIGN = {".orc": "ORC", ".avro": "Avro"}
+_BESIDE = ("compressed_bytes", "uncompressed_bytes", "form")
+"""What a footer says of a column beside its values, as `facts_of` takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +238,8 @@ def _footer_facts(columns: Sequence[FooterColumn], count: int) -> list[pa.Table]
     for start in range(0, len(columns), max(at_once, 1)):
         some = columns[start : start + at_once]
         said = [_footer_bounds(column) for column in some]
-        sizes = ([column.compressed_bytes for column in some], [column.uncompressed_bytes for column in some])
-        facts += facts_together(
-            [column_bounds for column_bounds, _ in said], count, [trust for _, trust in said], *sizes
-        )
+        more = [[getattr(column, name) for column in some] for name in _BESIDE]
+        facts += facts_together([column_bounds for column_bounds, _ in said], count, [trust for _, trust in said], more)
     return facts
 
 
@@ -273,18 +273,17 @@ def _scanned_facts(scans: list[ColumnScan], leaf: Leaf, before: pa.Table) -> pa.
     bounds = bounds_of(scans, leaf.type)
     read = pa.array([scan.unread is None for scan in scans], pa.bool_())
     trust = pc.if_else(read, int(Trust.COMPUTED), int(Trust.NONE))
-    sizes = [before.column(name).combine_chunks() for name in ("compressed_bytes", "uncompressed_bytes")]
-    return facts_of(bounds, len(scans), trust, *sizes)
+    return facts_of(bounds, len(scans), trust, *(before.column(name).combine_chunks() for name in _BESIDE))
 
 
 def facts_together(
     bounds: Sequence[ColumnBounds],
     count: int,
     trusts: Sequence[pa.Array | Trust],
-    compressed: Sequence[pa.Array | None] | None = None,
-    uncompressed: Sequence[pa.Array | None] | None = None,
+    beside: Sequence[Sequence[pa.Array]] = (),
 ) -> list[pa.Table]:
-    """Return `facts_of` of each column's bounds in `count` files, computed together."""
+    """Return `facts_of` of each column's bounds in `count` files, computed together. `beside`: what else a footer says
+    of each (`_BESIDE`)."""
     out: dict[int, pa.Table] = {}
     kinds = [(domain_of(column.type), pa.types.is_floating(column.type)) for column in bounds]
     for kind in dict.fromkeys(kinds):
@@ -293,9 +292,6 @@ def facts_together(
 
         def every(values: Sequence[pa.Array | pa.ChunkedArray | None], type_: pa.DataType) -> pa.Array:
             return joined([pa.nulls(count, type_) if value is None else value.cast(type_) for value in values], type_)
-
-        def sizes(of: Sequence[pa.Array | None] | None, places: Sequence[int]) -> pa.Array | None:
-            return None if of is None else every([of[place] for place in places], pa.int64())
 
         whole = ColumnBounds(
             some[0].type,
@@ -308,8 +304,7 @@ def facts_together(
             every([column.upper_exact for column in some], pa.bool_()),
         )
         said = [constant(int(t), count, pa.int8()) if isinstance(t, Trust) else t for t in (trusts[p] for p in mine)]
-        facts = facts_of(
-            whole, count * len(mine), every(said, pa.int8()), sizes(compressed, mine), sizes(uncompressed, mine)
-        )
+        more = [every([of[place] for place in mine], of[0].type) for of in beside]
+        facts = facts_of(whole, count * len(mine), every(said, pa.int8()), *more)
         out |= {place: facts.slice(at * count, count) for at, place in enumerate(mine)}
     return [out[place] for place in range(len(bounds))]

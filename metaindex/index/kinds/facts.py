@@ -51,6 +51,7 @@ def facts_schema(type_: pa.DataType) -> pa.Schema:
             pa.field("trust", pa.int8()),
             pa.field("compressed_bytes", pa.int64()),
             pa.field("uncompressed_bytes", pa.int64()),
+            pa.field("form", pa.int8()),
         ]
     )
 
@@ -61,6 +62,7 @@ def facts_of(
     trust: pa.Array | Trust,
     compressed: pa.Array | None = None,
     uncompressed: pa.Array | None = None,
+    form: pa.Array | None = None,
 ) -> pa.Table:
     """The facts that bounds and counts of a column of `count` files amount to. This is where the state is decided."""
     schema = facts_schema(bounds.type)
@@ -109,6 +111,7 @@ def facts_of(
         trusts,
         known(compressed),
         known(uncompressed),
+        known(form, pa.int8()),
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 

@@ -99,11 +99,18 @@ _SMALL_PART_ROWS = 1 << 14
 
 
 def stream(
-    source: RunReader, kind: str, schema: pa.Schema, leading: int | None, among: int, most: int = MOST_ROWS
+    source: RunReader,
+    kind: str,
+    schema: pa.Schema,
+    leading: int | None,
+    among: int,
+    most: int = MOST_ROWS,
+    later: str = "",
 ) -> Iterator[pa.Table]:
     """Stream these columns of a metadata partition; with a value, only the rows that have it in the column that they
     are sorted by first, which is then the first of the schema. `among`: how many streams share the memory. Small parts
-    hold many such values and stay in the cache."""
+    hold many such values and stay in the cache. `later`: the last column, where parts of an older metaindex lack it; it
+    is NULL there."""
     names = schema.names
     rows_at_once = most // max(among, 1)
     for part in source.parts(kind):
@@ -112,15 +119,23 @@ def stream(
         ):
             continue
         footer = source.footer(part)
+        lacks = later in names and later not in footer.columns
         groups = list(range(len(footer.rows)))
         at_once = max(1, rows_at_once // max(int(footer.rows.max(initial=1)), 1))
         if leading is not None:
             ids = footer.range(names[0])
             groups = [g for g in groups if not ids.known[g] or ids.least[g] <= leading <= ids.greatest[g]]
         for start in range(0, len(groups), at_once):
-            table = source.read(part, groups[start : start + at_once], names, keep=part.rows <= _SMALL_PART_ROWS)
+            table = source.read(
+                part,
+                groups[start : start + at_once],
+                names[:-1] if lacks else names,
+                keep=part.rows <= _SMALL_PART_ROWS,
+            )
             if leading is not None:
                 table = table.filter(pc.equal(table.column(names[0]), leading))
+            if lacks:
+                table = table.append_column(later, pa.nulls(table.num_rows, schema.field(later).type))
             yield table.cast(schema)
 
 

@@ -242,6 +242,36 @@ def test_field_ids_find_renamed_columns_and_files_without_ids_are_unknown(tmp_pa
     assert out.row(request, "new", 1)["state"] == UNKNOWN
 
 
+def test_form_is_what_other_readers_take_for_something_else(tmp_path: Path) -> None:
+    millis, nanos, unsigned, field_id = 1, 2, 4, 8  # as docs/storage/statistics.md has them
+    numbered = {"PARQUET:field_id": "7"}
+    forms = {
+        "plain": (pa.int64(), 0),
+        "us": (pa.timestamp("us", "UTC"), 0),
+        "ms": (pa.timestamp("ms"), millis),
+        "clock": (pa.time32("ms"), millis),
+        "ns": (pa.timestamp("ns", "UTC"), nanos),
+        "fine": (pa.time64("ns"), nanos),
+        **{str(type_): (type_, unsigned) for type_ in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
+        "id": (pa.int32(), field_id),
+        "id_ms": (pa.timestamp("ms"), field_id | millis),
+    }
+    inner = pa.struct([pa.field("x", pa.int64())])
+    types = {name: type_ for name, (type_, _) in forms.items()} | {"id_s": inner, "gone": pa.int64()}
+    schema = pa.schema([pa.field(n, t, metadata=numbered if n.startswith("id") else None) for n, t in types.items()])
+    columns = [pa.array([{"x": 1} if type_ == inner else 0, None], type_) for type_ in types.values()]
+    write(tmp_path, "a.parquet", pa.table(columns, schema=schema))
+    write(
+        tmp_path, "b.parquet", pa.table({"us": pa.array([0], pa.timestamp("us", "UTC"))})
+    )  # of the others all is NULL
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 no footer PAR1")
+    request = request_for(tmp_path, fields_of(schema), ["a.parquet", "b.parquet", "c.parquet"])
+    out = build(LocalBuilder(), request, tmp_path / "index")
+    expected = {name: form for name, (_, form) in forms.items()} | {"id_s.x": field_id, "gone": 0}
+    shown = {leaf.stable: [out.row(request, leaf.stable, i)["form"] for i in range(3)] for leaf in request.leaves}
+    assert shown == {name: [form, 0, None] for name, form in expected.items()}
+
+
 def test_progress_is_told_and_ends_whole(tmp_path: Path) -> None:
     request = scenario("every_type", tmp_path)
     told: list[tuple[str, int, int]] = []

@@ -24,7 +24,7 @@ from metaindex.index.store.rows import PARTITIONS
 from metaindex.index.store.writer import RunSink
 
 from .rows import aggregated, aggregates, some_rows, with_columns
-from .schemas import COLUMN_STATS, ORDER, PARTITION_STATS
+from .schemas import COLUMN_STATS, LATER, ORDER, PARTITION_STATS
 from .writer import streams
 
 _AT_ONCE = 1 << 16
@@ -148,7 +148,7 @@ class _Owners:
 
 def _stats_of(source: RunReader, number: int, files: MergedFiles, owners: _Owners, among: int) -> Iterator[pa.Table]:
     """The rows that are taken of a source, under the new ordinals."""
-    for table in stream(source, "column_stats", COLUMN_STATS, None, among) if len(owners.ids) else ():
+    for table in stream(source, "column_stats", COLUMN_STATS, None, among, later=LATER) if len(owners.ids) else ():
         stored = np.asarray(table.column("column_id").to_numpy())
         at = np.minimum(np.searchsorted(owners.ids, stored), len(owners.ids) - 1)
         places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]

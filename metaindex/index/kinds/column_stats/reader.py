@@ -99,10 +99,13 @@ class RunStatistics(ManyFiles):
         if stored is None:
             return told
         suffix = _SUFFIX[str(physical_type(stored.stored))]
-        for part in self._reader.parts(self._units.kind):
-            groups = np.flatnonzero(self._candidates(self._reader.footer(part), stored)) if part.rows else None
-            if groups is None or not len(groups):
-                continue
+        asked = [(part, self._reader.footer(part)) for part in self._reader.parts(self._units.kind) if part.rows]
+        found = [(part, np.flatnonzero(self._candidates(footer, stored))) for part, footer in asked]
+        holding = [(part, groups) for part, groups in found if len(groups)]
+        as_stored = stored.stored == stored.current and not self._aged(stored)
+        if holding and as_stored and all(_facts(self._reader.footer(part))[groups].all() for part, groups in holding):
+            return self.constant(True)
+        for part, groups in holding:
             table, _ = self._rows(part, groups, stored, _TOLD, suffix)
             state, trust = (Vector(table.column(name)).numbers for name in ("state", "trust"))
             known = (state != StatState.UNKNOWN) & (trust > Trust.LOG)
@@ -145,7 +148,7 @@ class RunStatistics(ManyFiles):
         if stored.stored != stored.current:
             needs = _ALL  # that values fit the type of an older version is seen by their bounds
         candidates = self._candidates(footer, stored)
-        aged = self._reader.run.trusted < Footers.REVISION and not stored.partition
+        aged = self._aged(stored)
         if candidates.any() and not aged:
             may = self._of_footer(footer, column, stored, needs).many(questions)
             candidates &= may.any(axis=0)
@@ -174,14 +177,17 @@ class RunStatistics(ManyFiles):
         if needs.bounds:
             read += [f"lower_{suffix}", f"upper_{suffix}"]
         read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
-        revision = self._reader.run.trusted
-        aged = revision < Footers.REVISION and not stored.partition
+        aged = self._aged(stored)
         table = self._reader.read(part, groups.tolist(), [*read, "trust"] if aged or needs.trust else read)
         ids = Vector(table.column("column_id")).numbers
         start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
         mine = table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
         of_files = self._units.kind == "column_stats"
-        return (believed(mine, stored.stored, revision, of_files=of_files) if aged else mine), start
+        return (believed(mine, stored.stored, self._reader.run.trusted, of_files=of_files) if aged else mine), start
+
+    def _aged(self, stored: StoredColumn) -> bool:
+        """Return whether the rows may say what an older table of writers believed."""
+        return self._reader.run.trusted < Footers.REVISION and not stored.partition
 
     def _candidates(self, footer: Footer, stored: StoredColumn) -> Mask:
         """Row groups that hold rows of the column and touch the scope."""
@@ -315,6 +321,12 @@ def _span(footer: Footer, column: str) -> _Span:
         greatest = np.array([v if k else limits.max for k, v in zip(known, ranged.greatest, strict=True)], np.int64)
         spans = footer.derived[column] = _Span(least, greatest, known)
     return spans
+
+
+def _facts(footer: Footer) -> Mask:
+    """Return a mask of the row groups whose rows are all facts, as far as the footer shows."""
+    known: Mask = (_span(footer, "state").least > StatState.UNKNOWN) & (_span(footer, "trust").least > Trust.LOG)
+    return known
 
 
 def _within(part: PartInfo, column_id: int) -> bool:

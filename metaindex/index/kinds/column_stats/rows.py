@@ -19,7 +19,7 @@ from metaindex.index.store.kway import groups_holding
 from metaindex.index.store.reader import RunReader
 from metaindex.index.store.rows import PART_ROWS
 
-from .schemas import COLUMN_STATS, ORDER, PARTITION_STATS
+from .schemas import COLUMN_STATS, LATER, ORDER, PARTITION_STATS
 
 STORED_AS = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
 
@@ -186,7 +186,8 @@ def of_column(run: RunReader, column: CoveredColumn, partition: str | None) -> p
     """The rows of a column in every file (of one partition, by its text), by ordinal, with the bounds of its domain."""
     type_ = column.type
     suffix = STORED_AS[domain_of(type_)] if type_ is not None and physical_type(type_) is not None else "bytes"
-    names = [n for n in COLUMN_STATS.names if not n.startswith(("lower_", "upper_")) or n.endswith(("exact", suffix))]
+    asked = [name for name in COLUMN_STATS.names if name != LATER]
+    names = [n for n in asked if not n.startswith(("lower_", "upper_")) or n.endswith(("exact", suffix))]
     tables = [pa.schema([COLUMN_STATS.field(n) for n in names]).empty_table()]
     wanted = {"column_id": column.column_id} | ({} if partition is None else {"partition_id": partition_id(partition)})
     for part in run.parts("column_stats"):

@@ -33,10 +33,14 @@ COLUMN_STATS = pa.schema(
         pa.field("ordinal", pa.int32(), nullable=False),
         *_STATISTIC,
         pa.field("partition_id", pa.int64(), nullable=False),
+        pa.field("form", pa.int8()),  # `Form` of the column in the file's footer; null: unknown
     ]
 )
 """One row for every file and covered column; none is missing, what is not known is a row of state UNKNOWN. The bounds
 of a column stand in those of its physical domain, the others are null."""
+
+LATER = "form"
+"""The column of COLUMN_STATS that parts of an older metaindex lack."""
 
 ORDER = ("column_id", "partition_ord", "lower_int", "lower_double", "lower_bytes", "ordinal")
 """By what rows of COLUMN_STATS are sorted, nulls first."""
@@ -57,6 +61,6 @@ bounds the least and greatest. Sorted by (column_id, partition_ord)."""
 COLUMNS = Columns(
     ascending=frozenset({"partition_ord", "ordinal", "lower_int", "upper_int", "null_count", "value_count"}),
     plain=frozenset({"lower_double", "upper_double", "lower_bytes", "upper_bytes"}),
-    ranged=frozenset(COLUMN_STATS.names[: COLUMN_STATS.get_field_index("value_count")]) | {"partition_id"},
+    ranged=frozenset(COLUMN_STATS.names[: COLUMN_STATS.get_field_index("value_count")]) | {"trust", "partition_id"},
 )
 """How the rows of both levels are written. Ranged are what rows are found by, and what bounds say."""

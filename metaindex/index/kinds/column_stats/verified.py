@@ -23,7 +23,7 @@ from metaindex.index.store.kway import stream
 from metaindex.index.store.reader import RunReader
 
 from .rows import STORED_AS, aggregates, sorted_rows
-from .schemas import COLUMN_STATS, PARTITION_STATS
+from .schemas import COLUMN_STATS, LATER, PARTITION_STATS
 
 
 def check(run: RunReader, partition_ord: Ordinals) -> Iterator[int]:
@@ -111,5 +111,5 @@ def _told(row: dict[str, Any], domain: pa.DataType | None) -> str:
 
 def _column(run: RunReader, kind: str, schema: pa.Schema, column: int) -> pa.Table:
     """The rows of a column, as stored."""
-    tables = [schema.empty_table(), *stream(run, kind, schema, column, 1)]
+    tables = [schema.empty_table(), *stream(run, kind, schema, column, 1, later=LATER)]
     return pa.concat_tables(tables).combine_chunks()

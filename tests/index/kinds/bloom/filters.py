@@ -34,7 +34,7 @@ def holding(run: Built, hashes: npt.NDArray[np.uint64], reader: RunReader | None
 
 
 def write(folder: Path | str, files: Mapping[int, pa.Array | None], limit: int = 256 << 20) -> Built:
-    """A run of the files, by ordinal in any order, in a folder or bucket. None: a file that cannot be read to its end."""
+    """A run of the files, by ordinal in any order, in a folder or bucket. None: a file that ends too soon."""
     storage, _ = storage_for(str(folder))
     sink = RunSink(storage, new_run_id())
     collector = BloomCollector(plan(), sink, Spill(storage, "_spill", limit), len(files), 0.01)
