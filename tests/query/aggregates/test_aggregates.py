@@ -207,7 +207,9 @@ def test_deletes_of_iceberg_are_counted(drawn: Drawn, index: bool, where: str | 
     with drawn.written() as history:
         table = mi.open_table(str(history.root))
         if index:
-            table.create_index("stats", *kinds(table.snapshot().schema.arrow()), builder="local")
+            fields = table.snapshot().schema  # of identity partitions there are no sketches
+            inside = pa.schema([fields.arrow().field(f.name) for f in fields if not f.partition])
+            table.create_index("stats", *kinds(inside), builder="local")
         for version in history.expected:
             names = [f.name for f in table.snapshot(version).schema if not pa.types.is_nested(f.type)]
             keys = names[3 - grouped : 4 - grouped] if grouped else []
