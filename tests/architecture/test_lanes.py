@@ -3,7 +3,6 @@ is left to `make test-all`, and what that has done well is not done again."""
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from fnmatch import fnmatch
@@ -14,7 +13,7 @@ import pytest
 from tests.compiling import COMPILED, INTERPRETED, settings_of
 from tests.lanes import PROMISES, ROOT, is_named, promises
 from tests.mutants.written import MUTANTS
-from tests.parts import PARTS, Done, Part, commit_of, kept, main, run, table
+from tests.parts import PARTS
 from tests.soak import PIECES
 
 SUITE = """
@@ -155,49 +154,6 @@ def test_every_file_that_is_named_elsewhere_is_there() -> None:
     (lowest,) = re.findall(r"^LOWEST_TESTS \?= (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = {*lowest.split(), *(test for piece in PIECES for test in piece.tests), *PROMISES}
     assert [name for name in named if not (ROOT / name.partition("::")[0]).exists()] == []
-
-
-def _part(folder: Path, test: str) -> Part:
-    (folder / "test_it.py").write_text(f"import pytest\n\ndef test_good():\n    pass\n\n{test}")
-    command = (sys.executable, "-m", "pytest", "-c", os.devnull, "-p", "no:cacheprovider", str(folder))
-    return Part("it", "some tests", (("true",), command))
-
-
-@pytest.mark.slow
-def test_a_part_that_ended_well_is_kept_with_its_counts(tmp_path: Path) -> None:
-    wrong = _part(tmp_path, "def test_bad():\n    assert False\n")
-    done = run(wrong, tmp_path / "kept")
-    assert (done.tests, done.skipped, done.wrong) == (2, 0, 1)
-    assert kept(wrong, tmp_path / "kept") is None
-    right = _part(tmp_path, "def test_skipped():\n    pytest.skip('so')\n")
-    done = run(right, tmp_path / "kept")
-    assert (done.tests, done.skipped, done.wrong) == (2, 1, 0)
-    assert kept(right, tmp_path / "kept") == done
-    assert run(Part("none", "no tests", (("false",),)), tmp_path / "kept").wrong == 1
-
-
-def test_the_table_has_a_row_a_part_and_their_sum() -> None:
-    text = str(table([Done("s3", 1200, 3, 0, 2.5), Done("lowest", 300, 0, 1, 0.5)]))
-    assert re.search(r"s3 +│? *1,200 +│? *3 +│? *0 +│? *2\.5", text), text
-    assert re.search(r"all +│? *1,500 +│? *3 +│? *1 +│? *3\.0", text), text
-
-
-def test_a_part_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["s4"])
-    assert "no such part: s4; there are plain, " in capsys.readouterr().err
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
-def test_what_is_not_committed_has_no_commit(tmp_path: Path) -> None:
-    assert commit_of(tmp_path) is None
-    who = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
-    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "--no-verify", "-m", "1"]):
-        (tmp_path / "file").write_text("1")
-        subprocess.run(["git", *words], cwd=tmp_path, check=True)
-    assert re.fullmatch("[0-9a-f]{40}", commit_of(tmp_path) or "")
-    (tmp_path / "file").write_text("2")
-    assert commit_of(tmp_path) is None
 
 
 def test_marked_tests_are_compiled_where_everything_runs() -> None:

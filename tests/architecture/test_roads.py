@@ -1,11 +1,8 @@
 """The four roads can be walked and counted, and the rooms measured, as their definitions say."""
 
-from pathlib import Path
-
 import pytest
 
 from .roads import ROADS, Walk, measured
-from .sizes import sizes, statements
 
 
 def test_a_walk_is_counted_by_its_definitions() -> None:
@@ -26,23 +23,3 @@ def test_each_road_ends_in_files_of_several_rooms(name: str) -> None:
     assert len(walk.doors()) > 5
     assert walk.doors() <= set(walk.files)
     assert any("expressions" in path for path in walk.files), "every road reads a condition or a column's name"
-
-
-def test_docstrings_and_joined_lines_gain_nothing(tmp_path: Path) -> None:
-    lines = [
-        '"""A module."""',
-        "if True:",
-        '    "No docstring."',
-        "    x = 1",
-        "def f():",
-        '    "Says."',
-        "    return (x",
-        "    )",
-    ]
-    apart = "".join(f"{line}\n" for line in lines)
-    joined = 'if True: "no"; x = 1\ndef f(): return x\n'
-    assert statements(apart) == statements(joined) == 5
-    (tmp_path / "room").mkdir()
-    (tmp_path / "room" / "a.py").write_text(apart)
-    (tmp_path / "alone.py").write_text(joined)
-    assert sizes(tmp_path) == {"alone": (2, 5), "room": (8, 5)}

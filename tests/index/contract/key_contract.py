@@ -185,6 +185,12 @@ class KeyContract:
         with pytest.MonkeyPatch.context() as patch, folder() as root:
             patch.setattr("metaindex.index.store.writer.ROW_GROUP_ROWS", rows)
             patch.setattr("metaindex.index.kinds.values.by_value.part_rows", lambda _: 2 * rows + 1)
+            for name, most in (
+                ("_MOST_LISTED", [0, 1 << 30]),
+                ("_LISTED", [0, 1 << 10]),
+                ("_TOGETHER", [1, 20, 1 << 22]),
+            ):
+                patch.setattr(f"metaindex.index.kinds.values.ranges.{name}", data.draw(st.sampled_from(most)))
             reader = written(root, self.kind(1), files, [t]).reader([t])
             if not isinstance(reader, ReadsRanges):
                 return

@@ -17,7 +17,6 @@ from metaindex.index.kinds.canonical import (
     NO_VALUE,
     UnkeyedValuesError,
     answers_for,
-    hash_each_list,
     hash_key,
     hash_literal,
     hash_literals,
@@ -210,17 +209,6 @@ def test_a_combined_key_is_of_all_its_parts() -> None:
     assert hash_literals([Literal.of(4.5), Literal.of("z")], types) is NO_VALUE
     assert hash_literals([Literal.of("4"), Literal.of("z")], types) is None
     assert hash_literals([Literal.of("4"), Literal.of("z")], [pa.int64(), pa.int64()]) is None
-
-
-@given(st.data())
-def test_many_literals_hash_as_each_does(data: st.DataObject) -> None:
-    t = data.draw(st.sampled_from(TYPES))
-    asked = data.draw(st.lists(literals(t) | values(t).map(Literal), max_size=20))
-    each = [hash_literal(one, t) for one in asked]
-    many, owners, unsaid = hash_each_list([[(one,)] for one in asked], [t])
-    assert unsaid == {number for number, hashed in enumerate(each) if hashed is None}
-    told = dict(zip(owners.tolist(), many.tolist(), strict=True))
-    assert told.items() >= {number: hashed for number, hashed in enumerate(each) if isinstance(hashed, int)}.items()
 
 
 @given(st.lists(st.binary(max_size=100) | st.binary(min_size=200, max_size=300), max_size=30), st.integers(1, 5))

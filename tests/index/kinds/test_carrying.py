@@ -133,48 +133,6 @@ def test_a_run_behind_the_others_costs_its_own_rows(tmp_path: Path, text: bool) 
     assert carried(merged(tmp_path / "m", [(big, range(4)), (small, [4])], 5, least=100), big) == 0
 
 
-def test_a_key_in_two_parts_goes_with_both_or_none(tmp_path: Path) -> None:
-    """The same value in every row group: its rows are in order of their units, across parts."""
-    files: list[File] = [[[(7,)], [(7,)], [(8,)]] for _ in range(3)]
-    for number, cuts in enumerate(([2, 4], [3], [1, 2, 3, 4, 5, 6, 7, 8], [6], [7], [6, 7])):
-        old = parted(tmp_path / f"b{number}", written(tmp_path / f"a{number}", BY_VALUE, files, [pa.int64()]), cuts, 3)
-        for at, value in enumerate((6, 7, 8, 9)):
-            new = written(tmp_path / f"c{number}-{at}", BY_VALUE, [[[(value,)], [(value,)], []]], [pa.int64()])
-            both = merged(tmp_path / f"d{number}-{at}", [(old, range(3)), (new, [3])], 4)
-            whole = written(
-                tmp_path / f"e{number}-{at}", BY_VALUE, [*files, [[(value,)], [(value,)], []]], [pa.int64()]
-            )
-            assert both.rows() == whole.rows()
-
-
-def test_null_and_the_least_values_are_told_apart(tmp_path: Path) -> None:
-    least = -(2**63)
-    for number, (t, bottom) in enumerate(((pa.int64(), least), (pa.string(), ""))):
-        some = {
-            "null": [[[(None,)]]],
-            "least": [[[(bottom,)]]],
-            "both": [[[(None,), (bottom,)]]],
-            "neither": [[[(literal_above(t),)]]],
-        }
-        for a, first in some.items():
-            for b, second in some.items():
-                root = tmp_path / f"{number}-{a}-{b}"
-                one = parted(root / "1p", written(root / "1", BY_VALUE, first, [t]), [1], 1)
-                two = parted(root / "2p", written(root / "2", BY_VALUE, second, [t]), [1], 1)
-                both = merged(root / "m", [(one, [0]), (two, [1])], 2)
-                whole = written(root / "w", BY_VALUE, [*first, *second], [t])
-                assert both.rows() == whole.rows()
-                found = both.reader([t])
-                for asked in (found.null(), found.among([(Literal(bottom),)]), found.value()):
-                    assert asked is not None
-                nulls = found.null()
-                assert nulls.mask(2).tolist() == [name in ("null", "both") for name in (a, b)]
-
-
-def literal_above(t: pa.DataType) -> int | str:
-    return 5 if t == pa.int64() else "x"
-
-
 def test_a_damaged_part_is_not_carried(tmp_path: Path) -> None:
     old = parted(tmp_path / "b", written(tmp_path / "a", BY_VALUE, numbered(0, 2), [pa.int64()]), [50], 2)
     new = written(tmp_path / "c", BY_VALUE, numbered(500, 1), [pa.int64()])

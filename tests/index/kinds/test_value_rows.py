@@ -16,7 +16,6 @@ from metaindex.index.kinds.canonical import NO_VALUE, Absent
 from metaindex.index.kinds.keyed import Hits
 from metaindex.index.kinds.values.asked import (
     encode_each_interval,
-    encode_each_list,
     encode_literal,
     encode_literals,
     in_order,
@@ -27,7 +26,6 @@ from metaindex.index.kinds.values.ordering import sort_keys
 from metaindex.index.kinds.values.rows import (
     MOST_GROUPS,
     Layout,
-    distinct,
     hash_layout,
     key_layout,
     merged_layout,
@@ -36,7 +34,7 @@ from metaindex.index.kinds.values.rows import (
     units_of,
 )
 from tests.evaluate import compare_values
-from tests.strategies import TYPES, literals, values
+from tests.strategies import TYPES, values
 
 counts = st.integers(0, 30).flatmap(lambda bits: st.integers(0, 1 << bits))
 
@@ -121,22 +119,6 @@ def test_places_among_bytes_are_those_of_python(some: list[bytes], asked: list[b
     places = [bisect_left(held.tolist(), one) for one in asked]
     assert [int(held.searchsorted(one)) for one in asked] == places
     assert np.searchsorted(held, np.array([*asked, b""], object))[:-1].tolist() == places
-
-
-def test_distinct_sorts() -> None:
-    assert distinct(np.array([3, 1, 3, 2, 1])).tolist() == [1, 2, 3]
-    assert distinct(np.array([], np.int64)).tolist() == []
-
-
-@given(st.data())
-def test_many_literals_are_encoded_as_each_is(data: st.DataObject) -> None:
-    t = data.draw(st.sampled_from(TYPES))
-    asked = data.draw(st.lists(literals(t) | values(t).map(Literal), max_size=20))  # type: ignore[arg-type]
-    each = [encode_literals([one], [t], [t]) for one in asked]
-    found, owners, unsaid = encode_each_list([[(one,)] for one in asked], [t], [t])
-    assert unsaid == {number for number, key in enumerate(each) if key is None}
-    told = dict(zip(owners, found, strict=True))
-    assert told == {number: key for number, key in enumerate(each) if isinstance(key, bytes | int)}
 
 
 @given(st.data())

@@ -23,7 +23,6 @@ from metaindex.index.kinds.covering.order import Ascending
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.covering.placement import ByColumns
 from metaindex.index.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge, in_threads
-from metaindex.index.kinds.row_sums import RowSum, sum_of_counts, sum_of_files, sum_of_rows
 from metaindex.index.kinds.values.encoding import KEPT, as_bytes, encode_values
 from metaindex.index.store.layout import PartInfo
 
@@ -157,17 +156,6 @@ def _info(values: list[str | None]) -> PartInfo:
 def test_a_stretch_without_an_end_is_everything() -> None:
     table = pa.table({"k": pa.array([None, "a", "z" * (KEPT + 50)])})
     assert Stretch().rows(_info([None, "z" * (KEPT + 50)]), table, BY_FIRST) is table
-
-
-def test_sums_of_rows_tell_lost_rows_from_doubled_ones() -> None:
-    ordinals, rows = pa.array([3, 0, 3]).to_numpy(), pa.array([1, -1, 2]).to_numpy()
-    assert sum_of_files(ordinals) == sum_of_counts(pa.array([0, 3]).to_numpy(), pa.array([1, 2]).to_numpy())
-    assert sum_of_files(ordinals) != sum_of_files(pa.array([3, 0, 0]).to_numpy())
-    assert sum_of_rows(ordinals, rows) == sum_of_rows(ordinals[::-1], rows[::-1])
-    assert sum_of_rows(ordinals, rows) != sum_of_rows(ordinals, pa.array([1, -1, 1]).to_numpy())
-    halves = sum_of_rows(ordinals[:1], rows[:1]) + sum_of_rows(ordinals[1:], rows[1:])
-    assert halves == sum_of_rows(ordinals, rows)
-    assert halves + RowSum() == halves
 
 
 def shifted(columns: Sequence[pa.Array], count: int) -> Any:
