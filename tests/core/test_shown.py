@@ -1,5 +1,7 @@
 """What a notebook shows of an answer: what is printed, not too much of it, and nothing in it is markup."""
 
+import io
+import json
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,10 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 import metaindex as mi
-from metaindex.core import MissingDependencyError, Shown, one_line
+from metaindex.core import Column, MissingDependencyError, Shown, one_line
+from metaindex.core.rows import json_value
 from metaindex.core.shown import BRIEF, LINES, bounded, html_table
+from metaindex.core.text_table import plain_table, rich_table
 from metaindex.query import Scan
 from tests.processes import python
 from tests.tables import settle
@@ -178,3 +183,43 @@ def test_a_snapshot_and_its_files_are_shown_shortly(tmp_path: Path) -> None:
     assert files[0].startswith("60 files, ")
     assert files[1] == "  00.parquet"
     assert (len(files), files[-1]) == (22, "  ... and 40 more (.paths)")
+
+
+@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=6))
+def test_a_row_is_a_line_and_nothing_is_cut_off(rows: list[tuple[str, str]]) -> None:
+    lines = plain_table([Column("name"), Column("size", right=True)], rows).split("\n")
+    assert len(lines) == 2 + len(rows)
+    for line, row in zip(lines[2:], rows, strict=True):
+        assert all(one_line(cell).rstrip() in line for cell in row)
+
+
+@given(st.text(max_size=30))
+def test_one_line_leaves_nothing_that_steers_a_terminal(text: str) -> None:
+    assert one_line(text).isprintable()
+
+
+def test_no_cell_of_a_drawn_table_steers_a_terminal() -> None:
+    steers = "\x1b]0;title\x07\x1b[31mRED\x9b31m\u202ebidi\u2066"
+    drawn = io.StringIO()
+    Console(file=drawn, force_terminal=True, no_color=True).print(rich_table([Column(steers)], [(steers,)]))
+    assert "\x07" not in drawn.getvalue()
+    assert "\u202e" not in drawn.getvalue()
+    assert "\x9b" not in drawn.getvalue()
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.text()
+        | st.binary()
+        | st.datetimes()
+        | st.decimals(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+        max_leaves=5,
+    )
+)
+def test_every_value_becomes_json(value: object) -> None:
+    json.loads(json.dumps(json_value(value), allow_nan=False))

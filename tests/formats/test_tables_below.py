@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from metaindex.core import StorageError
 from metaindex.formats.tables_below import FoundTable, Walk
 from metaindex.storage import LocalStorage, Storage
-from tests.storage_counting import in_memory
+from tests.storage.counting import in_memory
 
 DELTA = ("_delta_log/00000000000000000000.json", "part-0.parquet", "day=1/part-1.parquet")
 ICEBERG = ("metadata/00000-a.metadata.json", "data/a.parquet")

@@ -14,7 +14,7 @@ from metaindex.storage.client import patient
 from metaindex.storage.object_store import ObjectStorage
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.processes import python, serving
-from tests.storage_counting import CountingStorage
+from tests.storage.counting import CountingStorage
 
 
 class TestMemory(StorageContract):

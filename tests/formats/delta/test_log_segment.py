@@ -21,7 +21,7 @@ from tests.formats.delta.hand import (
     remove,
     snapshot,
 )
-from tests.storage_counting import CountingStorage
+from tests.storage.counting import CountingStorage
 
 UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
 

@@ -15,7 +15,7 @@ from metaindex.core import CorruptTableError, MetaIndexError, NotATableError, Un
 from metaindex.formats.files.owners import SINK_LOG, refuse_owned
 from metaindex.formats.files.walk import list_files
 from metaindex.storage import Storage
-from tests.storage_counting import in_memory
+from tests.storage.counting import in_memory
 
 MARKS = {
     "Delta table": "_delta_log/00000000000000000000.json",

@@ -14,7 +14,7 @@ from metaindex.formats.files.globs import escape, expand, literal, matcher
 from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
 from metaindex.formats.registry import open_ref
-from tests.storage_counting import in_memory
+from tests.storage.counting import in_memory
 
 NAMES = [
     "g/a1/x.parquet", "g/a2/x.parquet", "g/b1/y.parquet", "g/_hid/z.parquet", "g/_hf.parquet", "g/top.parquet",

@@ -11,7 +11,7 @@ from metaindex.formats.format import At, TableRef
 from metaindex.formats.registry import detect, open_ref
 from metaindex.storage import ObjectInfo
 from tests.contract.format_contract import FormatContract, MadeTable
-from tests.storage_counting import CountingStorage, in_memory
+from tests.storage.counting import CountingStorage, in_memory
 from tests.tables import settled
 
 from .folders import FORMAT, ONE, now, put, ref

@@ -108,7 +108,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/formats/files/compressed.py",
         "    if suffix in REFUSED or suffix in _BY_SPARK:\n",
         "    if suffix in REFUSED:\n",
-        ("tests/query/readers/test_text_limits.py",),
+        ("tests/formats/files/test_text_limits.py",),
         "compressed bytes are read as lines: rows are lost",
     ),
     Mutant(
@@ -116,7 +116,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/formats/files/compressed.py",
         'if "linesep" in reader:',
         "if False:",
-        ("tests/query/readers/test_text_limits.py",),
+        ("tests/formats/files/test_text_limits.py",),
         "lines with an end of their own are read as one: rows are lost",
     ),
     Mutant(

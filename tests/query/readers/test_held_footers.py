@@ -22,7 +22,7 @@ from metaindex.formats.parquet.opened import FileFooter
 from metaindex.storage import LocalStorage
 from tests.disks import until_the_clock_ticks
 from tests.query.readers.lake import Lake, fields_of
-from tests.storage_counting import CountingStorage
+from tests.storage.counting import CountingStorage
 
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.string()})
 HELD = 80_000  # bytes: a few footers of small files

@@ -24,7 +24,7 @@ from metaindex.core import ExpressionError, ScanError, UnknownColumnError
 from metaindex.expressions import ColumnRef, bind, to_arrow, to_sql
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.query.readers.scan import Scan
-from tests.storage_counting import CountingStorage
+from tests.storage.counting import CountingStorage
 from tests.strategies import predicates
 from tests.tables import FORMATS
 

@@ -19,7 +19,7 @@ from metaindex.storage import Storage
 from tests.hostile.changes import turned
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 from tests.index.kinds.covering.served import Held, index_folder
-from tests.storage_counting import CountingStorage, in_memory
+from tests.storage.counting import CountingStorage, in_memory
 
 Damage = Callable[[Storage, list[str]], None]
 

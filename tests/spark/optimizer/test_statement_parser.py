@@ -1,4 +1,5 @@
-"""The session's parser with statements about indexes: all else is parsed as before, and errors stand at their place."""
+"""The session's parser with statements about indexes: all else is parsed as before, and errors stand at their place.
+Statements in scripts are found wherever one may begin."""
 
 import logging
 import re
@@ -6,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import metaindex as mi
 import metaindex.spark as rule
+from metaindex.spark.optimizer.statements import indexes_in, is_script
 from tests.spark.optimizer.lakes import ruled
 from tests.spark.optimizer.parsed_texts import TEXTS
 from tests.spark.optimizer.stated import made, rows
@@ -249,3 +253,40 @@ def test_other_slips_are_as_spark_tells_them(sql: SparkSession, text: str) -> No
     rule.disable(sql)
     assert _plan(sql._jsparkSession.sessionState().sqlParser(), text) == said
     assert "did you mean" not in said.lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("BEGIN CREATE INDEX a ON t (b); SELECT 1; END", ["CREATE INDEX a ON t (b)"]),
+        ("begin select 1; show indexes on t; end", ["show indexes on t"]),
+        ("x: BEGIN IF 1 = 1 THEN DROP INDEX a ON t; ELSE DROP INDEX b ON t; END IF; END", ["a", "b"]),
+        ("BEGIN WHILE true DO REFRESH INDEX a ON t; END WHILE; END", ["REFRESH INDEX a ON t"]),
+        ("BEGIN /* CREATE INDEX a ON t */ SELECT 'x; DROP INDEX a ON t'; END", []),
+        ("BEGIN SELECT index FROM t; REFRESH TABLE index; END", []),
+        ("BEGIN SELECT 1;", []),
+        ("BEGIN", []),
+        ("BEGIN EXECUTE IMMEDIATE 'CREATE INDEX a ON t (b)'; END", []),
+    ],
+)
+def test_statements_of_a_script_are_found(text: str, found: list[str]) -> None:
+    assert is_script(text)
+    there = list(indexes_in(text))
+    assert len(there) == len(found)
+    for (at, said), wanted in zip(there, found, strict=True):
+        assert wanted in said
+        assert text[at:].startswith(said)
+
+
+@pytest.mark.parametrize("text", ["SELECT 1", "", "'BEGIN'", "x: SELECT 1", "BEGINNING", "BEGIN 'open"])
+def test_what_is_no_script(text: str) -> None:
+    assert not is_script(text)
+
+
+@given(
+    st.lists(st.sampled_from(["BEGIN", ";", "CREATE INDEX a ON t", "x:", "IF", "THEN", "END", "'", "/*", "\n", "é"]))
+)
+def test_any_text_is_taken_apart_or_refused(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    if is_script(text):
+        assert all(said for _, said in indexes_in(text))
