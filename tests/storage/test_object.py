@@ -94,19 +94,6 @@ def test_an_unknown_scheme_says_what_is_known() -> None:
     assert "hush" not in str(caught.value)
 
 
-def test_counting_says_calls_reads_and_bytes(tmp_path: Path) -> None:
-    counting = CountingStorage(LocalStorage(str(tmp_path)))
-    counting.put_if_absent("a", b"0123456789")
-    counting.read("a", 2, 3)
-    with counting.open_input("a") as file:
-        file.seek(5)
-        file.read(5)
-    assert (counting.reads, counting.bytes_read) == (2, 8)
-    assert counting.calls["put_if_absent"] == 1
-    counting.reset()
-    assert (counting.reads, counting.bytes_read) == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("root", "parent"), [("/a/b", "/a"), ("s3://lake/a/b", "s3://lake/a"), ("s3://lake/a", "s3://lake")]
 )

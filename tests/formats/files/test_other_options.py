@@ -27,9 +27,14 @@ from metaindex.table import handle_of
 from tests.tables import settled
 
 
-def put(root: Path, name: str, text: str) -> None:
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "t"
+
+
+def put(root: Path, name: str, text: str, at: float = 1.7e9) -> None:
     settled(root, {name: text})
-    os.utime(root / name, (1.7e9, 1.7e9))
+    os.utime(root / name, (at, at))
 
 
 def same_rows(table: mi.Table, condition: str, expression: pc.Expression) -> int:
@@ -44,8 +49,7 @@ KINDS = (mi.ColumnStats(), mi.Values("b"), mi.Bloom("b"), mi.ValueList("b"))
 
 
 @pytest.mark.parametrize("mode", ["incremental", "full"])
-def test_a_refresh_with_other_options_is_refused(tmp_path: Path, mode: str) -> None:
-    root = tmp_path / "t"
+def test_a_refresh_with_other_options_is_refused(root: Path, mode: str) -> None:
     put(root, "0.csv", "x,5\ny,6\n")
     mi.open_table(root, header=False, schema=TEXT).create_index("i", *KINDS)
     put(root, "1.csv", "z,700\nq,7\n")
@@ -58,8 +62,7 @@ def test_a_refresh_with_other_options_is_refused(tmp_path: Path, mode: str) -> N
     assert same_rows(table.reopened(), "b = 700", pc.field("b") == 700) == 1
 
 
-def test_an_index_is_of_no_use_under_another_schema(tmp_path: Path) -> None:
-    root = tmp_path / "t"
+def test_an_index_is_of_no_use_under_another_schema(root: Path) -> None:
     put(root, "0.csv", "1,5\n2,6\n")
     one = pa.schema([("a", pa.int32()), ("b", pa.int32())])
     mi.open_table(root, header=False, schema=one).create_index("i", *KINDS)
@@ -71,8 +74,7 @@ def test_an_index_is_of_no_use_under_another_schema(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
-def test_a_column_of_csv_is_a_place_whatever_the_first_file_calls_it(tmp_path: Path, kind: mi.ColumnStats) -> None:
-    root = tmp_path / "t"
+def test_a_column_of_csv_is_a_place_whatever_the_first_file_calls_it(root: Path, kind: mi.ColumnStats) -> None:
     put(root, "1.csv", "a,b\n1,5\n2,6\n")
     mi.open_table(root).create_index("i", kind)
     assert mi.open_table(root).prune("b = 1").kept_files == 0
@@ -88,8 +90,7 @@ def test_a_column_of_csv_is_a_place_whatever_the_first_file_calls_it(tmp_path: P
     assert (same_rows(fresh, "b = 1", pc.field("b") == 1), fresh.prune("b = 1").kept_files) == (1, 1)
 
 
-def test_a_column_that_moved_is_another_one(tmp_path: Path) -> None:
-    root = tmp_path / "t"
+def test_a_column_that_moved_is_another_one(root: Path) -> None:
     put(root, "1.csv", "a,b\n1,5\n")
     mi.open_table(root).create_index("i", *KINDS)
     put(root, "0.csv", "z,a,b\n3,4,5\n")
@@ -98,8 +99,7 @@ def test_a_column_that_moved_is_another_one(tmp_path: Path) -> None:
     assert same_rows(table, "b IS NULL", pc.is_null(pc.field("b"))) == 1
 
 
-def test_files_of_tabs_and_of_commas_are_no_table_until_somebody_says_so(tmp_path: Path) -> None:
-    root = tmp_path / "t"
+def test_files_of_tabs_and_of_commas_are_no_table_until_somebody_says_so(root: Path) -> None:
     put(root, "1.tsv", "a\tb\n1\t5\n")
     assert mi.open_table(root).scan().to_arrow().to_pylist() == [{"a": 1, "b": 5}]
     put(root, "2.csv", "a,b\n1,5\n")
@@ -110,9 +110,8 @@ def test_files_of_tabs_and_of_commas_are_no_table_until_somebody_says_so(tmp_pat
 
 @pytest.mark.parametrize("built", [False, True])
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
-def test_a_column_of_folders_is_not_the_one_in_files(tmp_path: Path, kind: str, built: bool) -> None:
+def test_a_column_of_folders_is_not_the_one_in_files(root: Path, kind: str, built: bool) -> None:
     """Which of the two a column is, Spark's recursiveFileLookup says; their values may differ."""
-    root = tmp_path / "t"
     for folder, values in (("p=1", [7, 8]), ("p=2", [9, 1])):
         (root / folder).mkdir(parents=True)
         rows = pa.table({"a": [1, 2], "p": pa.array(values, pa.int32())})
@@ -165,9 +164,8 @@ def test_schemas_are_said_alike_where_they_are_read_alike(one: pa.Schema, other:
         assert schema_said(schema_said(one)) == schema_said(one)
 
 
-def test_an_index_of_other_reader_options_says_so_among_the_indexes(tmp_path: Path) -> None:
+def test_an_index_of_other_reader_options_says_so_among_the_indexes(root: Path) -> None:
     """Where nobody says how the files are read each index is told of as it was built; else it says what differs."""
-    root = tmp_path / "t"
     put(root, "1.csv", "a,b\n1,5\n")
     mi.open_table(root, header=True, schema="a BIGINT, b BIGINT").create_index("said", *KINDS)
     mi.open_table(root, header=True).create_index("plain", *KINDS)
@@ -191,9 +189,8 @@ def test_an_index_of_other_reader_options_says_so_among_the_indexes(tmp_path: Pa
     assert "options   built without escape, which is said here" in str(asked["plain"])
 
 
-def test_a_schema_and_that_it_was_inferred_are_one_thing_to_leave_out(tmp_path: Path) -> None:
+def test_a_schema_and_that_it_was_inferred_are_one_thing_to_leave_out(root: Path) -> None:
     """As views of Spark have both."""
-    root = tmp_path / "t"
     put(root, "1.csv", "a,b\n1,5\n")
     mi.open_table(root, escape="x").create_index("plain", *KINDS)
     asked = mi.open_table(root, escape="x", schema="a BIGINT, b BIGINT", inferSchema="true").indexes()
@@ -205,8 +202,7 @@ def test_a_schema_and_that_it_was_inferred_are_one_thing_to_leave_out(tmp_path: 
     assert "said: built with schema='`a` bigint' and without escape" in str(mi.open_table(root, escape="x").indexes())
 
 
-def test_an_index_of_a_schema_that_spark_inferred_is_had_by_what_its_first_message_says(tmp_path: Path) -> None:
-    root = tmp_path / "t"
+def test_an_index_of_a_schema_that_spark_inferred_is_had_by_what_its_first_message_says(root: Path) -> None:
     for at in range(3):
         put(root, f"{at}.csv", f"a,b\n{at},5\n")
     spark_says = {"header": "true", "inferschema": "true", "schema": "a INT, b INT"}
@@ -226,9 +222,8 @@ def test_an_index_of_a_schema_that_spark_inferred_is_had_by_what_its_first_messa
     assert mi.open_table(root, schema="a INT, b STRING").prune("a = 1").kept_files == 4
 
 
-def test_options_are_spelled_as_they_are_documented(tmp_path: Path) -> None:
+def test_options_are_spelled_as_they_are_documented(root: Path) -> None:
     """Spark keeps their names in small letters; a cure is found by the name, and can be pasted then."""
-    root = tmp_path / "t"
     put(root, "1.csv", "a,b\n1,5\n")
     options = {"inferschema": "true", "nullvalue": "true", "timestampformat": "yyyy-MM-dd"}
     mi.open_table(root, **options).create_index("i", *KINDS)
@@ -242,10 +237,7 @@ SAID = ({}, {"header": True}, {"header": "TRUE"}, {"HEADER": "true"})
 @pytest.mark.slow(but="{}")
 @pytest.mark.parametrize("said", SAID, ids=str)
 @pytest.mark.parametrize("built", SAID, ids=str)
-def test_a_header_is_meant_where_nothing_is_said(
-    tmp_path: Path, built: dict[str, object], said: dict[str, object]
-) -> None:
-    root = tmp_path / "t"
+def test_a_header_is_meant_where_nothing_is_said(root: Path, built: dict[str, object], said: dict[str, object]) -> None:
     for part in range(2):
         put(root, f"{part}.csv", f"a,b\n{part},5\nx,{part + 6}\n")
     mi.open_table(root, **built).create_index("i", *KINDS, builder="local")
@@ -263,9 +255,8 @@ def test_a_header_is_meant_where_nothing_is_said(
     assert "other reader options" in other.prune("b = 9").indexes[-1].reason
 
 
-def test_a_header_that_does_not_go_without_saying_has_to_be_said(tmp_path: Path) -> None:
+def test_a_header_that_does_not_go_without_saying_has_to_be_said(root: Path) -> None:
     """The first row looks like data: without an index such a table is refused, and with one it is read as that says."""
-    root = tmp_path / "t"
     put(root, "0.csv", "1,5\n2,6\n3,7\n")
     mi.open_table(root, header=True).create_index("i", *KINDS[:1], mi.Values("5"), builder="local")
     table = mi.open_table(root, header=True)
@@ -292,9 +283,8 @@ def test_a_header_that_does_not_go_without_saying_has_to_be_said(tmp_path: Path)
     ],
     ids=str,
 )
-def test_an_index_changes_no_rows_that_are_read_without_it(tmp_path: Path, options: dict[str, object]) -> None:
+def test_an_index_changes_no_rows_that_are_read_without_it(root: Path, options: dict[str, object]) -> None:
     """Neither one of other options, nor its end or damage: who says no option reads what there is without an index."""
-    root = tmp_path / "t"
     ending, texts = ("json", ('{"a":1}\n{"a":2}\n', '{"a":3}\n'))
     if "format" not in options:
         ending, texts = "csv", ("a,b\n1,2\n", "a,b\n3,4\n")
@@ -316,8 +306,7 @@ def test_an_index_changes_no_rows_that_are_read_without_it(tmp_path: Path, optio
     assert same()
 
 
-def test_an_index_that_chooses_files_lends_no_option(tmp_path: Path) -> None:
-    root = tmp_path / "t"
+def test_an_index_that_chooses_files_lends_no_option(root: Path) -> None:
     for number in range(2):
         put(root, f"{number}.csv", "1,5\n2,6\n")
     mi.open_table(root, header=False, glob="0*").create_index("i", mi.ColumnStats(), builder="local")
@@ -325,9 +314,8 @@ def test_an_index_that_chooses_files_lends_no_option(tmp_path: Path) -> None:
         mi.open_table(root).scan()
 
 
-def test_a_table_that_lacks_an_option_is_read_with_those_of_its_indexes(tmp_path: Path) -> None:
+def test_a_table_that_lacks_an_option_is_read_with_those_of_its_indexes(root: Path) -> None:
     """Whether the indexes are used or not, and where they have one reading: two that differ leave the default."""
-    root = tmp_path / "t"
     put(root, "0.csv", "a;b\n1;5\n2;6\n")
     put(root, "1.csv", "a;b\n3;7\n")
     before = mi.open_table(root, schema="a STRING")
@@ -349,9 +337,8 @@ def test_a_table_that_lacks_an_option_is_read_with_those_of_its_indexes(tmp_path
 
 @pytest.mark.parametrize("stored", [{"catalog": "x", "identifier": "a.b"}, {"basePath": "/etc"}, {"basePath": "\0"}])
 def test_an_index_whose_stored_options_open_nothing_is_listed_beside_the_others(
-    tmp_path: Path, stored: dict[str, str]
+    tmp_path: Path, root: Path, stored: dict[str, str]
 ) -> None:
-    root = tmp_path / "t"
     put(root, "0.csv", "a,b\n1,5\n")
     for name in ("bad", "good"):
         mi.open_table(root).create_index(name, *KINDS, builder="local")
@@ -377,10 +364,9 @@ def _as_before(ref: TableRef, id_: str) -> Version:
 
 @pytest.mark.parametrize("more", [{}, {"sep": ";"}], ids=str)
 def test_an_index_of_a_said_header_that_is_older_is_stale_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, object]
+    root: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, object]
 ) -> None:
     """A header that was said made another version, and stood in the entry."""
-    root = tmp_path / "t"
     sep = more.get("sep", ",")
     for part in range(2):
         put(root, f"{part}.csv", f"a{sep}b\n{part}{sep}5\nx{sep}{part + 6}\n")
@@ -404,8 +390,7 @@ def test_an_index_of_a_said_header_that_is_older_is_stale_once(
     assert mi.open_table(root, header=True, **more).verify_index("i", files=None).sound
 
 
-def test_an_index_of_other_options_is_told_of_with_the_cure(tmp_path: Path) -> None:
-    root = tmp_path / "t"
+def test_an_index_of_other_options_is_told_of_with_the_cure(root: Path) -> None:
     put(root, "0.csv", "a;b\nx;5\n")
     mi.open_table(root, sep=";", schema=TEXT).create_index("i", mi.Values("b"), builder="local")
     table = mi.open_table(root, schema=TEXT, escape="x")
@@ -424,13 +409,11 @@ def test_an_index_of_other_options_is_told_of_with_the_cure(tmp_path: Path) -> N
     assert "open the table with schema='`a` string, `b` int', or create" in str(other.prune("c = 1"))
 
 
-def test_once_a_file_looks_like_data_an_index_is_refreshed_with_a_header_that_is_said(tmp_path: Path) -> None:
+def test_once_a_file_looks_like_data_an_index_is_refreshed_with_a_header_that_is_said(root: Path) -> None:
     """Who says nothing is refused until then."""
-    root = tmp_path / "t"
     put(root, "0.csv", "a,b\n1,5\n2,6\n")
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
-    put(root, "1.csv", "3,7\n4,8\n")
-    os.utime(root / "1.csv", (1.71e9, 1.71e9))
+    put(root, "1.csv", "3,7\n4,8\n", at=1.71e9)
     with pytest.raises(UnsupportedFeatureError, match="looks like data"):
         mi.open_table(root).prune("b = 9")
     assert mi.open_table(root, header=True).prune("b = 9").kept_files == 1
@@ -440,37 +423,31 @@ def test_once_a_file_looks_like_data_an_index_is_refreshed_with_a_header_that_is
     for trust in (False, True):
         assert mi.open_table(root, trust_index=trust).prune("b = 9").kept_files == 0
     assert mi.open_table(root).scan("b = 8").to_arrow().to_pylist() == [{"a": 4, "b": 8}]
-    put(root, "2.csv", "a,b\n1,5\n2,6\n")
-    os.utime(root / "2.csv", (1.71e9, 1.71e9))
+    put(root, "2.csv", "a,b\n1,5\n2,6\n", at=1.71e9)
     assert mi.open_table(root, header=True).refresh_index("i", builder="local").changed
     assert mi.open_table(root, header=True).indexes()["i"].fresh is True
 
 
-def test_an_index_of_a_said_header_follows_files_whose_names_are_values_too(tmp_path: Path) -> None:
-    root = tmp_path / "t"
+def test_an_index_of_a_said_header_follows_files_whose_names_are_values_too(root: Path) -> None:
     put(root, "0.csv", "kind,name\none,u\ntwo,v\n")
     made = mi.open_table(root, header=True).create_index("v", mi.Values("kind"), builder="local")
     assert "header" not in made.entry.table.options
-    put(root, "1.csv", "kind,name\nname,name\nx,name\n")
-    os.utime(root / "1.csv", (1.71e9, 1.71e9))
+    put(root, "1.csv", "kind,name\nname,name\nx,name\n", at=1.71e9)
     assert mi.open_table(root, header=True).refresh_index("v", builder="local").changed
     table = mi.open_table(root, header=True)
     assert (table.prune("kind = 'x'").kept_files, table.indexes()["v"].fresh) == (1, True)
 
 
-def test_a_header_of_which_nothing_is_said_is_none(tmp_path: Path) -> None:
-    root = tmp_path / "t"
+def test_a_header_of_which_nothing_is_said_is_none(root: Path) -> None:
     put(root, "0.csv", "a,b\n1,5\n2,6\n")
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
-    put(root, "1.csv", "a,b\n3,7\n")
-    os.utime(root / "1.csv", (1.71e9, 1.71e9))
+    put(root, "1.csv", "a,b\n3,7\n", at=1.71e9)
     assert mi.open_table(root, header=None).refresh_index("i", builder="local").changed
     assert mi.open_table(root).indexes()["i"].fresh is True
 
 
-def test_a_name_of_an_index_with_other_options_is_freed_first(tmp_path: Path) -> None:
+def test_a_name_of_an_index_with_other_options_is_freed_first(root: Path) -> None:
     """A refresh would be refused, with a cure that leads back to create."""
-    root = tmp_path / "t"
     put(root, "0.csv", 'a,b\n"x ""y""",5\n')
     said: dict[str, Any] = {"schema": TEXT, "header": True}
     statement = f"ON csv.`{root}` WITH (header = true, escape = '\"', schema = '{TEXT}')"
@@ -508,10 +485,9 @@ def test_a_name_of_an_index_with_other_options_is_freed_first(tmp_path: Path) ->
     ],
 )
 def test_files_of_which_none_can_be_indexed_have_no_index(
-    tmp_path: Path, name: str, text: str, options: dict[str, Any], told: str
+    root: Path, name: str, text: str, options: dict[str, Any], told: str
 ) -> None:
     """It would leave no file out, and no query would use it."""
-    root = tmp_path / "t"
     put(root, name, text)
     table = mi.open_table(root, **options)
     with pytest.raises(UnsupportedFeatureError, match=re.escape(told)) as refused:

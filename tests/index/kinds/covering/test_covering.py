@@ -3,8 +3,6 @@ damaged."""
 
 import argparse
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -254,34 +252,6 @@ def test_every_format_is_read_as_its_table_shows_it(form: str, tmp_path: Path) -
     whole = shown_rows.append_column("x", inner).select(["s", "st", "x", "d", "t", "m9", "f"])
     assert held.served() == (shown(whole.to_pylist()), 0)
     assert table.verify_index("c").sound
-
-
-@pytest.mark.slow
-def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path) -> None:
-    root, table = indexed(tmp_path, RANGE)
-    before = Held.of(table, "c").physical(), objects(Held.of(table, "c").index)
-    grow(root, 2)
-    code = f"""
-import os, time, metaindex as mi
-from metaindex.index.kinds.covering.layout import PARTITION
-from tests.index.kinds.covering.arrow_builder import ArrowBuilder
-class Dying(ArrowBuilder):
-    def rows(self, request, plans, sink, progress=None):
-        parts = {{part.path for part in super().rows(request, plans, sink, progress).parts}}
-        while not parts <= {{info.path for info in sink.storage.list(PARTITION)}}:  # they are put side by side
-            time.sleep(0.01)
-        os.kill(os.getpid(), 9)
-mi.open_table({str(root)!r}).refresh_index("c", builder=Dying())
-"""
-    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=Path(__file__).parents[4]).returncode == -9
-    held = Held.of(table, "c")
-    assert held.physical() == before[0]
-    assert objects(held.index) > before[1]
-    table.cancel_index("c")
-    table.clean_index("c", retention=0)
-    assert objects(held.index) == before[1]
-    table.refresh_index("c", builder=ArrowBuilder())
-    assert Held.of(table, "c").served()[1] == 0
 
 
 @pytest.mark.parametrize("kind", [RANGE, pytest.param(CURVE, marks=pytest.mark.slow)], ids=lambda kind: kind.name)
