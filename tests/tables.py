@@ -72,9 +72,9 @@ def indexed(lake: Lake) -> mi.Table:
 
 
 def _plain_lake(folder: Path, ending: str, write: Callable[[pa.Table, Path], object], **options: Any) -> Lake:
-    """A folder of plain files. Those of text are read with the columns of the first."""
+    """A folder of plain files, made with all above it. Those of text are read with the columns of the first."""
     root = folder / "lake"
-    root.mkdir()
+    root.mkdir(parents=True)
     numbers = count()
 
     def append(rows: pa.Table) -> None:
@@ -113,6 +113,7 @@ def catalog_in(folder: Path | str) -> Any:
     """A catalog of pyiceberg's, with its namespace `db`."""
     from pyiceberg.catalog.sql import SqlCatalog
 
+    Path(folder).mkdir(parents=True, exist_ok=True)
     catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
     catalog.create_namespace_if_not_exists("db")
     return catalog

@@ -283,11 +283,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    for name in ("a", "b"):
-        (tmp_path / "lake" / name).mkdir(parents=True)
-        indexed(delta_lake(tmp_path / "lake" / name)) if name == "a" else delta_lake(tmp_path / "lake" / name).append(
-            rows(1)
-        )
+    indexed(delta_lake(tmp_path / "lake" / "a"))
+    delta_lake(tmp_path / "lake" / "b").append(rows(1))
     return tmp_path / "lake"
 
 
@@ -375,7 +372,6 @@ def test_watching_looks_again_until_it_is_stopped(lake: Path) -> None:
 def test_a_folder_of_tables_is_said_to_be_one(tmp_path: Path, call: Call) -> None:
     root = tmp_path / "a lake"
     for name, made in (("one", delta_lake), ("two", parquet_lake)):
-        (root / name).mkdir(parents=True)
         made(root / name).append(rows(0))
     said = f"it looks like a folder of tables (one/lake, two/lake): `metaindex lake '{root}'` tells of them"
     assert said in call("indexes", root).out

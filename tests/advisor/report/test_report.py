@@ -18,7 +18,7 @@ from metaindex.cli import main
 from metaindex.core import Column, Element, one_line
 from tests.advisor.tables import filled_with, tree
 from tests.pages import Parsed, parsed, readable
-from tests.tables import FIVE, settle
+from tests.tables import FIVE, settle, settled
 
 SECTIONS = ["files-title", "indexes-title", "layout-title"]
 
@@ -133,11 +133,8 @@ NASTY = '</script><img src=x onerror="a">\'&amp;\u202e\x07'
 def test_names_of_strangers_stay_names(tmp_path: Path) -> None:
     """Of tables, columns and files, values and conditions."""
     lake = tmp_path / NASTY.replace("/", "_")
-    lake.mkdir()
-    for number in range(3):
-        data = pa.table({NASTY: [f"{NASTY}{number}", NASTY], "v": [1, number]})
-        pq.write_table(data, lake / f"{number}{lake.name}.parquet")
-    settle(lake)
+    datas = [pa.table({NASTY: [f"{NASTY}{number}", NASTY], "v": [1, number]}) for number in range(3)]
+    settled(lake, {f"{number}{lake.name}.parquet": data for number, data in enumerate(datas)})
     table = mi.open_table(lake)
     table.create_index("stats", mi.ColumnStats(), builder="local")
     quoted = NASTY.replace("'", "\\'")

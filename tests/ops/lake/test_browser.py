@@ -32,10 +32,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     lake = folder / "lake"
     for name in NASTY:
-        (lake / name).mkdir(parents=True)
         parquet_lake(lake / name).append(rows(1))
     for number in range(6):
-        (lake / f"t{number}").mkdir()
         table = delta_lake(lake / f"t{number}")
         if number < 3:
             indexed(table)

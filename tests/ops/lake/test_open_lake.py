@@ -32,16 +32,12 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hostile name; a folder that is none."""
     root = tmp_path_factory.mktemp("root") / "lake"
     for name, make in FORMATS.items():
-        (root / name).mkdir(parents=True)
         table = make(root / name)
         indexed(table)
         for number in range(4):
             table.append(rows(10 * number))
-    (root / "bare").mkdir()
     delta_lake(root / "bare").append(rows(1))
-    (root / NASTY).mkdir()
     parquet_lake(root / NASTY).append(rows(1))
-    (root / "broken").mkdir()
     delta_lake(root / "broken").append(rows(1))
     (root / "broken" / "lake" / "_delta_log" / f"{0:020}.json").write_text("{")
     (root / "notes" / "old").mkdir(parents=True)
@@ -135,7 +131,6 @@ def test_savings_and_unused_indexes_come_from_the_query_log(tmp_path: Path) -> N
 
 def test_a_workload_recommends_for_the_tables_that_it_names(tmp_path: Path) -> None:
     for name in ("orders", "users"):
-        (tmp_path / name).mkdir()
         table = parquet_lake(tmp_path / name)
         shutil.rmtree(table.path)
         for number in range(8):
@@ -152,7 +147,6 @@ def test_a_workload_recommends_for_the_tables_that_it_names(tmp_path: Path) -> N
 
 def test_an_index_that_is_damaged_is_a_problem_of_its_row_alone(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        (tmp_path / name).mkdir()
         indexed(delta_lake(tmp_path / name))
     for entry in (tmp_path / "a" / "lake" / "_metaindex" / "stats" / "_log").iterdir():
         entry.write_text("no entry")
@@ -218,10 +212,8 @@ def test_an_index_that_is_deleted_or_disabled_is_listed_and_not_behind(tmp_path:
 def test_names_that_are_no_text_are_told_and_shown(tmp_path: Path) -> None:
     """A folder's name may be any bytes."""
     lake = tmp_path / "lake"
-    delta_lake_in = lake / "plain"
-    delta_lake_in.mkdir(parents=True)
-    delta_lake(delta_lake_in).append(rows(1))
-    os.rename(os.fsencode(delta_lake_in), os.fsencode(lake) + b"/\xff\xfe")
+    delta_lake(lake / "plain").append(rows(1))
+    os.rename(lake / "plain", os.fsencode(lake) + b"/\xff\xfe")
     told = mi.open_lake(lake)
     assert len(told) == 1
     assert told.to_arrow().num_rows == 1
@@ -254,7 +246,6 @@ def test_no_page_goes_into_a_table(tmp_path: Path, there: bool) -> None:
     """Other readers take all files of a folder of plain files."""
     lakes = []
     for name in ("a", "b"):
-        (tmp_path / name).mkdir()
         lakes.append(parquet_lake(tmp_path / name))
         lakes[-1].append(rows(1))
     told, into = mi.open_lake(tmp_path), Path(lakes[0].path) if there else Path(lakes[0].path, "pages")
@@ -301,7 +292,6 @@ def test_an_empty_lake_has_no_tables(tmp_path: Path) -> None:
 def test_folders_that_are_no_tables_cost_little_memory_and_no_row(tmp_path: Path) -> None:
     for number in range(3_000):
         (tmp_path / f"{number % 50}" / f"x{number}").mkdir(parents=True)
-    (tmp_path / "7" / "t").mkdir()
     delta_lake(tmp_path / "7" / "t").append(rows(1))
     told = mi.open_lake(tmp_path)
     assert [table.name for table in told] == ["7/t/lake"]
@@ -364,8 +354,6 @@ def test_questions_without_an_answer_hold_nobody_up() -> None:
 
 
 def test_what_a_lake_says_to_do_can_be_pasted(tmp_path: Path, call: Call) -> None:
-    for name in ("a b", "c"):
-        (tmp_path / name).mkdir()
     behind, bare = parquet_lake(tmp_path / "a b"), delta_lake(tmp_path / "c")
     indexed(behind)
     behind.append(rows(10))
@@ -387,7 +375,6 @@ def test_what_a_lake_says_to_do_can_be_pasted(tmp_path: Path, call: Call) -> Non
 
 def test_many_commands_are_not_all_printed(tmp_path: Path) -> None:
     for number in range(23):
-        (tmp_path / f"t{number:02}").mkdir()
         table = parquet_lake(tmp_path / f"t{number:02}")
         table.append(rows(0))
         table.append(rows(10))

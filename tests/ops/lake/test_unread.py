@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -21,7 +20,7 @@ from metaindex.index.store.writer import RunSink
 from metaindex.table import handle_of
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import delta_lake, rows, settle, settled
+from tests.tables import delta_lake, rows, settled
 
 
 def files_of(table: str) -> list[Path]:
@@ -276,12 +275,8 @@ def test_the_files_of_a_table_are_named_once_for_all_its_indexes(
 def test_a_damaged_file_that_would_tell_the_columns_is_done_without(tmp_path: Path) -> None:
     """Who keeps an index, or looks at a lake, knows no more than a path: the schema is the one that it was built
     with."""
-    root = tmp_path / "lake" / "t"
-    root.mkdir(parents=True)
-    for part in range(4):
-        pq.write_table(pa.table({"id": range(part * 10, part * 10 + 10)}), root / f"{part}.parquet")
-    (root / "0.parquet").write_bytes(b"no footer" * 50)
-    settle(root)
+    files = {f"{part}.parquet": pa.table({"id": range(part * 10, part * 10 + 10)}) for part in range(4)}
+    root = settled(tmp_path / "lake" / "t", {**files, "0.parquet": b"no footer" * 50})
     with pytest.raises(CorruptTableError, match="name the columns with schema="):
         mi.open_table(root).create_index("i", mi.Values("id"))
     mi.open_table(root, schema="id BIGINT").create_index("i", mi.Values("id"), builder="local")
@@ -328,12 +323,8 @@ def test_a_table_whose_columns_are_found_with_an_option_has_the_command(
 
 
 def test_damaged_parquet_that_should_tell_the_columns_has_the_command(tmp_path: Path, call: Call) -> None:
-    root = tmp_path / "lake" / "t"
-    root.mkdir(parents=True)
-    for part in range(4):
-        pq.write_table(pa.table({"id": [part], "a b": ["x"]}), root / f"{part}.parquet")
-    (root / "0.parquet").write_bytes(b"no footer" * 50)
-    settle(root)
+    files = {f"{part}.parquet": pa.table({"id": [part], "a b": ["x"]}) for part in range(4)}
+    root = settled(tmp_path / "lake" / "t", {**files, "0.parquet": b"no footer" * 50})
     said = "--option 'schema=`id` bigint, `a b` string'"
     assert f"name the columns with {said}, as '1.parquet' has them" in call("prune", root, "id = 1").err
     (command,) = mi.open_lake(root.parent)["t"].commands

@@ -40,8 +40,6 @@ def test_a_table_that_is_not_there_does_not_stop_the_others(tmp_path: Path, call
 
 @pytest.mark.slow
 def test_what_is_behind_is_refreshed_once_and_told(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     lakes = [delta_lake(tmp_path / "a"), parquet_lake(tmp_path / "b")]
     tables = [indexed(lake) for lake in lakes]
     events: list[Event] = []
@@ -99,8 +97,6 @@ def test_an_index_restored_while_the_table_stands_still_is_brought_up(tmp_path: 
 
 @pytest.mark.slow
 def test_a_table_that_cannot_be_read_is_told_and_the_others_are_watched(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     lakes = [delta_lake(tmp_path / "a"), delta_lake(tmp_path / "b")]
     tables = [indexed(lake) for lake in lakes]
     for lake in lakes:
@@ -159,8 +155,6 @@ def mend(log: Path) -> None:
 
 
 def test_an_index_whose_log_is_damaged_is_told_once_and_fails(tmp_path: Path, call: Call) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
     lakes = [delta_lake(tmp_path / "a"), delta_lake(tmp_path / "b")]
     for lake in lakes:
         indexed(lake)
@@ -275,8 +269,6 @@ def test_what_several_indexes_fail_of_is_said_once(tmp_path: Path, call: Call) -
 
 
 def test_a_name_that_no_index_has_is_told_and_fails(tmp_path: Path, call: Call) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     lakes = [delta_lake(tmp_path / "a"), delta_lake(tmp_path / "b")]
     table = indexed(lakes[0])
     for lake in lakes:

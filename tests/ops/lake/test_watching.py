@@ -46,9 +46,7 @@ def tables(root: Path, count: int, behind: bool = True) -> list[Lake]:
     """Indexed tables of several formats below `root`, a commit behind."""
     made = []
     for number in range(count):
-        folder = root / f"t{number}"
-        folder.mkdir(parents=True)
-        lake = (delta_lake, parquet_lake)[number % 2](folder)
+        lake = (delta_lake, parquet_lake)[number % 2](root / f"t{number}")
         indexed(lake)
         if behind:
             lake.append(rows(100))
@@ -68,9 +66,7 @@ def fresh(lakes: list[Lake]) -> list[bool | None]:
 
 def test_every_index_of_the_lake_is_brought_up(tmp_path: Path) -> None:
     lakes = tables(tmp_path, 4)
-    delta_lake_without_index = tmp_path / "bare"
-    delta_lake_without_index.mkdir()
-    delta_lake(delta_lake_without_index).append(rows(1))
+    delta_lake(tmp_path / "bare").append(rows(1))
     done, events = watched(tmp_path)
     assert done
     assert fresh(lakes) == [True] * 4
@@ -337,7 +333,6 @@ def test_it_follows_commits_and_tables_that_come_later_until_it_is_stopped(tmp_p
         until("looked", str(tmp_path))
         lakes[0].append(rows(100))
         until("refreshed", lakes[0].path)
-        (tmp_path / "late").mkdir()
         late = delta_lake(tmp_path / "late")
         indexed(late)
         late.append(rows(100))

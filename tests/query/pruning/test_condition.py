@@ -8,12 +8,11 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from pyiceberg.expressions import EqualTo
 
 import metaindex as mi
-from tests.tables import settle
+from tests.tables import settled
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03")
 SECOND: dict[str, Any] = {
@@ -38,10 +37,7 @@ def lake(tmp_path: Path) -> mi.Table:
 
 
 def put(tmp_path: Path, number: int) -> None:
-    folder = tmp_path / "lake" / f"day={DAYS[number]}"
-    folder.mkdir(parents=True)
-    pq.write_table(pa.table({"id": [number]}), folder / "f.parquet")
-    settle(tmp_path / "lake")
+    settled(tmp_path / "lake", {f"day={DAYS[number]}/f.parquet": pa.table({"id": [number]})})
 
 
 def refreshed(table: mi.Table, condition: object) -> int:

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
 from metaindex.query.explanation import Credit
-from tests.tables import settle, settled
+from tests.tables import settled
 
 FILES = 8
 
@@ -71,10 +70,7 @@ def test_plain_files_have_no_statistics_of_their_own(tmp_path: Path) -> None:
 
 
 def test_partitions_are_the_tables_own(tmp_path: Path) -> None:
-    for number in range(4):
-        (tmp_path / f"p={number}").mkdir()
-        pq.write_table(pa.table({"k": [number]}), tmp_path / f"p={number}" / "f.parquet")
-    settle(tmp_path)
+    settled(tmp_path, {f"p={number}/f.parquet": pa.table({"k": [number]}) for number in range(4)})
     table = mi.open_table(tmp_path)
     table.create_index("stats", mi.ColumnStats(), builder="local")
     assert table.explain("p = 2").credit in (Credit(3, {}), Credit(3, {"stats": 0}))
