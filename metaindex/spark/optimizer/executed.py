@@ -129,9 +129,9 @@ def _read(leaf: Any) -> ScanRead | None:
 def _by_joins(leaf: Any) -> str:
     """Describe what the rule's own list of files, or scan of Iceberg, skipped in a scan that ran; "" for any other."""
     name = str(leaf.getClass().getSimpleName())
-    if name not in ("FileSourceScanExec", "BatchScanExec"):
+    if name not in ("FileSourceScanExec", "CheckedScan", "BatchScanExec"):
         return ""
-    held = leaf.relation().location() if name == "FileSourceScanExec" else leaf.scan()
+    held = leaf.scan() if name == "BatchScanExec" else leaf.relation().location()
     return (
         str(held.said())
         if str(held.getClass().getName()).startswith(("metaindex.RuntimeFilter", "metaindex.Filtered"))

@@ -24,9 +24,11 @@ _WITHOUT: Final = {
     "grouping": "groups by the keys of an index are hashed",
     "few": "a task is made for each bucket of an index, also for those that are left out",
     "narrowing": "joins leave no files out once the query runs",
+    "checking": "every plain file is read",
 }
 _RULE: Final = "MetaIndexRule"
 _STRATEGIES: Final = {
+    "checking": "CheckedStrategy",
     "merging": "MergeStrategy",
     "grouping": "GroupStrategy",
     "few": "BucketStrategy",
@@ -55,7 +57,7 @@ def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) 
     ordered = spark.conf.get(SORTED_BUCKETS, None) is None
     added, limit = made(spark, rule, callback, token, ordered)
     planner = spark._jsparkSession.sessionState().planner()
-    more = {"grouping": (planner.Aggregation(), SORTED_BUCKETS), "narrowing": (added,)}
+    more = {"grouping": (planner.Aggregation(), SORTED_BUCKETS), "narrowing": (added,), "checking": (added,)}
     strategies = {name: _strategy(spark, classes, of, limit, *more.get(name, ())) for name, of in _STRATEGIES.items()}
     missing = tuple(_WITHOUT[name] for name, strategy in strategies.items() if strategy is None)
     there = tuple(strategy for strategy in strategies.values() if strategy is not None)

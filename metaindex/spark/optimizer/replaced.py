@@ -1,8 +1,8 @@
 """Plain files that are not any more what an index knows of them. Spark's lists say path, size and time of a file, which
 `cp -p`, `rsync -t` and archives give to other bytes, too; on a local disk inode and time of change tell them apart.
 
-It is asked when the query is planned, of those files alone that would not be read. In stores nobody but the store says
-when an object was written, and a look at each would be a request.
+It is asked when the query is planned, of those files alone that would not be read, and again whenever the plan runs
+(`Facts.java`). In stores nobody but the store says when an object was written, and a look at each would be a request.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Mask, TooLate
 from metaindex.formats import FileTable
 from metaindex.query import PruneResult
 
-from .replies import normal
+from .replies import normal, signs
 
 _LOOK_EVERY: Final = 1_000  # files
 _local = threading.local()
@@ -36,7 +35,7 @@ def replaced(files: FileTable, root: str) -> Mask:
     paths = normal(files, root)
     is_replaced: Mask = pc.invert(pc.starts_with(paths, "//")).to_numpy()
     if is_replaced.any():
-        pairs = zip(_now(paths.to_pylist()), _signs(files), strict=True)
+        pairs = zip(_now(paths.to_pylist()), signs(files).to_pylist(), strict=True)
         is_replaced &= np.fromiter((now != sign for now, sign in pairs), np.bool_, len(paths))
     return is_replaced
 
@@ -54,13 +53,13 @@ def looked_at_once() -> Iterator[None]:
 def _now(paths: Sequence[str]) -> list[str | None]:
     seen: dict[str, str | None] | None = getattr(_local, "seen", None)
     new = [path for path in paths if path not in seen] if seen else paths
-    signs: list[str | None] = []
+    looks: list[str | None] = []
     for start in range(0, len(new), _LOOK_EVERY):
         TooLate.check()
-        signs += [_sign(path) for path in new[start : start + _LOOK_EVERY]]
+        looks += [_sign(path) for path in new[start : start + _LOOK_EVERY]]
     if seen is None:
-        return signs
-    seen.update(zip(new, signs, strict=True))
+        return looks
+    seen.update(zip(new, looks, strict=True))
     return [seen[path] for path in paths]
 
 
@@ -68,13 +67,6 @@ def proved_now(result: PruneResult) -> PruneResult:
     """Files that are others now than those that were proved out are read."""
     changed = replaced(result.dropped, result.table) if result.dropped_files else None
     return result if changed is None or not changed.any() else result.reading(changed)
-
-
-def _signs(files: FileTable) -> list[str]:
-    """Size, time, and inode with time of change (`info_of`), put together once for all; "" where one is not known."""
-    parts = [files.table.column(name).cast(pa.string()) for name in ("size_bytes", "modified_ms", "etag")]
-    signs: list[str] = pc.binary_join_element_wise(*parts, ":").fill_null("").to_pylist()
-    return signs
 
 
 def _sign(path: str) -> str | None:

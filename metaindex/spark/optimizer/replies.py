@@ -21,12 +21,15 @@ def packed(texts: Sequence[str]) -> str:
 
 def signs(files: FileTable) -> pa.ChunkedArray:
     """Return what tells each file from others of its path, as far as Spark's own lists have it (`Scan.listed`): size
-    and time, for Iceberg size and data sequence number."""
-    size = files.table.column("size_bytes").cast(pa.string())
-    time = files.table.column("modified_ms").cast(pa.string())
+    and time, for Iceberg size and data sequence number. Of plain files inode and time of change stand behind, or the
+    store's tag (`Facts`)."""
+    size, time, etag = (files.table.column(name).cast(pa.string()) for name in ("size_bytes", "modified_ms", "etag"))
     if time.null_count:
-        time = pc.coalesce(time, pc.replace_substring_regex(files.table.column("etag"), "-.*$", ""))
-    return pc.binary_join_element_wise(size, time, ":").fill_null("unknown")
+        time = pc.coalesce(time, pc.replace_substring_regex(etag, "-.*$", ""))
+    signed = pc.binary_join_element_wise(size, time, ":").fill_null("unknown")
+    if etag.null_count == len(etag) or files.table.column("modified_ms").null_count:
+        return signed
+    return pc.binary_join_element_wise(signed, etag.fill_null(""), ":")
 
 
 def normal(files: FileTable, root: str) -> pa.ChunkedArray:

@@ -55,6 +55,7 @@ class Covering {
   private final String[] parts; // of the index: the number of the run, the place, the size
   private final Deleted deleted;
   private final boolean masked; // deleted rows are left out by masks; else by a join
+  private Facts facts; // on which the index's rows rest; null: on none that can change
 
   Covering(ScanSite one, JsonNode reply) {
     this.one = one;
@@ -87,7 +88,7 @@ class Covering {
         Deadline.look();
         Map.Entry entry = (Map.Entry) each.next();
         String[] file = (String[]) entry.getValue();
-        boolean there = file[0].equals(listed.get(entry.getKey())); // else the scan reads it, or nobody
+        boolean there = Facts.match(file[0], listed.get(entry.getKey())); // else the scan reads it, or nobody
         files(there ? in : out, Integer.parseInt(file[1])).set(Integer.parseInt(file[2]));
         if (there) {
           taken.put(entry.getKey(), file[0]);
@@ -101,15 +102,20 @@ class Covering {
     if (!whole && !one.scan.canShrink(one, survey)) {
       return null; // others read by it, too
     }
-    return over(whole ? null : one.scan.rest(taken, label, later), label);
+    // Without an index rows that are partitioned are exchanged, and an exchange keeps what it was first given.
+    facts = reply.get("partitioned").asBoolean() ? null : one.scan.facts(taken);
+    if (facts != null) {
+      return over(one.scan.rest(taken, label), label, !whole);
+    }
+    return over(whole ? null : one.scan.rest(taken, label, later), label, !whole);
   }
 
   /**
    * The index, run by run where that keeps an order, and beside it the rows of the files that it lacks (`rest`; null:
-   * it lacks none).
+   * nothing is read beside it).
    */
-  private LogicalPlan over(LogicalPlan rest, String label) {
-    String said = label + (rest == null ? "" : ", and files that it lacks");
+  private LogicalPlan over(LogicalPlan rest, String label, boolean lacks) {
+    String said = label + (lacks ? ", and files that it lacks" : "");
     List output = one.output(), branches = new ArrayList();
     boolean joined = reply.get("joined").asBoolean();
     List runs = joined ? runs() : new ArrayList();
@@ -118,7 +124,7 @@ class Covering {
     for (int i = 0; i < (each ? runs.size() : 1); i++) {
       Deadline.look();
       List ours = new ArrayList(); // the index's attribute of each of the output's
-      LogicalPlan plan = index(said, each ? (Integer) runs.get(i) : null, ours, several);
+      LogicalPlan plan = index(said, each ? (Integer) runs.get(i) : null, ours, several, each || lacks);
       branches.add(Attributes.project(output, ours, i == 0 ? Attributes.ids(output) : Attributes.newIds(output), plan));
     }
     if (!several) {
@@ -179,7 +185,7 @@ class Covering {
    * The index's rows that are live. `only`: of this run; null: of all. `filtered`: those alone that the filters let
    * pass, which stand above it as well: Spark's own push-down is over.
    */
-  private LogicalPlan index(String label, Integer only, List ours, boolean filtered) {
+  private LogicalPlan index(String label, Integer only, List ours, boolean filtered, boolean apart) {
     long size = 0, every = 0;
     List paths = new ArrayList();
     List sizes = new ArrayList();
@@ -238,8 +244,8 @@ class Covering {
     CoveringFiles files = new CoveringFiles(
         (String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers,
         only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (bytes * size / every)),
-        reply.get("rows_of_key").asDouble(), filtered || reply.get("joined").asBoolean(),
-        reply.get("leaves_out").asBoolean());
+        reply.get("rows_of_key").asDouble(), apart || reply.get("joined").asBoolean(),
+        reply.get("leaves_out").asBoolean(), facts);
     IndexedRelation indexed = new IndexedRelation(
         files, numbers, data, buckets(), new ParquetFileFormat(), options(data), SparkSession.active(), label);
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(indexed, false);

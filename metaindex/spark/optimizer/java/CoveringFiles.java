@@ -8,7 +8,6 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.BucketingUtils;
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.collection.BitSet;
@@ -17,11 +16,12 @@ import org.apache.spark.util.collection.BitSet;
  * The parts of a covering index: one folder of values a run, whose number is the partition column where the query needs
  * it.
  */
-public class CoveringFiles implements FileIndex {
+public class CoveringFiles extends Restored {
   private static final int FEWER = 4; // times fewer tasks than buckets, for which their order is given up
   final double rowsOfKey; // that stand side by side, in the mean; 0: not known
   final boolean apart; // must each bucket be a task of its own?
   final boolean leavesOut; // Spark knows of buckets only so that filters leave some out
+  private final Facts facts; // on which its rows rest; null: on none that can change
   private final List runs = new ArrayList(); // PartitionDirectory
   private final List names = new ArrayList();
   private final StructType partitions;
@@ -34,7 +34,11 @@ public class CoveringFiles implements FileIndex {
    * `apart`: other rows come beside them bucket by bucket, or their order matters; `leavesOut`: see there.
    */
   public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey,
-      boolean apart, boolean leavesOut) {
+      boolean apart, boolean leavesOut, Facts facts) {
+    this.facts = facts;
+    if (facts != null) {
+      left.add(new Left(facts, null)); // the scan beside it reads the files then
+    }
     this.rowsOfKey = rowsOfKey;
     this.apart = apart;
     this.leavesOut = leavesOut;
@@ -62,6 +66,10 @@ public class CoveringFiles implements FileIndex {
     }
   }
 
+  boolean rests() {
+    return facts != null;
+  }
+
   /** Names on a local disk are taken as they are: they are no URIs. */
   private static Path path(String name) {
     return name.startsWith("/") ? new Path("file", "", name) : new Path(name);
@@ -78,7 +86,11 @@ public class CoveringFiles implements FileIndex {
   /** No filter is of the run's number alone, so none decides here. */
   public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters,
       scala.collection.immutable.Seq dataFilters) {
-    return Scala.sequence(runs);
+    if (facts == null || checked) {
+      return Scala.sequence(runs);
+    }
+    facts.unseen();
+    return Scala.none();
   }
 
   public String[] inputFiles() {

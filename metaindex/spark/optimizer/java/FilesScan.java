@@ -19,6 +19,8 @@ import org.apache.spark.sql.internal.SQLConf;
  */
 class FilesScan extends RelationScan {
   private final String folder; // that the catalog names; null: the list's own
+  private final Map relied = new HashMap(); // files that are read, on whose rows it rests which others are not
+  private Facts facts; // of the next scan without some files, for which other rows stand in the plan
 
   FilesScan(LogicalRelation relation, SQLConf conf) {
     super(relation, conf);
@@ -109,12 +111,42 @@ class FilesScan extends RelationScan {
   }
 
   LogicalPlan without(ScanSite one, Map dropped, String label, PlanScans survey) {
-    KeptFiles kept = new KeptFiles(files.location(), dropped);
+    KeptFiles kept = without(dropped, dropped);
     return over(kept, label + ": " + kept.kept + "/" + kept.total + " files");
   }
 
-  LogicalPlan rest(Map served, String label, List later) {
-    KeptFiles kept = new KeptFiles(files.location(), served);
+  LogicalPlan others(Map certain, Map dropped, String label) {
+    Map out = new HashMap(dropped);
+    out.putAll(certain);
+    KeptFiles kept = without(out, dropped);
     return kept.kept == 0 ? null : over(kept, label + " lacks " + kept.kept + "/" + kept.total + " files");
+  }
+
+  LogicalPlan rest(Map served, String label, List later) {
+    KeptFiles kept = new KeptFiles(files.location(), served, false);
+    return kept.kept == 0 ? null : over(kept, label + " lacks " + kept.kept + "/" + kept.total + " files");
+  }
+
+  /** The list without some files; of those that are dropped for what they hold it looks whether they still do. */
+  private KeptFiles without(Map out, Map dropped) {
+    Map rests = new HashMap(dropped);
+    rests.putAll(relied);
+    Facts facts = this.facts == null ? Facts.of(rests, false) : this.facts;
+    this.facts = null;
+    return new KeptFiles(files.location(), out, false, dropped, facts);
+  }
+
+  Facts facts(Map instead) {
+    facts = Facts.of(instead, true);
+    return facts;
+  }
+
+  LogicalPlan rest(Map served, String label) {
+    KeptFiles kept = without(served, served);
+    return over(kept, label + " lacks " + kept.kept + "/" + kept.total + " files");
+  }
+
+  void rely(Map read) {
+    relied.putAll(read);
   }
 }

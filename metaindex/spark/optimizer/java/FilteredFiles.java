@@ -1,6 +1,7 @@
 package metaindex;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -12,8 +13,8 @@ import org.apache.spark.sql.types.StructType;
  * Another list of files, without those that hold none of a join's keys. It is asked when the scan runs, once
  * Spark has waited for the keys that a broadcast brings (`BroadcastKeys`, among the scan's filters).
  */
-public class FilteredFiles implements FileIndex {
-  public final FileIndex base;
+public class FilteredFiles extends Restored {
+  public FileIndex base;
   public final RuntimeFilter narrowed;
   private final Arrivals arrivals;
 
@@ -23,10 +24,29 @@ public class FilteredFiles implements FileIndex {
     this.arrivals = arrivals;
   }
 
+  Restored checked() {
+    FilteredFiles made = (FilteredFiles) super.checked();
+    made.base = base instanceof Restored ? ((Restored) base).checked() : base;
+    return made;
+  }
+
+  boolean rests() {
+    return !narrowed.one.scan.pinned();
+  }
+
+  List left() {
+    List all = new ArrayList(left);
+    if (base instanceof Restored) {
+      all.addAll(((Restored) base).left());
+    }
+    return all;
+  }
+
   public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters,
       scala.collection.immutable.Seq dataFilters) {
     scala.collection.immutable.Seq folders = base.listFiles(partitionFilters, others(dataFilters));
-    if (!isWorthAsking(folders)) {
+    left = new ArrayList();
+    if (rests() && !checked || !isWorthAsking(folders)) {
       return folders;
     }
     Deadline deadline = narrowed.deadline();
@@ -84,26 +104,37 @@ public class FilteredFiles implements FileIndex {
 
   /** `dropped`: path to sign; null: all of them. A file that is not listed as the proof has it stays. */
   private scala.collection.immutable.Seq without(scala.collection.immutable.Seq folders, Map dropped) {
-    List out = new ArrayList();
+    List out = new ArrayList(), others = new ArrayList();
+    Map gone = new HashMap();
     int listed = 0, kept = 0;
     for (int i = 0; i < folders.size(); i++) {
       Deadline.look();
       PartitionDirectory folder = (PartitionDirectory) folders.apply(i);
-      List files = new ArrayList();
+      List files = new ArrayList(), more = new ArrayList();
       scala.collection.Iterator inside = folder.files().iterator();
       while (inside.hasNext()) {
         Deadline.look();
         FileStatusWithMetadata one = (FileStatusWithMetadata) inside.next();
         listed++;
-        Object proof = dropped == null ? null : dropped.get(Nodes.normal(one.getPath().toUri()));
-        if (dropped != null && (proof == null || !proof.equals(KeptFiles.sign(one)))) {
+        String path = Nodes.normal(one.getPath().toUri());
+        Object proof = dropped == null ? null : dropped.get(path);
+        if (dropped != null && !Facts.match(proof, KeptFiles.sign(one))) {
           files.add(one);
+        } else if (dropped != null) {
+          more.add(one);
+          gone.put(path, proof);
         }
       }
       kept += files.size();
+      if (!more.isEmpty()) {
+        others.add(new PartitionDirectory(folder.values(), Scala.sequence(more)));
+      }
       if (!files.isEmpty()) {
         out.add(new PartitionDirectory(folder.values(), Scala.sequence(files)));
       }
+    }
+    if (rests() && !others.isEmpty()) {
+      left.add(new Left(Facts.of(gone, false), others));
     }
     narrowed.done(listed, kept);
     return kept == listed ? folders : Scala.sequence(out);

@@ -2,7 +2,9 @@ package metaindex;
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkPlanner;
 import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 
 /**
  * A strategy that leaves a plan to Spark whatever goes wrong, or takes too long, and counts it. Spark asks node by
@@ -22,6 +24,21 @@ public abstract class Guarded extends SparkStrategy {
 
   /** The plan's physical one; null: it is Spark's. */
   abstract SparkPlan physical(LogicalPlan plan);
+
+  /** The plan of a relation's session by the other strategies; null where none has one. */
+  SparkPlan byOthers(LogicalPlan plan, HadoopFsRelation relation) {
+    Object state = Reflected.call(relation.sparkSession(), "sessionState");
+    scala.collection.Iterator strategies = ((SparkPlanner) Reflected.call(state, "planner")).strategies().iterator();
+    while (strategies.hasNext()) {
+      Deadline.look();
+      SparkStrategy one = (SparkStrategy) strategies.next();
+      scala.collection.Seq plans = one.getClass() == getClass() ? Scala.none() : one.apply(plan);
+      if (!plans.isEmpty()) {
+        return (SparkPlan) plans.head();
+      }
+    }
+    return null;
+  }
 
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
     java.util.List plans = new java.util.ArrayList();

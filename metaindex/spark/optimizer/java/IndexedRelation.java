@@ -33,8 +33,7 @@ public class IndexedRelation extends HadoopFsRelation {
 
   /** Returns the relation whose files are narrowed once the query runs. */
   static IndexedRelation narrowed(HadoopFsRelation one, RuntimeFilter by) {
-    String label = one instanceof IndexedRelation ? ((IndexedRelation) one).label : "";
-    IndexedRelation made = over(one, one.location(), label);
+    IndexedRelation made = over(one, one.location(), label(one));
     made.narrowed = by;
     made.before = one;
     return made;
@@ -66,6 +65,16 @@ public class IndexedRelation extends HadoopFsRelation {
   public boolean canEqual(Object other) {
     RuntimeFilter theirs = other instanceof IndexedRelation ? ((IndexedRelation) other).narrowed : null;
     return other instanceof HadoopFsRelation && theirs == narrowed;
+  }
+
+  /** Returns the relation whose list is of one scan that looks. */
+  static HadoopFsRelation checked(HadoopFsRelation one) {
+    return one.location() instanceof Restored ? over(one, ((Restored) one.location()).checked(), label(one)) : one;
+  }
+
+  /** Returns what metaindex says of a relation, joins apart; empty: nothing. */
+  static String label(HadoopFsRelation one) {
+    return one instanceof IndexedRelation ? ((IndexedRelation) one).label : "";
   }
 
   private String label() {

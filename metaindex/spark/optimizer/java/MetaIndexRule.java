@@ -237,7 +237,7 @@ public class MetaIndexRule extends Rule {
   /** Returns what replaces a scan; null: the scan itself, which may have been changed in place. */
   private LogicalPlan instead(ScanSite one, ReducedScan shrunk, List later) {
     JsonNode cover = shrunk.cover();
-    if (cover != null) {
+    if (cover != null && (one.scan.pinned() || scans.checks)) {
       int waiting = later.size();
       try {
         LogicalPlan other = new Covering(one, cover).plan(shrunk.survey, later);
@@ -285,6 +285,11 @@ public class MetaIndexRule extends Rule {
     if (limit >= 0) {
       out.put("limit", limit);
     }
+  }
+
+  /** Lets indexes stand for plain files from now on: the session has the strategy that looks at these. */
+  void checks() {
+    scans.checks = true;
   }
 
   /** Lets scans leave files out by keys of joins from now on: the session has the strategy for them. */

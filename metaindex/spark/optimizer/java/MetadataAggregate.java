@@ -280,9 +280,9 @@ class MetadataAggregate {
 
   /**
    * The aggregate over what is known of some files, and over the rows of the others. `rows`: of what is known, the keys
-   * and the answers, as texts (`Values`).
+   * and the answers, as texts (`Values`). `facts`: on which they rest; null: on none that can change.
    */
-  LogicalPlan over(JsonNode rows) {
+  LogicalPlan over(JsonNode rows, Facts facts) {
     List others = new ArrayList(groups); // of the rows that are read: groups, and what a row brings in
     List stored = new ArrayList(); // attributes of what is known
     for (int i = 0; i < keys.size(); i++) {
@@ -314,6 +314,7 @@ class MetadataAggregate {
           : cast((Expression) one[2], type), partial.name()));
     }
     LogicalPlan local = new Project(Scala.sequence(told), local(stored, rows));
+    local = facts == null ? local : new Filter(new Holds(facts), local);
     List branches = new ArrayList();
     branches.add(new Project(Scala.sequence(others), plan.child()));
     branches.add(local);

@@ -34,15 +34,12 @@ class ReducedScan {
     JsonNode first = part("first"), known = part("aggregate");
     if (first != null && one.first != null && stand(first)) {
       out.putAll(Reply.files(first.get("dropped")));
+      one.scan.rely(proof(first));
       label = first.get("label").asText();
     }
     if (known != null && one.counted != null && one.scan.canBeAnswered(one, survey) && stand(known)) {
-      aggregate = one.counted.over(known.get("rows"));
-      String[] files = Reply.unpacked(known.get("proof"));
-      for (int i = 0; i + 2 < files.length; i += 3) {
-        Deadline.look();
-        out.put(files[i], files[i + 1]);
-      }
+      out.putAll(proof(known));
+      aggregate = one.counted.over(known.get("rows"), one.scan.facts(out));
       changed = true;
       return one.scan.answered(one, out, known.get("label").asText(), survey, later);
     }
@@ -64,6 +61,16 @@ class ReducedScan {
     return answers.part(number, name);
   }
 
+  private static Map proof(JsonNode proved) {
+    Map out = new HashMap();
+    String[] files = Reply.unpacked(proved.get("proof"));
+    for (int i = 0; i + 2 < files.length; i += 3) {
+      Deadline.look();
+      out.put(files[i], files[i + 1]);
+    }
+    return out;
+  }
+
   /** Returns whether the files of a proof are listed as they were known, with the deletes that were counted. */
   private boolean stand(JsonNode proved) {
     String[] files = Reply.unpacked(proved.get("proof"));
@@ -71,7 +78,8 @@ class ReducedScan {
     for (int i = 0; i + 2 < files.length; i += 3) {
       Deadline.look();
       Object rows = deleted.get(files[i]);
-      if (!files[i + 1].equals(listed.get(files[i])) || !files[i + 2].equals(rows == null ? "0" : rows.toString())) {
+      if (!Facts.match(files[i + 1], listed.get(files[i]))
+          || !files[i + 2].equals(rows == null ? "0" : rows.toString())) {
         return false;
       }
     }

@@ -113,9 +113,7 @@ abstract class RelationScan extends Scan implements Json.Names {
   abstract LogicalPlan only(Map files, String label);
 
   LogicalPlan certainFirst(ScanSite one, Map certain, Map dropped, String label, PlanScans survey) {
-    Map other = new HashMap(dropped);
-    other.putAll(certain);
-    LogicalPlan first = only(certain, label + ", certain ones first"), rest = rest(other, label, new ArrayList());
+    LogicalPlan first = only(certain, label + ", certain ones first"), rest = others(certain, dropped, label);
     if (first == null || rest == null) {
       return dropped.isEmpty() ? null : without(one, dropped, label, survey);
     }
@@ -124,6 +122,13 @@ abstract class RelationScan extends Scan implements Json.Names {
     branches.add(Attributes.project(output, output, Attributes.ids(output), filtered(filter, first)));
     branches.add(Attributes.project(output, output, Attributes.newIds(output), filtered(filter, rest)));
     return new Union(Scala.sequence(branches), false, false);
+  }
+
+  /** Returns the scan without the certain files, which are read first, and without those that are dropped. */
+  LogicalPlan others(Map certain, Map dropped, String label) {
+    Map out = new HashMap(dropped);
+    out.putAll(certain);
+    return rest(out, label, new ArrayList());
   }
 
   private static LogicalPlan filtered(Expression filter, LogicalPlan plan) {

@@ -10,9 +10,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.SparkPlanner;
-import org.apache.spark.sql.execution.SparkStrategy;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
@@ -73,20 +70,6 @@ public class RuntimeFilterStrategy extends Guarded {
       }
     }
     return left == null ? below : new Filter(left, below);
-  }
-
-  private SparkPlan byOthers(LogicalPlan plan, HadoopFsRelation relation) {
-    Object state = Reflected.call(relation.sparkSession(), "sessionState");
-    scala.collection.Iterator strategies = ((SparkPlanner) Reflected.call(state, "planner")).strategies().iterator();
-    while (strategies.hasNext()) {
-      Deadline.look();
-      SparkStrategy one = (SparkStrategy) strategies.next();
-      scala.collection.Seq plans = one instanceof RuntimeFilterStrategy ? Scala.none() : one.apply(plan);
-      if (!plans.isEmpty()) {
-        return (SparkPlan) plans.head();
-      }
-    }
-    return null;
   }
 
   /** Returns the narrowed plan; null if it is not of one scan. */

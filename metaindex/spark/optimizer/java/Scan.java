@@ -63,6 +63,22 @@ abstract class Scan {
    */
   abstract LogicalPlan rest(Map served, String label, List later);
 
+  /**
+   * Returns the facts on which something rests that stands in the plan instead of these files (path to sign), and the
+   * scan then, too: it reads them where those do not hold. Null: nothing can change them.
+   */
+  Facts facts(Map instead) {
+    return null;
+  }
+
+  /** Returns the scan without files that an index serves as long as the facts hold; it may list none. */
+  LogicalPlan rest(Map served, String label) {
+    return rest(served, label, new ArrayList());
+  }
+
+  /** Notes files (path to sign) that it reads, on whose rows it rests which others it does not read. */
+  void rely(Map read) {}
+
   /** Counts the files that it lists, and their bytes. */
   long[] counted() {
     return new long[] {listed().size(), bytes(new ArrayList())};

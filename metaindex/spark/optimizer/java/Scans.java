@@ -18,6 +18,7 @@ import org.apache.spark.sql.internal.SQLConf;
  */
 public class Scans {
   SQLConf conf; // of the session that the rule is of
+  volatile boolean checks; // is there what looks at plain files whenever a plan runs?
   volatile boolean narrows; // is there what plans scans that joins narrow?
   private final Set off; // what the session's queries are not answered by, where its settings do not say
   final WeakIdentitySet done = new WeakIdentitySet(); // Iceberg's scans are changed in place, once

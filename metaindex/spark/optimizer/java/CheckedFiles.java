@@ -1,0 +1,110 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.Partition;
+import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.datasources.FilePartition;
+import org.apache.spark.sql.execution.datasources.FileScanRDD;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+
+/**
+ * The rows of a scan that looks at its facts. Spark writes it anew for each stage that it sends, the driver's last word
+ * on it: that is when they are looked at. Its partitions are written after that, each with the files that are read
+ * then: what was left out is added where the facts do not hold.
+ *
+ * Executors never see this class: it is written to them as Spark's own.
+ */
+public class CheckedFiles extends RDD {
+  private final transient FileScanRDD read;
+  private final transient List left; // Restored.Left
+
+  private CheckedFiles(FileScanRDD read, List left) {
+    super(read.sparkContext(), Scala.none(), scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
+    this.read = read;
+    this.left = left;
+  }
+
+  /** The rows of a scan. */
+  static RDD of(FileSourceScanExec scan, RDD read) {
+    List left = new ArrayList();
+    if (scan.relation().location() instanceof Restored) {
+      List all = ((Restored) scan.relation().location()).left();
+      for (int i = 0; i < all.size(); i++) {
+        Deadline.look();
+        Restored.Left one = (Restored.Left) all.get(i);
+        if (one.folders != null && one.scan == null) {
+          one.scan = PhysicalVersions.over(scan, IndexedRelation.over(scan.relation(),
+              new Listed(scan.relation().location(), one.folders), ""), scan.dataFilters());
+        }
+        left.add(one);
+      }
+    }
+    return left.isEmpty() ? read : new CheckedFiles((FileScanRDD) (Object) read, left);
+  }
+
+  /** Files that a task reads, as long as the facts hold. To the task it is written as what it reads then. */
+  static class Part extends FilePartition {
+    private final transient CheckedFiles of;
+
+    Part(int index, PartitionedFile[] files, CheckedFiles of) {
+      super(index, files);
+      this.of = of;
+    }
+
+    public Object writeReplace() {
+      return of.now(this);
+    }
+  }
+
+  public Partition[] getPartitions() {
+    List files = Scala.list(read.filePartitions()), out = new ArrayList();
+    for (int i = 0; i < Math.max(1, files.size()); i++) {
+      Deadline.look();
+      out.add(new Part(i, i < files.size() ? ((FilePartition) files.get(i)).files()
+          : new PartitionedFile[0], this));
+    }
+    return (Partition[]) out.toArray(new Partition[0]);
+  }
+
+  public scala.collection.immutable.Seq getPreferredLocations(Partition one) {
+    return Scala.sequence(Arrays.asList(((FilePartition) one).preferredLocations()));
+  }
+
+  public scala.collection.Iterator compute(Partition one, TaskContext context) {
+    throw new IllegalStateException("executors read by Spark's own class");
+  }
+
+  /** Public: Janino gives private methods other names. */
+  public Object writeReplace() {
+    for (int i = 0; i < left.size(); i++) {
+      Deadline.look();
+      ((Restored.Left) left.get(i)).facts.look();
+    }
+    return read;
+  }
+
+  /** What is read of one partition now. */
+  FilePartition now(Part one) {
+    List files = new ArrayList(Arrays.asList(one.files()));
+    for (int i = 0; i < left.size(); i++) {
+      Deadline.look();
+      Restored.Left more = (Restored.Left) left.get(i);
+      boolean hold = more.facts.hold(more, one.index());
+      if (!hold && more.scan == null) {
+        files.clear();
+      } else if (!hold) {
+        List parts = more.parts();
+        for (int j = one.index(); j < parts.size(); j += getNumPartitions()) {
+          Deadline.look();
+          files.addAll(Arrays.asList(((FilePartition) parts.get(j)).files()));
+        }
+      }
+    }
+    return new FilePartition(one.index(), (PartitionedFile[]) files.toArray(new PartitionedFile[0]));
+  }
+}

@@ -1,0 +1,57 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/** Plans scans of lists that rest on facts as the other strategies do, and lets them look whenever they run. */
+public class CheckedStrategy extends Guarded {
+  public CheckedStrategy(Limit limit, MetaIndexRule rule) {
+    super(limit);
+    rule.checks();
+  }
+
+  SparkPlan physical(LogicalPlan plan) {
+    LogicalPlan node = plan;
+    while (node instanceof Filter || node instanceof Project) {
+      Deadline.look();
+      node = (LogicalPlan) node.children().apply(0);
+    }
+    if (!(node instanceof LogicalRelation) || !(((LogicalRelation) node).relation() instanceof IndexedRelation)) {
+      return null;
+    }
+    HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) node).relation();
+    if (!isDue(relation) && ((IndexedRelation) relation).narrowed == null) {
+      return null;
+    }
+    SparkPlan made = byOthers(plan, relation);
+    return made == null ? null : looking(made);
+  }
+
+  /** Returns whether the list of a relation rests on facts, and its scan has to look at them. */
+  private static boolean isDue(HadoopFsRelation one) {
+    return one.location() instanceof Restored && !((Restored) one.location()).checked
+        && ((Restored) one.location()).rests();
+  }
+
+  /** The plan with a scan that looks at its facts. */
+  private static SparkPlan looking(SparkPlan plan) {
+    if (plan instanceof FileSourceScanExec) {
+      return isDue(((FileSourceScanExec) plan).relation()) ? CheckedScan.of((FileSourceScanExec) plan) : plan;
+    }
+    List children = new ArrayList();
+    boolean changed = false;
+    for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
+      children.add(looking((SparkPlan) plan.children().apply(i)));
+      changed = changed || children.get(i) != plan.children().apply(i);
+    }
+    return changed ? (SparkPlan) plan.withNewChildren(Scala.sequence(children)) : plan;
+  }
+}

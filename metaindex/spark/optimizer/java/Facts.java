@@ -1,0 +1,121 @@
+package metaindex;
+
+import java.io.IOException;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The files on whose bytes a part of a plan rests, as they were when that was made. A plan is run again and again (a
+ * DataFrame keeps its own), and long after it was made: local files are looked at whenever Spark sends a stage of it.
+ * Objects of a store are not, as each look is a request: of them nothing is taken for granted after a while.
+ *
+ * Where other rows stand in a plan for those of the files (`instead`), tasks that see different things lose rows or
+ * double them, and a run may be several jobs (`toLocalIterator`, `take`), as plans and RDDs may be run again. So tasks
+ * go by what was seen when the first of them was sent, until one is sent again.
+ */
+class Facts {
+  // Whatever is done to a file changes one of them; three microseconds a file.
+  private static final String LOOKED_AT = "unix:ino,ctime";
+  private static final String GONE = "gone";
+  private static final long SECOND = 1000L * 1000 * 1000, WHILE = 60 * SECOND; // nanoseconds
+  private final String[] paths, signs;
+  private final boolean remote; // is any of them in a store?
+  private final boolean instead;
+  private final long since = System.nanoTime();
+  private int round; // of tasks; the first is 1
+  private boolean held; // what the round's tasks go by
+  private volatile boolean failed; // for good: the bytes that were proved are gone
+
+  private Facts(List paths, List signs, boolean remote, boolean instead) {
+    this.remote = remote;
+    this.instead = instead;
+    this.paths = (String[]) paths.toArray(new String[0]);
+    this.signs = (String[]) signs.toArray(new String[0]);
+  }
+
+  /** Returns those of files, path to sign; null: of none. */
+  static Facts of(Map files, boolean instead) {
+    List paths = new ArrayList(), signs = new ArrayList();
+    for (Iterator each = files.entrySet().iterator(); each.hasNext(); ) {
+      Deadline.look();
+      Map.Entry file = (Map.Entry) each.next();
+      if (!((String) file.getKey()).startsWith("//")) {
+        paths.add(file.getKey());
+        signs.add(file.getValue());
+      }
+    }
+    return files.isEmpty() ? null : new Facts(paths, signs, paths.size() < files.size(), instead);
+  }
+
+  /**
+   * Returns whether a file is listed as it is known: by size and time, which are all that Spark lists. Of local files
+   * more is known behind them (`replies.signs`).
+   */
+  static boolean match(Object known, Object listed) {
+    return known != null && listed != null
+        && (known.equals(listed) || ((String) known).startsWith(listed + ":"));
+  }
+
+  /** Notes that somebody reads the files, as he does not look. */
+  void unseen() {
+    failed = failed || instead;
+  }
+
+  /** Looks whether the files are as they were; a second at most, as Spark waits for it. */
+  void look() {
+    failed = failed || remote && System.nanoTime() - since > WHILE;
+    Deadline deadline = Deadline.in(SECOND);
+    try {
+      for (int i = 0; i < paths.length && !failed; i++) {
+        Deadline.look();
+        failed = !signs[i].endsWith(now(paths[i]));
+      }
+    } catch (Deadline.TooLate late) {
+      failed = true;
+    } finally {
+      deadline.over();
+    }
+  }
+
+  /** Returns what the last look saw. */
+  boolean hold() {
+    return !failed;
+  }
+
+  /** Returns what a task of a list goes by that is sent now. */
+  synchronized boolean hold(Restored.Left list, int task) {
+    if (!instead) {
+      return !failed;
+    }
+    if (round == 0 || list.round == round && list.sent.get(task)) {
+      round++;
+      held = !failed;
+    }
+    if (list.round != round) {
+      list.round = round;
+      list.sent.clear();
+    }
+    list.sent.set(task);
+    return held;
+  }
+
+  /** Returns the end of its sign. */
+  private static String now(String path) {
+    try {
+      Map seen = Files.readAttributes(FileSystems.getDefault().getPath(path, new String[0]), LOOKED_AT,
+          new LinkOption[0]);
+      return ":" + seen.get("ino") + "-" + ((FileTime) seen.get("ctime")).to(TimeUnit.NANOSECONDS);
+    } catch (IOException error) {
+      return GONE;
+    } catch (RuntimeException error) {
+      return GONE; // it has a name, or a disk, that cannot be looked at
+    }
+  }
+}

@@ -1,0 +1,181 @@
+"""What was proved when a plan was made holds when it runs: a DataFrame keeps its plan. Plain files replaced under it
+give the rows that they give without an index, by whatever action, and however late the plan runs."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import metaindex as mi
+import metaindex.spark as rule
+from tests.spark.optimizer.lakes import ruled
+from tests.spark.optimizer.test_text_scans import read_files
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:.*copy keyword")]
+FILES, ROWS = 6, 200
+THEN = 1_700_000_000
+Frame = Callable[[SparkSession, str], DataFrame]
+
+
+def write(path: Path, number: int, first: int, rows: int = ROWS) -> None:
+    """A file whose id are some ten thousands above those of the others."""
+    ids = range(first, first + rows)
+    table = pa.table({"id": pa.array(ids, pa.int64()), "v": pa.array([i % 7 for i in ids], pa.int32())})
+    pq.write_table(table, path / f"{number}.parquet", compression="none", use_dictionary=False)
+    os.utime(path / f"{number}.parquet", (THEN, THEN))
+
+
+def joined(spark: SparkSession, path: str) -> DataFrame:
+    keys = spark.sql("SELECT * FROM VALUES (30050L), (90050L), (10050L) AS few(id)").hint("broadcast")
+    return spark.read.parquet(path).join(keys, "id")
+
+
+FRAMES: dict[str, Frame] = {
+    "filter": lambda spark, path: spark.read.parquet(path).where("id IN (90050, 30050)"),
+    "no file": lambda spark, path: spark.read.parquet(path).where("id = 90050"),
+    "first rows": lambda spark, path: spark.read.parquet(path).orderBy("id", ascending=False).limit(3),
+    "some rows": lambda spark, path: spark.read.parquet(path).where("id > 85000").limit(300),
+    "join": joined,
+    "join and filter": lambda spark, path: joined(spark, path).where("id > 25000"),
+    "all": lambda spark, path: spark.read.parquet(path).where("id BETWEEN 10050 AND 90050"),
+    "count": lambda spark, path: spark.read.parquet(path).where("id >= 10000").selectExpr("count(*) n", "max(id) m"),
+    "group": lambda spark, path: spark.read.parquet(path).where("id > 85000 OR v = 3").groupBy("v").count(),
+}
+ACTIONS: dict[str, Callable[[DataFrame], list[Any]]] = {
+    "collect": lambda frame: [tuple(row) for row in frame.collect()],
+    "toPandas": lambda frame: list(frame.toPandas().itertuples(index=False, name=None)),
+    "toLocalIterator": lambda frame: [tuple(row) for row in frame.toLocalIterator()],
+    "rdd": lambda frame: [tuple(row) for row in frame.rdd.collect()],
+    "foreach": lambda frame: [frame._jdf.queryExecution().toRdd().count()],
+}
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    found = spark.newSession()
+    found.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+    with ruled(found, rule=mi.RuleConfig(join_scan_bytes=0, max_appended_ratio=1.0, max_deleted_ratio=1.0)):
+        yield found
+
+
+def given(frame: DataFrame) -> dict[str, int]:
+    """Rows that each scan gave which looks at its facts, by its list."""
+    plan = frame._jdf.queryExecution().executedPlan()
+    adaptive = plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec"
+    leaves = (plan.finalPhysicalPlan() if adaptive else plan).collectLeaves()
+    scans = [leaves.apply(at) for at in range(leaves.size())]
+    return {
+        str(scan.relation().location().getClass().getSimpleName()): int(scan.metrics().apply("numOutputRows").value())
+        for scan in scans
+        if scan.getClass().getSimpleName() == "CheckedScan"
+    }
+
+
+def planned(session: SparkSession, path: Path, *, indexed: bool) -> dict[str, DataFrame]:
+    session.conf.set("spark.metaindex.enabled", str(indexed).lower())
+    frames = {name: ask(session, str(path)) for name, ask in FRAMES.items()}
+    for frame in frames.values():
+        frame._jdf.queryExecution().executedPlan()
+    session.conf.unset("spark.metaindex.enabled")
+    return frames
+
+
+def compared(
+    on: dict[str, DataFrame], off: dict[str, DataFrame], new: dict[str, DataFrame], actions: list[str]
+) -> None:
+    """Where Spark's own plan exchanges rows, it keeps those of its first run; one without exchange reads anew."""
+    for name in on:
+        for action in actions:
+            do = ACTIONS[action]
+            found, held = sorted(do(on[name])), sorted(do(off[name]))
+            assert found == held or found == sorted(do(new[name])), (name, action, found, held)
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("covered", [False, True], ids=["skipping", "covering"])
+def test_a_plan_that_is_held_reads_what_was_replaced(
+    session: SparkSession, tmp_path: Path, adaptive: str, covered: bool
+) -> None:
+    session.conf.set("spark.sql.adaptive.enabled", adaptive)
+    path = tmp_path / "t"
+    path.mkdir()
+    for number in range(FILES):
+        write(path, number, 10_000 * (number + 1))
+    table = mi.open_table(path, spark=session)
+    table.create_index("x", *([mi.Covering(["id"], ["v"])] if covered else [mi.ColumnStats(), mi.Values("id")]))
+    first = [planned(session, path, indexed=indexed) for indexed in (True, False)]
+    ran = [planned(session, path, indexed=indexed) for indexed in (True, False)]
+    compared(*ran, ran[1], ["collect", "toPandas", "rdd", "foreach"])
+    assert rule.counts(session).rewritten > 0
+    for name, files in {} if covered else {"filter": 1, "no file": 0, "first rows": 1}.items():
+        frame = FRAMES[name](session, str(path))
+        frame.collect()
+        assert read_files(frame) == files, name
+    for again, rows in enumerate((ROWS, 3 * ROWS)):
+        write(path, 2, 90_000 + again, rows)
+        compared(*ran, planned(session, path, indexed=False), list(ACTIONS))
+    compared(*first, planned(session, path, indexed=False), list(ACTIONS))
+    assert rule.counts(session).failed == 0, rule.counts(session).last_error
+
+
+def test_rows_that_are_fetched_little_by_little_are_of_one_state(session: SparkSession, tmp_path: Path) -> None:
+    """An index that has given some rows of a file gives all of them, in all jobs of a run."""
+    path = tmp_path / "t"
+    path.mkdir()
+    for number in range(FILES):
+        write(path, number, 10_000 * (number + 1))
+    mi.open_table(path, spark=session).create_index("x", mi.Covering(["id"], ["v"]))
+    frame = FRAMES["all"](session, str(path))
+    expected = sorted(ACTIONS["collect"](frame))
+    assert rule.counts(session).rewritten > 0
+    assert given(frame) == {"CoveringFiles": FILES * ROWS, "KeptFiles": 0}
+    rows = frame._jdf.toLocalIterator()
+    found = [rows.next()]
+    write(path, 2, 90_000)
+    while rows.hasNext():
+        found.append(rows.next())
+    assert sorted((row.getLong(0), row.getInt(1)) for row in found) == expected
+    assert len(list(frame.toLocalIterator())) == len(expected) - ROWS + 51
+    kept = frame.rdd
+    for again in range(2):
+        session.conf.set("spark.metaindex.enabled", "false")
+        expected = sorted(ACTIONS["collect"](FRAMES["all"](session, str(path))))
+        session.conf.unset("spark.metaindex.enabled")
+        assert sorted(map(tuple, kept.collect())) == sorted(ACTIONS["collect"](frame)) == expected
+        write(path, 2, 90_100 + again)
+
+
+def test_a_plan_of_which_nobody_looks_reads_the_files(session: SparkSession, tmp_path: Path) -> None:
+    """What plans scans that look was taken away once the plan was made."""
+    path = tmp_path / "t"
+    path.mkdir()
+    for number in range(FILES):
+        write(path, number, 10_000 * (number + 1))
+    mi.open_table(path, spark=session).create_index("x", mi.Covering(["id"], ["v"]), mi.ColumnStats())
+    frames = {name: ask(session, str(path)) for name, ask in FRAMES.items()}
+    for frame in frames.values():
+        frame._jdf.queryExecution().optimizedPlan()
+    assert rule.counts(session).rewritten > len(FRAMES) // 2
+    mi.disable(session)
+    for name, frame in frames.items():
+        assert sorted(ACTIONS["collect"](frame)) == sorted(ACTIONS["collect"](FRAMES[name](session, str(path)))), name
+
+
+def test_a_file_that_is_gone_fails_alike(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.mkdir()
+    for number in range(FILES):
+        write(path, number, 10_000 * (number + 1))
+    mi.open_table(path).create_index("x", mi.ColumnStats(), builder="local")
+    frame = session.read.parquet(str(path)).where("id = 30050")
+    assert len(frame.collect()) == 1
+    (path / "0.parquet").unlink()
+    with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
+        frame.collect()
+    session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    assert len(session.read.parquet(str(path)).where("id = 30050").collect()) == 1
