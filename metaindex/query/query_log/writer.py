@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metaindex.core import ObjectExistsError, QueryLog, first_line
+from metaindex.core import BoundedCache, ObjectExistsError, QueryLog, first_line
 
 from .files import LogPlace, encoded, new_name
 from .row import QueryRow, bounded
@@ -36,8 +36,7 @@ class Recorder:
     """The log of one table as this process writes it. For any thread; nothing is raised."""
 
     def __init__(self, place: LogPlace, setting: QueryLog, writer: Writer) -> None:
-        self.place, self.setting = place, setting
-        self._writer = writer
+        self.place, self.setting, self._writer = place, setting, writer
         self.waiting: list[QueryRow] = []
         self.since = 0.0  # when the first of them came
         self.dropped = 0
@@ -48,53 +47,51 @@ class Recorder:
         if not self.stopped:
             self._writer.note(self, replace(row, predicate=bounded(row.predicate)))
 
-    def flush(self, timeout_seconds: float = EXIT_SECONDS) -> bool:
-        """Waits until what was noted is written. False: it was not within that time."""
-        return self._writer.flush(timeout_seconds)
-
 
 class Writer:
     """The thread behind all logs of this process, begun with the first row."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._recorders: dict[tuple[LogPlace, QueryLog], Recorder] = {}
+        self._recorders: BoundedCache[tuple[LogPlace, QueryLog], Recorder] = BoundedCache(1_000)
+        self._waiting: list[Recorder] = []  # whose rows wait
         self._thread: threading.Thread | None = None
         self._hurry = 0
         self._writing = False
 
     def recorder(self, place: LogPlace, setting: QueryLog) -> Recorder:
         with self._changed:
-            return self._recorders.setdefault((place, setting), Recorder(place, setting, self))
+            key = place, setting
+            return self._recorders.find(key) or self._recorders.keep(key, Recorder(place, setting, self))
 
     def note(self, recorder: Recorder, row: QueryRow) -> None:
         with self._changed:
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="metaindex query log", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the process ends
+                    return
+                self._thread = thread
             waiting = recorder.waiting
             if len(waiting) >= MOST_WAITING:
                 recorder.dropped += 1
                 return
             if not waiting:
                 recorder.since = time.monotonic()
+                self._waiting.append(recorder)
             waiting.append(row)
-            if self._thread is None:
-                thread = threading.Thread(target=self._work, name="metaindex query log", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:  # the process ends
-                    recorder.dropped += len(waiting)
-                    waiting.clear()
-                    return
-                self._thread = thread
             if len(waiting) in (1, recorder.setting.flush_rows):
                 self._changed.notify_all()
 
     def flush(self, timeout_seconds: float = READER_SECONDS) -> bool:
+        """Waits until what was noted is written. False: it was not within that time."""
         until = time.monotonic() + timeout_seconds
         with self._changed:
             self._hurry += 1
             self._changed.notify_all()
             try:
-                while self._writing or any(recorder.waiting for recorder in self._recorders.values()):
+                while self._writing or self._waiting:
                     left = until - time.monotonic()
                     if left <= 0 or self._thread is None:
                         return False
@@ -107,8 +104,9 @@ class Writer:
         """Reset in a forked process: the lock may be held, and the thread is not here."""
         self._changed = threading.Condition()
         self._thread, self._hurry, self._writing = None, 0, False
-        for recorder in self._recorders.values():
+        for recorder in self._waiting:
             recorder.waiting, recorder.dropped = [], 0
+        self._waiting = []
 
     def _work(self) -> None:
         while True:
@@ -118,22 +116,23 @@ class Writer:
                 while (due := self._due()) is None:
                     self._changed.wait(self._pause())
                 rows, due.waiting = due.waiting[:_ROWS], due.waiting[_ROWS:]
+                if not due.waiting:
+                    self._waiting.remove(due)
                 dropped, due.dropped = due.dropped, 0
                 self._writing = True
             _write(due, rows, dropped)
 
     def _due(self) -> Recorder | None:
         now = time.monotonic()
-        for recorder in self._recorders.values():
-            rows = len(recorder.waiting)
+        for recorder in self._waiting:
             late = now >= recorder.since + recorder.setting.flush_seconds
-            if rows and (self._hurry or late or rows >= recorder.setting.flush_rows):
+            if self._hurry or late or len(recorder.waiting) >= recorder.setting.flush_rows:
                 return recorder
         return None
 
     def _pause(self) -> float | None:
         """Return how long nothing is due; None if nothing waits."""
-        ends = [each.since + each.setting.flush_seconds for each in self._recorders.values() if each.waiting]
+        ends = [each.since + each.setting.flush_seconds for each in self._waiting]
         return max(min(ends) - time.monotonic(), 0.0) if ends else None
 
 

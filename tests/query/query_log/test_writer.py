@@ -1,6 +1,7 @@
 """Queries are noted beside their table, by threads, processes and engines; and whatever becomes of the log, no query
 feels it."""
 
+import gc
 import json
 import logging
 import os
@@ -13,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import active_count
+from weakref import ref
 
 import duckdb
 import polars as pl
@@ -343,6 +345,21 @@ def test_a_broken_folder_fails_no_query(what: str, tmp_path: Path, said: Callabl
     assert table.clean_index("stats").notes  # the index is clean, whatever became of the log
 
 
+def test_logs_of_many_tables_are_let_go_when_they_are_written(tmp_path: Path) -> None:
+    table = noted(delta_lake(tmp_path))
+    place, setting = handle_of(table).made(TableQueryLog).place, mi.QueryLog(flush_seconds=1e9)
+    idle = writer.Writer()
+    idle.recorder(place, setting).note(row(0))
+    first = ref(idle.recorder(place, setting))
+    for number in range(1_500):
+        idle.recorder(replace(place, table=f"{number}"), setting)
+    assert first() is not None, "its row waits"
+    assert idle.flush(300)
+    gc.collect()
+    assert first() is None
+    assert table.query_log().num_rows == 1
+
+
 @pytest.mark.slow
 def test_too_many_rows_are_dropped_and_counted(tmp_path: Path, said: Callable[[], list[str]]) -> None:
     table = noted(delta_lake(tmp_path))
@@ -352,7 +369,7 @@ def test_too_many_rows_are_dropped_and_counted(tmp_path: Path, said: Callable[[]
     for number in range(MOST_WAITING + 5):
         recorder.note(row(number))
     assert (len(recorder.waiting), recorder.dropped) == (MOST_WAITING, 5)
-    assert recorder.flush(300)
+    assert idle.flush(300)
     assert table.query_log().num_rows == MOST_WAITING
     assert len(said()) == 1
     assert "5 queries" in said()[0]
