@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from .selection.recommend import named_below as named_below
     from .selection.recommend import recommend as recommend
     from .selection.recommend import recommend_for as recommend_for
-    from .workloads.shape import PlanReads as PlanReads
     from .workloads.table_queries import TableNames as TableNames
     from .workloads.table_queries import TableQuery as TableQuery
     from .workloads.table_queries import of_table as of_table
     from .workloads.taking import from_texts as from_texts
     from .workloads.taking import workload as workload
+    from .workloads.template import PlanReads as PlanReads
     from .workloads.template import UnreadNote as UnreadNote
     from .workloads.template import Workload as Workload
     from .workloads.text_files import opened as opened

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .optimizer.reasons import Unasked as Unasked
     from .optimizer.settings import RuleConfig as RuleConfig
     from .optimizer.why_not import IndexVerdict as IndexVerdict
-    from .quiet import quiet_session as quiet_session
+    from .session import quiet_session as quiet_session
     from .session import spark_session as spark_session
 
 __getattr__, __dir__ = door(__name__)

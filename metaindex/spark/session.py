@@ -4,9 +4,13 @@
 default and the caller's choice (`conf`), the time zone too.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +21,7 @@ from .runtime import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -38,7 +43,7 @@ def spark_session(
     s3: bool = False,
     warehouse: str | os.PathLike[str] | None = None,
     conf: Mapping[str, str] | None = None,
-) -> "SparkSession":
+) -> SparkSession:
     """Start Spark, or give the running session when it has what is asked for.
 
     With `delta`, Spark's own catalog is Delta's. With `iceberg` and a `warehouse`, the catalog `iceberg` keeps its
@@ -127,7 +132,7 @@ def _joined(parts: list[str]) -> str:
     return ",".join(dict.fromkeys(name.strip() for part in parts for name in part.split(",") if name.strip()))
 
 
-def _check_running(running: "SparkSession", settings: Mapping[str, str]) -> None:
+def _check_running(running: SparkSession, settings: Mapping[str, str]) -> None:
     """Extensions are fixed when Spark starts: a session without ours must not pass for one that has them."""
     present = (running.conf.get("spark.sql.extensions", "") or "").split(",")
     missing = [name for name in settings.get("spark.sql.extensions", "").split(",") if name and name not in present]
@@ -145,3 +150,52 @@ def _prepare_environment(master: str, release: SparkRelease | None, *, iceberg: 
     if master.startswith("local"):
         # One host: a name that resolves to an outside address would make Spark talk to itself over the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+def quiet_session(
+    app_name: str,
+    *,
+    master: str = "local[*]",
+    log: Path | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A session whose JVM writes to `log` (default: a file in the temporary folder) and not to this process's stdout
+    and stderr."""
+    from .session import spark_session
+
+    with _streams_to(log or _private_log()):
+        return spark_session(app_name, master=master, conf={**_QUIET, **(conf or {})})
+
+
+def _private_log() -> Path:
+    """Return a new file in the shared temporary folder, of a name that cannot be guessed, so that nobody has put a link
+    there."""
+    handle, name = tempfile.mkstemp(prefix=f"metaindex-spark-{os.getpid()}-", suffix=".log")
+    os.close(handle)
+    return Path(name)
+
+
+@contextmanager
+def _streams_to(log: Path) -> Iterator[None]:
+    """A child that is started inside inherits the file as its stdout and stderr; this process has its own back
+    afterwards."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    try:
+        os.dup2(target, 1)
+        os.dup2(target, 2)
+        yield
+    finally:
+        for number, fd in zip((1, 2), kept, strict=True):
+            os.dup2(fd, number)
+            os.close(fd)
+        os.close(target)

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from .execution.run import AskedTables as AskedTables
     from .execution.run import not_asked as not_asked
     from .execution.run import run as run
-    from .grammar.forms import ALSO as ALSO
-    from .grammar.forms import FORMS as FORMS
-    from .grammar.forms import INSTEAD as INSTEAD
     from .grammar.parsing import is_ours as is_ours
     from .grammar.parsing import parsed as parsed
     from .grammar.parsing import placed as placed
@@ -34,6 +31,9 @@ if TYPE_CHECKING:
     from .grammar.tree import RefreshIndex as RefreshIndex
     from .grammar.tree import Statement as Statement
     from .grammar.tree import TableName as TableName
+    from .grammar.verbs import ALSO as ALSO
+    from .grammar.verbs import FORMS as FORMS
+    from .grammar.verbs import INSTEAD as INSTEAD
     from .grammar.verbs import VERBS as VERBS
 
 __getattr__, __dir__ = door(__name__)

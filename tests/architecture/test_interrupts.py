@@ -94,7 +94,7 @@ CALLERS = {
     "metaindex/spark/optimizer/request.py",  # of plans of Spark
     "metaindex/query/queries.py",  # pyiceberg's conditions, where they choose rows
     "metaindex/query/query_log/texts.py",  # what it has written: does the text of a condition say it?
-    "metaindex/advisor/workloads/shape.py",  # of workloads, held against no table yet
+    "metaindex/advisor/workloads/template.py",  # of workloads, held against no table yet
     "metaindex/advisor/workloads/eventlog/spark_text.py",  # as Spark prints them
 }
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.cli.words import CommandWords
+from metaindex.cli.main import CommandWords
 from metaindex.core import Cure, ScanError, Words
 from tests.disks import files_up_to, someone_elses_folder
 from tests.tables import settle, settled

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.spark.quiet import _private_log, _streams_to
+from metaindex.spark.session import _private_log, _streams_to
 from tests.processes import python
 
 
@@ -31,7 +31,7 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_is_said_inside_goes_to_the_file(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from metaindex.spark.quiet import _streams_to\n"
+        "import os, sys; from pathlib import Path; from metaindex.spark.session import _streams_to\n"
         "with _streams_to(Path(sys.argv[1])): os.system('echo inside')\n"
         "print('outside')"
     )

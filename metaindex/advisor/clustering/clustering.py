@@ -28,7 +28,7 @@ from metaindex.core import (
 from metaindex.formats import Snapshot
 from metaindex.index import ColumnFacts
 
-from .advice import Advice
+from .layouts import Advice
 from .overlap import Floats, Numbers, OverlapReads, Ranges, RowPlaces, histogram, numbers_of
 from .sample import Sampled
 

@@ -16,9 +16,19 @@ from metaindex.formats import At, Leaf, Snapshot
 from metaindex.index import FileStatistics
 from metaindex.query import FooterGroups, Handle, TimestampLike, VersionLike, names_of
 
-from .advice import Advice, LayoutEffect, Rewrite, Way, way_of
 from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
-from .layouts import Curve, SampleColumns, SamplePartitions, files_then, fractions_of
+from .layouts import (
+    Advice,
+    Curve,
+    LayoutEffect,
+    Rewrite,
+    SampleColumns,
+    SamplePartitions,
+    Way,
+    files_then,
+    fractions_of,
+    way_of,
+)
 from .overlap import Floats, numbers_of
 from .sample import FEW_FILES, ColumnCosts, ReadLimit, Sampled, SampleRows, check_share, chosen, file_scan, read_sample
 

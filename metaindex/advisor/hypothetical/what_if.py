@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.advisor.clustering.sample import ReadLimit, Sampled, check_share, file_scan
-from metaindex.advisor.workloads.shape import is_frame
 from metaindex.advisor.workloads.table_queries import TableNames, TableQuery, of_table, typed
 from metaindex.advisor.workloads.taking import path_in, workload
-from metaindex.advisor.workloads.template import UnreadNote, Workload
+from metaindex.advisor.workloads.template import UnreadNote, Workload, is_frame
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
 from metaindex.expressions import Predicate
 from metaindex.formats import At, Leaf, Schema, Snapshot

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
 from typing import Final
 
-from metaindex.advisor.clustering.advice import Advice, text_python
+from metaindex.advisor.clustering.layouts import Advice, text_python
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.answer import Rate, Upkeep
 from metaindex.advisor.hypothetical.estimates import Estimate, in_bytes, in_numbers, in_words, sum_of

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow.compute as pc
 
-from metaindex.advisor.clustering.advice import Advice
+from metaindex.advisor.clustering.layouts import Advice
 from metaindex.advisor.clustering.measure import catalog_name, clustering
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.answer import Cost, Upkeep

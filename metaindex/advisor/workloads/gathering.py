@@ -17,8 +17,7 @@ from metaindex.core import MetaIndexError, dataclass, one_line
 from metaindex.expressions import StatementReads
 from metaindex.storage import without_user
 
-from .shape import shape_of_reads, shape_of_text
-from .template import QueryTemplate, Unread, Workload
+from .template import QueryTemplate, Unread, Workload, shape_of_reads, shape_of_text
 from .text_files import MOST_CHARACTERS
 
 MOST_LITERALS: Final = 24

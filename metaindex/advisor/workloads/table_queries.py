@@ -29,8 +29,7 @@ from metaindex.expressions import (
 )
 
 from .gathering import MOST_LITERALS
-from .shape import shape_of, shown_predicate
-from .template import QueryTemplate, Workload
+from .template import QueryTemplate, Workload, shape_of, shown_predicate
 
 _LONGEST = 300
 _WHOLE = re.compile(r"/|file:|\w+://")

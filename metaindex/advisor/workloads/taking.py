@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.advisor.workloads.eventlog.files import is_event_log
+from metaindex.advisor.workloads.eventlog.events import is_event_log
 from metaindex.core import (
     CLIENTS,
     ArgumentError,
@@ -27,8 +27,7 @@ from metaindex.expressions import JoinKey, Predicate, StatementReads, TableRead,
 from metaindex.storage import clean
 
 from .gathering import Gathering, too_long
-from .shape import PlanReads, bare, condition, is_frame, reads_of, shown_reads
-from .template import Workload
+from .template import PlanReads, Workload, bare, condition, is_frame, reads_of, shown_reads
 from .text_files import lines, pieces, statements
 
 if TYPE_CHECKING:

@@ -3,12 +3,18 @@ Statistics), with true types.
 
 In the package they are a zipped CSV file. Missing values are NULL here, never NaN. Times of day are integers such as
 517 for 5:17; delays and durations are doubles, as in the original. `flight_date` is made from year, month and day.
+
+Beside them a log of requests in JSON, as services write it: a file an hour, a UUID a request, an account that may be
+missing. Made up, and the same each time. Statistics skip nothing there; an index of values finds a request.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import io
+import json
+import random
+import uuid
 import zipfile
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -119,3 +125,33 @@ AFTER_COMMIT = (NEW_DAY, DELAYS, BLIZZARD)
 
 CORRECTION = "flight_date = DATE '2013-02-08' AND dep_time IS NULL"
 """What is deleted from the tables that can delete rows: the flights cancelled on the day of the blizzard."""
+
+
+FILES, REQUESTS = 96, 1_500
+LOG = pa.schema([("account", pa.int64()), ("ms", pa.float64()), ("path", pa.string()), ("request_id", pa.string())])
+
+
+def write_log(folder: Path) -> tuple[DemoQuestion, ...]:
+    """Write the log, and return look-ups: of a request and an account that are in it, and of one that is not."""
+    draw = random.Random(2013)  # noqa: S311 - made-up data
+    folder.mkdir(parents=True)
+    for number in range(FILES):
+        rows = [_request(draw) for _ in range(REQUESTS)]
+        (folder / f"hour-{number:03}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    some = rows[REQUESTS // 2]["request_id"]
+    account = next(row["account"] for row in rows if row["account"] is not None)
+    return (
+        DemoQuestion("a request by its UUID", f"request_id = '{some}'"),
+        DemoQuestion("an account", f"account = {account}"),
+        DemoQuestion("a UUID that is not there", f"request_id = '{uuid.UUID(int=draw.getrandbits(128))}'"),
+        DemoQuestion("slow requests", "ms > 990"),
+    )
+
+
+def _request(draw: random.Random) -> dict[str, object]:
+    return {
+        "request_id": str(uuid.UUID(int=draw.getrandbits(128))),
+        "account": None if draw.random() < 0.3 else draw.randrange(10**7, 10**7 + 40_000),
+        "path": f"/orders/{draw.randrange(10**5)}",
+        "ms": round(draw.random() * 1_000, 1),
+    }

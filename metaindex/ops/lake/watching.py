@@ -32,10 +32,20 @@ from metaindex.ops.hooks.keep import IndexKey, is_left_over, keep, living, no_in
 from metaindex.table import Table, handle_of
 
 from .asking import LakePlace
-from .events import ITSELF, Event, EventKind, Failures, Pace, UpkeepBudget, counted_failing
-from .needs import TableState, UpkeepNeed, needs_of
 from .opening import LakeAsked, places_of
 from .side_by_side import SideBySide, Unanswered
+from .upkeep import (
+    ITSELF,
+    Event,
+    EventKind,
+    Failures,
+    Pace,
+    TableState,
+    UpkeepBudget,
+    UpkeepNeed,
+    counted_failing,
+    needs_of,
+)
 
 if TYPE_CHECKING:
     from metaindex.core import BuilderName

@@ -22,9 +22,7 @@ from metaindex.expressions import And, Opaque, Predicate, conjuncts, to_spark
 from metaindex.formats import Format, ReadOptions, Snapshot, TableRef
 from metaindex.query import Scan, refuse_replaced
 
-from .jvm import java_list
-from .spark_delta import delta_frame
-from .spark_iceberg import iceberg_frame
+from .jvm import delta_frame, iceberg_frame, java_list
 from .spark_parquet import CALENDARS, SETTINGS
 
 if TYPE_CHECKING:

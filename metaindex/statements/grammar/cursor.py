@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 
 from metaindex.core import StatementError, one_line
 
-from .forms import Form
 from .tokens import Token, TokenKind, near, wrong
 from .tree import NOW, AskedVersion, Options, TableName
+from .verbs import Form
 
 T = TypeVar("T")
 _WORDS: Final = {"TRUE": True, "FALSE": False}

@@ -11,9 +11,9 @@ from typing import Final
 from metaindex.core import ArgumentError, StatementError
 
 from .cursor import Cursor
-from .forms import Form
 from .tokens import Token, TokenKind, tokens
 from .tree import Options
+from .verbs import Form
 
 _FORM: Final = Form((), "SELECT ... FROM table WITH (key = value, ...)")
 _BEFORE: Final = ("FROM", "JOIN")

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.advisor.clustering.advice import Rewrite
-from metaindex.advisor.clustering.layouts import SampleColumns, SamplePartitions, files_then
+from metaindex.advisor.clustering.layouts import Rewrite, SampleColumns, SamplePartitions, files_then
 from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces
 from metaindex.advisor.clustering.sample import ReadLimit, SampleRows, chosen
 from metaindex.formats import FileTable

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.advisor.clustering.advice import Rewrite, text_python
+from metaindex.advisor.clustering.layouts import Rewrite, text_python
 from metaindex.formats import TableRef
 
 NAMES = ['a"b', "a`b", "a'b", "a\\", "a\nb", "a\rb", "a\0b", "a\x1b[31mb", "a\u2028b", "a\u202eb", "\ud800", "é", '\\"']

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.advisor.clustering.advice import Advice
+from metaindex.advisor.clustering.layouts import Advice
 from metaindex.core import SparkDriver
 from tests.tables import settle, settled
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.advisor.workloads.gathering import LEAST_LITERALS, MOST_LITERALS
-from metaindex.advisor.workloads.shape import shown_predicate
 from metaindex.advisor.workloads.table_queries import TableNames, of_table
+from metaindex.advisor.workloads.template import shown_predicate
 
 
 def flights(folder: Path) -> mi.Table:

@@ -18,7 +18,7 @@ import pytest
 import metaindex as mi
 from metaindex.advisor.workloads.eventlog import events
 from metaindex.advisor.workloads.eventlog.events import MOST_BYTES
-from metaindex.advisor.workloads.shape import shown_predicate
+from metaindex.advisor.workloads.template import shown_predicate
 from metaindex.advisor.workloads.text_files import read_pieces
 from metaindex.cli import main
 from metaindex.expressions import TableRead

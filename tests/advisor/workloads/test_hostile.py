@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.advisor.workloads.shape import shape_of_text
+from metaindex.advisor.workloads.template import shape_of_text
 from metaindex.expressions import Comparison, Opaque, Predicate, statement_reads, to_predicate
 
 MANY = 30_000 if os.environ.get("METAINDEX_FAST") else 300_000

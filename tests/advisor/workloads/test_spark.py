@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 import metaindex.spark as rule
-from metaindex.advisor.workloads.shape import shown_predicate
+from metaindex.advisor.workloads.template import shown_predicate
 from metaindex.expressions import JoinKey, TableRead
 
 LOGS = {

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.tpch.queries import QUERIES
-from metaindex.advisor.workloads.shape import shown_predicate
+from metaindex.advisor.workloads.template import shown_predicate
 from metaindex.core import ExpressionError
 from metaindex.expressions import JoinKey, StatementReads, TableRead, statement_reads
 

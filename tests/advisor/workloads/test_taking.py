@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import metaindex as mi
 import metaindex.advisor.workloads.gathering as gathering_module
 from metaindex.advisor.workloads.gathering import MOST_REASONS, Gathering
-from metaindex.advisor.workloads.shape import reads_of, shape_of_text, shown_predicate
 from metaindex.advisor.workloads.taking import from_query_log
+from metaindex.advisor.workloads.template import reads_of, shape_of_text, shown_predicate
 from metaindex.advisor.workloads.text_files import MOST_CHARACTERS, statements
 from metaindex.core import ExpressionError
 from metaindex.expressions import StatementReads

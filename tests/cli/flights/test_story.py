@@ -13,8 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metaindex.cli.flights.data import LAST_DAY, QUESTIONS, SCHEMA, flights
-from metaindex.cli.flights.report import Report, canonical, difference
-from metaindex.cli.flights.story import conclude, look_up, run_demo, what_next
+from metaindex.cli.flights.story import Report, canonical, conclude, difference, look_up, run_demo, what_next
 from metaindex.cli.output import Output
 from metaindex.core import MetaIndexError, MissingDependencyError
 

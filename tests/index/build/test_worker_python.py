@@ -17,7 +17,7 @@ _SCRIPT = """
 import json, logging, os, sys
 import metaindex as mi
 from metaindex.core import WorkerError
-from metaindex.spark.quiet import quiet_session
+from metaindex.spark.session import quiet_session
 
 said = []
 class Kept(logging.Handler):

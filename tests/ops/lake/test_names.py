@@ -16,9 +16,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 import metaindex as mi
 from metaindex.expressions import parse_path
 from metaindex.formats.iceberg.configured import said_name
-from metaindex.ops.lake.events import Event
 from metaindex.ops.lake.opening import LakeAsked
 from metaindex.ops.lake.page import file_names
+from metaindex.ops.lake.upkeep import Event
 from metaindex.ops.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture

@@ -14,8 +14,7 @@ from metaindex.advisor.figures.page import STYLE
 from metaindex.core import Cell
 from metaindex.core.figures import said
 from metaindex.ops.lake.answer import Lake, LakeIndex, LakeLayout, LakeTable
-from metaindex.ops.lake.page import page_of
-from metaindex.ops.lake.picking import SCRIPT
+from metaindex.ops.lake.page import SCRIPT, page_of
 from metaindex.table import IndexInfo
 from tests.pages import ATTRIBUTES, ELEMENTS, Parsed, readable
 

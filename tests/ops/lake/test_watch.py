@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.ops.lake.events import Event, Pace
+from metaindex.ops.lake.upkeep import Event, Pace
 from metaindex.ops.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.ops.lake.events import Event, TokenBucket, UpkeepBudget
 from metaindex.ops.lake.opening import LakeAsked
+from metaindex.ops.lake.upkeep import Event, TokenBucket, UpkeepBudget
 from metaindex.ops.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture

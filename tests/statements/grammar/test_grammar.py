@@ -10,7 +10,6 @@ import metaindex as mi
 from metaindex.core import StatementError
 from metaindex.expressions import ColumnRef
 from metaindex.index import Kind
-from metaindex.statements.grammar.forms import CHANGES, FORMS
 from metaindex.statements.grammar.parsing import is_ours, parsed, slip, split
 from metaindex.statements.grammar.tokens import pointed
 from metaindex.statements.grammar.tree import (
@@ -28,6 +27,7 @@ from metaindex.statements.grammar.tree import (
     TableName,
     VerifyIndex,
 )
+from metaindex.statements.grammar.verbs import CHANGES, FORMS
 from tests.statements.grammar.printing import printed
 
 _ANY = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

@@ -7,8 +7,8 @@ import pytest
 import metaindex as mi
 from metaindex.core import StatementError
 from metaindex.spark.extension_jar import extension_sources
-from metaindex.statements.grammar.forms import ALSO, FORMS
 from metaindex.statements.grammar.parsing import parsed
+from metaindex.statements.grammar.verbs import ALSO, FORMS
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from metaindex.advisor.workloads.eventlog.spark_text import (
     printed_parts,
     printed_predicate,
 )
-from metaindex.advisor.workloads.shape import PlanReads, condition, shape_of
+from metaindex.advisor.workloads.template import PlanReads, condition, shape_of
 from metaindex.core import ExpressionError, dataclass
 from metaindex.expressions import (
     ColumnRef,

@@ -16,7 +16,6 @@ from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering.merge import CoveringMerge
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.pieces import PIECES_MERGED
-from metaindex.spark import quiet
 from tests.hostile.changes import turn
 
 from .awkward import ALL, grow, parquet_folder
@@ -130,7 +129,9 @@ def test_the_command_line_merges_by_spark(
 ) -> None:
     table = with_three_runs(spark, tmp_path, "c", "stats")
     root = str(tmp_path / "lake")
-    monkeypatch.setattr(quiet, "quiet_session", lambda name: spark)  # the session of the tests: a process has one
+    monkeypatch.setattr(
+        "metaindex.spark.quiet_session", lambda name: spark
+    )  # the session of the tests: a process has one
     monkeypatch.setattr(verbs, "Progress", lambda: Progress(0.0))
     monkeypatch.setattr(CoveringMerge, "write", not_here)
     assert main(["optimize", root, "c", "--mode", "full", "--builder", "spark"]) == 0
