@@ -7,8 +7,8 @@ from metaindex.core import door
 if TYPE_CHECKING:
     from .clustering.clustering import Clustering as Clustering
     from .clustering.measure import known_clustering as known_clustering
-    from .figures.page import Page as Page
-    from .figures.page import Section as Section
+    from .figures import Page as Page
+    from .figures import Section as Section
     from .hypothetical.answer import WhatIf as WhatIf
     from .hypothetical.estimates import Estimate as Estimate
     from .ranking import Offer as Offer

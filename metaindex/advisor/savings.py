@@ -135,7 +135,7 @@ class Savings(Shown):
     @property
     def figure(self) -> Element:
         """Draw what helped queries read and were spared, day by day."""
-        from metaindex.advisor.figures.charts import ColumnChart, columns_figure
+        from metaindex.advisor.figures import ColumnChart, columns_figure
 
         days = list(self.days.items())[-_DRAWN_DAYS:]
         total = self.total

@@ -1,6 +1,6 @@
 """Another layout, its effect, and the statement that makes it: Delta's OPTIMIZE, Iceberg's procedure, or for plain
-files a sorted copy in a new folder. For the effect the rows of a sample are put in that order in memory, cut into as many
-files as the table has, and measured like the files of now. Nothing is written.
+files a sorted copy in a new folder. For the effect the rows of a sample are put in that order in memory, cut into as
+many files as the table has, and measured like the files of now. Nothing is written.
 
 A rewrite works inside partitions and keeps the number of files, so the rows of a partition are sorted among themselves.
 Rows lie at their ranks: of a sorted sample, how many rows are below says the same as the value.

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from metaindex.advisor.figures.charts import Mark, Strip, Tick
+from metaindex.advisor.figures import Mark, Strip, Tick
 from metaindex.core import Vector, counted, dataclass, percent
 from metaindex.expressions import from_physical
 

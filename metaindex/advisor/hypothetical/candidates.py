@@ -37,18 +37,21 @@ def in_part(needs: Iterable[tuple[str, ...]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A condition in whatever words, and how it is called. `seen`: how often it is asked; `needs`: the columns that the
-    query reads, by their paths (`candidates.A_PART`), none where its condition alone is known; `joined`, `grouped`,
-    `ordered`: by which, by name; `stands`: for others with other literals, None where `seen` is how often it came."""
+    """A query of a table. `problem`: why its condition is none, else empty; `seen`: how often it is asked; `needs`: the
+    columns that it reads, by their paths (`candidates.A_PART`), none where its condition alone is known; `joined`,
+    `grouped`, `ordered`: by which, by name; `stands`: for others with other literals, None where `seen` is how often it
+    came; `weight`: bytes that it reads now, as often as it is asked."""
 
-    condition: object
     text: str
+    tree: Predicate
+    problem: str = ""
     seen: int = 1
     needs: frozenset[tuple[str, ...]] = frozenset()
     joined: tuple[str, ...] = ()
     grouped: tuple[str, ...] = ()
     ordered: tuple[str, ...] = ()
     stands: Stands | None = None
+    weight: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +129,6 @@ _WIDEST: Final = 3
 """Columns of a key of several."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryAsked:
-    """A query of a table. `weight`: bytes that it reads now, as often as it is asked."""
-
-    asked: AskedQuery
-    tree: Predicate
-    weight: float
-
-
 @dataclass(slots=True)
 class Suggestions:
     """`kinds`: each once, the most wanted first; `notes`: what is not among them."""
@@ -154,13 +148,13 @@ class Suggestions:
         return len(more)
 
 
-def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) -> Suggestions:
+def suggested(queries: Iterable[AskedQuery], schema: Schema, *, copies: bool) -> Suggestions:
     """Facts of all columns that are named, keys of each column and of those that are compared together, copies for each
     query and for the queries that begin with the same column. `copies`: also kinds that keep rows of the table, for
     queries that Spark could read from such rows."""
     ordered = sorted(queries, key=lambda query: -query.weight)
     of_query = [of_queries([query], schema) for query in ordered]
-    copied = [asked_for for query, asked_for in zip(ordered, of_query, strict=True) if not in_part(query.asked.needs)]
+    copied = [asked_for for query, asked_for in zip(ordered, of_query, strict=True) if not in_part(query.needs)]
     whole = _merged(of_query)
     out = Suggestions()
     columns = [name for name in whole.named if name in {*whole.compared, *whole.ranged}]
@@ -181,7 +175,7 @@ def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) ->
     return out
 
 
-def of_queries(queries: Sequence[QueryAsked], schema: Schema) -> AskedColumns:
+def of_queries(queries: Sequence[AskedQuery], schema: Schema) -> AskedColumns:
     """Return the columns of queries by use; those joined, grouped, sorted and needed, too."""
     columns = asked_columns([query.tree for query in queries], schema)
     ordered = {
@@ -193,14 +187,14 @@ def of_queries(queries: Sequence[QueryAsked], schema: Schema) -> AskedColumns:
         own = (by_name.get(name.replace("`", "").lower()) for name in names)
         return tuple(dict.fromkeys(name for name in own if name is not None))
 
-    needed = dict.fromkeys(ColumnRef(parts).name for query in queries for parts in sorted(query.asked.needs))
+    needed = dict.fromkeys(ColumnRef(parts).name for query in queries for parts in sorted(query.needs))
     together = [names for query in queries if (names := _together(query.tree, columns.compared))]
     return replace(
         columns,
         together=tuple(dict.fromkeys(together)),
-        joined=known(name for query in queries for name in query.asked.joined),
-        grouped=known(name for query in queries for name in query.asked.grouped),
-        ordered=known(name for query in queries for name in query.asked.ordered),
+        joined=known(name for query in queries for name in query.joined),
+        grouped=known(name for query in queries for name in query.grouped),
+        ordered=known(name for query in queries for name in query.ordered),
         needed=tuple(needed),
     )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from dataclasses import field, replace
 from typing import Final
 
 import numpy as np
@@ -16,41 +18,52 @@ from metaindex.advisor.workloads.table_queries import TableNames, TableQuery, of
 from metaindex.advisor.workloads.taking import path_in, workload
 from metaindex.advisor.workloads.template import UnreadNote, Workload, is_frame
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
-from metaindex.expressions import Predicate
+from metaindex.expressions import Constant, Predicate
 from metaindex.formats import At, Leaf, Schema, Snapshot
-from metaindex.index import Kind, OpenIndex, Sandbox
-from metaindex.query import (
-    FooterGroups,
-    Handle,
-    Scan,
-    TimestampLike,
-    VersionLike,
-    names_of,
-)
+from metaindex.index import KINDS, AskedColumns, Kind, OpenIndex, Sandbox
+from metaindex.query import FooterGroups, Handle, Scan, TimestampLike, VersionLike, names_of
 
-from .answer import Effect, QueryWeighed, Rate, WhatIf
+from .answer import Cost, Effect, QueryWeighed, Rate, Reads, Upkeep, WhatIf
 from .baseline import Baseline, Rows
-from .built import Built, bounds_of, build
 from .candidates import A_PART, AskedQuery, Candidate, following, named
-from .copy import read_of
-from .cost import rate_of
-from .effect import Now, with_candidate
+from .copy import Copy, copied, read_of
+from .cost import Weighed, Weight, build_seconds, rate_of, size_of, upkeep_of
+from .effect import Now, idle, with_candidate
+from .estimates import sum_of
 from .redraws import Redraws
-from .sampling import SampleContext, needs_of, sampled
+from .sampling import SampleContext, is_float, needs_of, sampled
+
+logger = logging.getLogger("metaindex")
 
 BEYOND: Final = (
     "it lies beyond the bounds of every file, so that any index skips all of them; ask with values that occur"
 )
 _REMEMBERED = 64
 """Sets of columns of which the row groups of sampled files are remembered."""
+_MOST_FOOTERS = 10_000
+"""Beside the sample, of files that queries read now; of more the sample speaks for statistics, too."""
+_BY_SPARK: Final = (
+    "Spark builds it, in more processor time than this, and reads it for queries that need no other columns; what it"
+    " spares of shuffles and sorts below joins and groups is not counted"
+)
+
+
+@dataclass(slots=True)
+class Built:
+    """`index`: a trial over the files `rows`, which the walk may ask; `copies`: of a candidate that keeps rows."""
+
+    cost: Cost
+    rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    index: OpenIndex | None = None
+    copies: tuple[Copy, ...] = ()
 
 
 @dataclass(slots=True)
 class Weighing:
     """A table as it was opened, with queries and candidates to weigh, and a sample over which candidates are built.
     `candidates`: none for those that follow from the queries, of which `copies` may keep rows; `others`: how many
-    queries are of other tables alone. `trees`: of each query its predicate, or why it has none; `nows`: what they read
-    now; `wanted`: the files that some query reads now."""
+    queries are of other tables alone. `nows`: what those that can be answered read now; `wanted`: the files that some
+    query reads now."""
 
     handle: Handle
     queries: tuple[AskedQuery, ...]
@@ -58,7 +71,6 @@ class Weighing:
     copies: bool
     left_out: tuple[str, ...]
     others: int
-    trees: tuple[Predicate | str, ...]
     wanted: Mask
     sight: SampleContext
     nows: dict[Predicate, Now]
@@ -86,12 +98,13 @@ class Weighing:
             names = TableNames(handle.path, TableNames.paths_of(tables))
             chosen = of_table(queries, names, [field.name for field in snapshot.schema.fields])
             others = chosen.others
-            asked = tuple(asked_query(query, snapshot.schema, zone) for query in chosen.queries)
+            asked = [asked_query(query, snapshot.schema, zone) for query in chosen.queries]
         else:
-            asked = tuple(AskedQuery(query, " ".join(str(query).split())) for query in queries)
+            asked = [
+                AskedQuery(" ".join(str(query).split()), *_bound(query, snapshot.schema, zone)) for query in queries
+            ]
         baseline = Baseline(snapshot, tuple(opened))
-        trees = tuple(_tree(query.condition, snapshot, zone) for query in asked)
-        known = dict.fromkeys(tree for tree in trees if not isinstance(tree, str))
+        known = dict.fromkeys(query.tree for query in asked if not query.problem)
         wanted = np.zeros(len(files), np.bool_)
         for tree in known:
             wanted |= baseline.kept(baseline.answer(tree))
@@ -108,7 +121,9 @@ class Weighing:
         nows = {tree: Now.of(tree, sight) for tree in known}
         none = Rate(reason="it has no files")
         rate = rate_of(handle.table_format, handle.ref, snapshot) if len(files) else none
-        return cls(handle, asked, candidates, copies, notes, others, trees, wanted, sight, nows, rate)
+        reads = {tree: now.reads.size_bytes.expected for tree, now in nows.items()}
+        queries_ = tuple(replace(query, weight=query.seen * reads.get(query.tree, 0.0)) for query in asked)
+        return cls(handle, queries_, candidates, copies, notes, others, wanted, sight, nows, rate)
 
     @property
     def baseline(self) -> Baseline:
@@ -119,13 +134,55 @@ class Weighing:
         return self.baseline.snapshot
 
     def built(self, candidate: Candidate, folder: str, *, footers: bool = True) -> Built:
-        """Build a candidate; raises nothing of it. `folder`: an own one, in which it stays as long as it is asked;
-        `footers`: may those of all files be read?"""
+        """Build a candidate; any failure becomes its problem. `folder`: an own one, in which it stays as long as it is
+        asked; `footers`: may those of all files be read?"""
         bench = Sandbox(self.handle.ref, self.snapshot, folder)
-        known, wanted = list(self.nows), np.flatnonzero(self.wanted)
-        return build(
-            bench, self.sight, candidate, known, wanted, self.rate, footers=footers and self.sight.sampling.limit > 0
-        )
+        try:
+            rows = self.sight.sampling.of(candidate, self.snapshot.schema)
+            if footers and len(rows) < len(self.snapshot.files):
+                self._read_bounds(bench)
+            return self._tried(bench, candidate, rows) if len(rows) else Built(Cost(candidate.name), rows)
+        except MetaIndexError as error:
+            return Built(Cost(candidate.name, problem=str(error)))
+        except Exception as error:  # noqa: BLE001 - a candidate may be a stranger's kind, and read any file
+            logger.warning("candidate %s is not weighed: %s", candidate.name, error)
+            return Built(Cost(candidate.name, problem=str(error) or type(error).__name__))
+
+    def _tried(self, bench: Sandbox, candidate: Candidate, rows: Rows) -> Built:
+        """Build over the sample; if it is not the table, also over half of it. The smaller is built first: what the
+        first build loads counts for nothing then."""
+        ordered = bench.in_order(rows)
+        portions = [ordered, ordered[::2]] if 1 < len(ordered) < len(self.snapshot.files) else [ordered]
+        every = Weight.of(self.snapshot)
+        copies: tuple[Copy, ...] = ()
+        notes: tuple[str, ...] = (_BY_SPARK,)
+        index = None
+        if candidate.copies and len(candidate.kinds) > 1:
+            raise ArgumentError(
+                f"a covering index is a candidate of its own; {candidate.name} has other kinds, too; give them one by"
+                " one"
+            )
+        if candidate.copies:
+            copy = copied(bench, self.sight, candidate.copies[0], portions)
+            copies, weighed, size, rows = (copy,), copy.trials, copy.size, ordered
+        else:
+            name = f"what if {candidate.name}"
+            trials = [bench.tried(name, candidate.kinds, some) for some in reversed(portions)][::-1]
+            weighed = tuple(
+                Weighed(Weight.of(self.snapshot, some), one.part_bytes, one.footer_bytes, one.cpu_seconds)
+                for one, some in zip(trials, portions, strict=True)
+            )
+            size, index = size_of(weighed, every), trials[0].index
+            notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
+        seconds = build_seconds(weighed, every)
+        upkeep = upkeep_of(size, seconds, self.rate, every)
+        return Built(Cost(candidate.name, size, seconds, upkeep, notes=notes), rows, index, copies)
+
+    def _read_bounds(self, bench: Sandbox) -> None:
+        """Read the footers of the files that queries read now, once, if the sample is not all that may be read."""
+        if self.sight.bounds is None and self.sight.sampling.limit:
+            wanted = np.flatnonzero(self.wanted)
+            self.sight.bounds = self.sight.once("bounds", lambda: _bounds_of(bench, list(self.nows), wanted))
 
     def beyond_bounds(self, built: Sequence[Built], folder: str) -> set[Predicate]:
         """Return the conditions that no file can satisfy by its bounds alone, where candidates skip all files: they say
@@ -134,9 +191,8 @@ class Weighing:
         indexes = [(one.index, one.rows) for one in built if one.index is not None]
         skipped = self._skipped(trees, indexes)
         facts = [(index, rows) for index, rows in indexes if not any(run.keys for run in index.entry.content.runs)]
-        if skipped and sight.bounds is None and not facts and sight.sampling.limit:
-            bench = Sandbox(self.handle.ref, self.snapshot, folder)
-            sight.bounds = sight.once("bounds", lambda: bounds_of(bench, trees, np.flatnonzero(self.wanted)))
+        if skipped and not facts:
+            self._read_bounds(Sandbox(self.handle.ref, self.snapshot, folder))
         bounds = [] if sight.bounds is None else [(sight.bounds, np.flatnonzero(self.wanted))]
         return self._skipped([tree for tree in trees if tree in skipped], [*bounds, *facts])
 
@@ -175,17 +231,20 @@ def weigh(weighing: Weighing) -> WhatIf:
     candidates = weighing.candidates or tuple(following(weighing.nows, snapshot.schema))
     with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         built = [weighing.built(candidate, folder) for candidate in candidates]
-        queries = [
-            QueryWeighed(query.text, problem=tree, weight=query.seen, stands=query.stands)
-            if isinstance(tree, str)
-            else _weighed(weighing.sight, weighing.nows[tree], query, built)
-            for query, tree in zip(weighing.queries, weighing.trees, strict=True)
-        ]
+        effects = [() if query.problem else _effects(weighing, query, built) for query in weighing.queries]
         beyond = weighing.beyond_bounds(built, folder)
-        queries = [
-            replace(query, note=BEYOND) if tree in beyond else query
-            for query, tree in zip(queries, weighing.trees, strict=True)
-        ]
+    queries = [
+        QueryWeighed(
+            query.text,
+            None if query.problem else weighing.nows[query.tree].reads,
+            of_query,
+            query.problem,
+            query.seen,
+            query.stands,
+            BEYOND if query.tree in beyond else "",
+        )
+        for query, of_query in zip(weighing.queries, effects, strict=True)
+    ]
     return WhatIf(
         table=weighing.handle.path,
         format=snapshot.format,
@@ -200,17 +259,17 @@ def weigh(weighing: Weighing) -> WhatIf:
     )
 
 
-def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:
-    """The predicate, or why it is none."""
+def _bound(query: object, schema: Schema, time_zone: str) -> tuple[Predicate, str]:
+    """Return the predicate, and "", or why it is none."""
     try:
-        return snapshot.schema.predicate(query, time_zone)
+        return schema.predicate(query, time_zone), ""
     except MetaIndexError as error:
-        return str(error)
+        return Constant(None), str(error)
 
 
-def _weighed(sight: SampleContext, now: Now, query: AskedQuery, built: Sequence[Built]) -> QueryWeighed:
-    effects = tuple(_effect(sight, now, query.needs, candidate) for candidate in built)
-    return QueryWeighed(query.text, now.reads, effects, weight=query.seen, stands=query.stands)
+def _effects(weighing: Weighing, query: AskedQuery, built: Sequence[Built]) -> tuple[Effect, ...]:
+    now = weighing.nows[query.tree]
+    return tuple(_effect(weighing.sight, now, query.needs, candidate) for candidate in built)
 
 
 def _effect(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], built: Built) -> Effect:
@@ -300,7 +359,7 @@ def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery
     predicate = typed(query.predicate, types, time_zone)
     wanted = query.columns if query.columns is not None else frozenset((field.name,) for field in schema)
     needs = _needs([*wanted, *(ref.parts for ref in predicate.columns)], schema)
-    return AskedQuery(predicate, query.text, query.seen, needs, *keys, query.stands)
+    return AskedQuery(query.text, *_bound(predicate, schema, time_zone), query.seen, needs, *keys, query.stands)
 
 
 def _needs(named_columns: Iterable[tuple[str, ...]], schema: Schema) -> frozenset[tuple[str, ...]]:
@@ -353,3 +412,54 @@ def unread(queries: Workload) -> Iterator[str]:
     if len(queries.problems) > _MOST_TOLD:
         more = len(queries.problems) - _MOST_TOLD
         yield UnreadNote(f"of the workload not read for {more:,} more reasons; its problems have all")
+
+
+def _bounds_of(bench: Sandbox, trees: Sequence[Predicate], wanted: Rows) -> OpenIndex | None:
+    """Return the footers' statistics of the queries' columns in the files that they read now; None if there are none,
+    or too many. Footers do not count NaN: floats are taken as if there were none, which the sample checks."""
+    if bench.snapshot.details.read_options().get("file_format", "parquet") != "parquet":
+        return None
+    leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
+    refs = {ref.name: leaf for tree in trees for ref in tree.columns if (leaf := leaves.get(ref.parts)) is not None}
+    names = tuple(name for name, leaf in refs.items() if Kind.footers_tell(leaf) or is_float(leaf))
+    floats = frozenset(leaf.parts[0] for leaf in refs.values() if is_float(leaf))
+    facts = [kind for each in KINDS if each.keeps_facts for kind in each.suggested(AskedColumns(names))]
+    if not names or not 0 < len(wanted) <= _MOST_FOOTERS:
+        return None
+    try:
+        trial = bench.tried("bounds", facts, wanted, scans=False, without_nan=floats)
+    except (MetaIndexError, OSError) as error:
+        logger.warning("what-if does without bounds of footers: %s", error)
+        return None
+    return None if trial.unread_files else trial.index
+
+
+def reads_with(sight: SampleContext, now: Now, several: Sequence[Built]) -> Reads:
+    """Return what the query reads with all of them together, without those that keep rows."""
+    sampled = [built.index for built in several if built.index is not None]
+    rows = min((built.rows for built in several if built.index is not None), key=len, default=sight.sample)
+    return with_candidate(sight, now, sampled, rows)[0] if sampled else now.reads
+
+
+def asks(sight: SampleContext, now: Now, built: Built) -> bool:
+    """Return whether the candidate answers some part of the query."""
+    if built.index is None:
+        return False
+    return not idle(sight.standing.with_more(built.index).answer(now.tree), [built.index])
+
+
+def narrowed(built: Built, name: str, stables: AbstractSet[str], share: float) -> Built:
+    """`stables`: of the columns that stay, which are a `share` of all; its cost is this share, too."""
+    cost, index = built.cost, built.index
+    size, seconds, upkeep = cost.size_bytes, cost.build_cpu_seconds, cost.upkeep
+    return Built(
+        replace(
+            cost,
+            candidate=name,
+            size_bytes=None if size is None else sum_of([size], [share]),
+            build_cpu_seconds=None if seconds is None else seconds * share,
+            upkeep=None if upkeep is None else Upkeep(upkeep.size_bytes * share, upkeep.cpu_seconds * share),
+        ),
+        built.rows,
+        None if index is None else index.narrowed(index.name, stables),
+    )

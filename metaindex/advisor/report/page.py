@@ -17,8 +17,7 @@ import numpy.typing as npt
 from metaindex.advisor.clustering.clustering import Clustering, FilesOf, Measured, measured_parts
 from metaindex.advisor.clustering.measure import bounds_of, measure
 from metaindex.advisor.clustering.strips import strip_of
-from metaindex.advisor.figures.charts import ColumnChart, Strip, columns_figure, strip_figure
-from metaindex.advisor.figures.page import Page, Section, copied
+from metaindex.advisor.figures import ColumnChart, Page, Section, Strip, columns_figure, copied, strip_figure
 from metaindex.advisor.hypothetical.cost import rate_of
 from metaindex.advisor.savings import Savings, savings_of
 from metaindex.advisor.selection.answer import Recommendation

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from metaindex.advisor.figures.page import GENERATOR
+from metaindex.advisor.figures import GENERATOR
 from metaindex.core import ArgumentError, Cure, Plain, Shown, StorageError, dataclass
 from metaindex.storage import is_path
 

@@ -7,12 +7,11 @@ from dataclasses import field
 
 from metaindex.advisor.hypothetical.answer import Reads
 from metaindex.advisor.hypothetical.baseline import Baseline
-from metaindex.advisor.hypothetical.built import Built, asks, narrowed, reads_with
-from metaindex.advisor.hypothetical.candidates import Candidate, QueryAsked, Suggestions, named, suggested
+from metaindex.advisor.hypothetical.candidates import AskedQuery, Candidate, Suggestions, named, suggested
 from metaindex.advisor.hypothetical.copy import CopyRead, pays, read_of
 from metaindex.advisor.hypothetical.effect import Now
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, Spread, less, most_read, share_of, sum_of
-from metaindex.advisor.hypothetical.what_if import BEYOND, Weighing
+from metaindex.advisor.hypothetical.what_if import BEYOND, Built, Weighing, asks, narrowed, reads_with
 from metaindex.core import MetaIndexError, Vector, dataclass, one_line
 from metaindex.expressions import ColumnRef, Or, conjuncts
 from metaindex.formats import Leaf
@@ -39,7 +38,7 @@ class TableEvaluation:
     index."""
 
     weighing: Weighing
-    queries: tuple[QueryAsked, ...]
+    queries: tuple[AskedQuery, ...]
     candidates: list[Candidate]
     built: list[Built]
     notes: tuple[str, ...]
@@ -55,8 +54,8 @@ class TableEvaluation:
         """Build the given candidates, or else those that follow from the queries, in a folder of its own. Raises
         nothing of a candidate or a query."""
         given, copies = weighing.candidates, weighing.copies
-        queries = tuple(_queries(weighing))
-        spread = Spread.of([query.asked.seen for query in queries], [query.asked.stands for query in queries])
+        queries = tuple(query for query in weighing.queries if not query.problem)
+        spread = Spread.of([query.seen for query in queries], [query.stands for query in queries])
         reading = [query for query in queries if query.weight]
         follows = Suggestions() if given else suggested(reading, weighing.snapshot.schema, copies=copies)
         candidates = list(given) or named(list(follows.kinds))
@@ -70,7 +69,7 @@ class TableEvaluation:
             case._narrow()
         case.touched = tuple(case._touching(number) for number in range(len(queries)))
         beyond = weighing.beyond_bounds(case.built, folder)
-        case.notes += tuple(f"{one_line(query.asked.text)}: {BEYOND}" for query in queries if query.tree in beyond)[
+        case.notes += tuple(f"{one_line(query.text)}: {BEYOND}" for query in queries if query.tree in beyond)[
             :_MOST_NOTES
         ]
         return case
@@ -159,7 +158,7 @@ class TableEvaluation:
 
     def spared_bytes(self, query: int, some: Some) -> float:
         """Return what the query is spared, as often as it is asked."""
-        return self.queries[query].asked.seen * self.spared(query, some).size_bytes.expected
+        return self.queries[query].seen * self.spared(query, some).size_bytes.expected
 
     def needed_bytes(self, kinds: Iterable[Kind]) -> float:
         """Estimate what a build reads of the table: the columns, by footers of sampled files; for text files all."""
@@ -208,7 +207,7 @@ class TableEvaluation:
     def _copy_read(self, query: int, number: int) -> CopyRead:
         key = query, number
         if key not in self._copies:
-            needs = self.queries[query].asked.needs
+            needs = self.queries[query].needs
             try:
                 read = read_of(self.weighing.sight, self.now(query), needs, self.built[number].copies[0])
             except MetaIndexError as error:
@@ -227,7 +226,7 @@ class TableEvaluation:
         return max(with_copies, key=lambda spared: spared.size_bytes.expected, default=spared)
 
 
-def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float:
+def _without_indexes(weighing: Weighing, queries: Sequence[AskedQuery]) -> float:
     """Measured by the files that the table's own statistics leave; no less than what is read now."""
     now = sum(query.weight for query in queries)
     standing = weighing.baseline
@@ -236,7 +235,7 @@ def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float
     sizes = Vector(standing.snapshot.files.table.column("size_bytes")).numbers
     trees = list(weighing.nows)
     kept = dict(zip(trees, Baseline(standing.snapshot).kept_each(trees), strict=True))
-    return max(now, sum(float(query.asked.seen * sizes[kept[query.tree]].sum()) for query in queries))
+    return max(now, sum(float(query.seen * sizes[kept[query.tree]].sum()) for query in queries))
 
 
 def _with_copy(spared: QuerySpared, reads: Reads, copy: CopyRead, share: float) -> QuerySpared:
@@ -248,9 +247,3 @@ def _with_copy(spared: QuerySpared, reads: Reads, copy: CopyRead, share: float) 
     more = less(Estimate.exactly(source), copy.reads.size_bytes)
     files = sum_of([spared.files, less(reads.files, copy.reads.files)])
     return QuerySpared(sum_of([spared.size_bytes, more]), files)
-
-
-def _queries(weighing: Weighing) -> Iterable[QueryAsked]:
-    for query, tree in zip(weighing.queries, weighing.trees, strict=True):
-        if not isinstance(tree, str):
-            yield QueryAsked(query, tree, query.seen * weighing.nows[tree].reads.size_bytes.expected)

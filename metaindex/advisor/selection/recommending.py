@@ -207,7 +207,7 @@ def _left_out(case: TableEvaluation, helped: Sequence[int], every: Some) -> Esti
     """Estimate the share of the table's bytes that these queries do not read, on average over how often they are
     asked."""
     whole = float(case.weighing.snapshot.files.size_bytes)
-    runs = sum(case.queries[at].asked.seen for at in helped)
+    runs = sum(case.queries[at].seen for at in helped)
     each = [NOTHING] * len(case.queries)
     for at in helped:
         out = Estimate.exactly(whole - case.now(at).reads.size_bytes.expected)
@@ -242,7 +242,6 @@ def advice_of(case: TableEvaluation, some: Some, left: Budget, sample: float | N
     if columns := columns_left(case):
         layouts, read = _layout(weighing, columns, sample)
         notes += [read.said] if read.said else []
-    trees = zip(weighing.queries, weighing.trees, strict=True)
     return TableAdvice(
         table=weighing.handle.path,
         format=snapshot.format,
@@ -253,7 +252,7 @@ def advice_of(case: TableEvaluation, some: Some, left: Budget, sample: float | N
         reads_bytes=case.reads_bytes,
         then_bytes=case.total(then),
         saved=case.share(spared),
-        refused=tuple((query.text, tree) for query, tree in trees if isinstance(tree, str)),
+        refused=tuple((query.text, query.problem) for query in weighing.queries if query.problem),
         passed=tuple(_passed(case, some, left)),
         unused=unused_of(case),
         layouts=layouts,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metaindex.advisor.clustering.clustering import FilesOf, Measured
 from metaindex.advisor.clustering.strips import strip_of
-from metaindex.advisor.figures.charts import Strip, strip_figure
+from metaindex.advisor.figures import Strip, strip_figure
 from metaindex.expressions import ColumnBounds, to_physical
 from metaindex.formats import Field, Leaf
 from metaindex.index import ColumnFacts

@@ -1,5 +1,6 @@
 """Covering indexes as candidates: their size, and what queries would read of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.advisor.hypothetical.candidates import QueryAsked, suggested
-from metaindex.advisor.hypothetical.what_if import _tree, asked_query
+from metaindex.advisor.hypothetical.candidates import suggested
+from metaindex.advisor.hypothetical.what_if import asked_query
 from metaindex.advisor.workloads.table_queries import TableNames, of_table
 from metaindex.expressions import ColumnRef, conjuncts, to_predicate
 from metaindex.formats import At
@@ -211,9 +212,8 @@ def test_a_copy_has_the_columns_that_the_rule_asks_for(tmp_path: Path, query: st
     schema = snapshot.schema
     chosen = of_table(mi.workload([query]), TableNames(table.path, {}), [field.name for field in schema])
     (asked,) = (asked_query(found, schema, "UTC") for found in chosen.queries)
-    bound = _tree(asked.condition, snapshot, "UTC")
-    assert not isinstance(bound, str)
-    kinds = suggested([QueryAsked(asked, bound, 1.0)], schema, copies=True).kinds
+    assert not asked.problem
+    kinds = suggested([replace(asked, weight=1.0)], schema, copies=True).kinds
     needed = NEEDED[query]
     included = [sorted(kind.included) for kind in kinds if isinstance(kind, mi.Covering)]
     assert included == ([] if needed is None else [needed])

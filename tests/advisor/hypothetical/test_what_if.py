@@ -202,7 +202,7 @@ def test_statistics_that_footers_tell_are_exact_without_a_sample_of_the_files(tm
 def test_of_many_files_the_sample_speaks_for_statistics_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a table of a million files would have each of its footers read."""
     table = skewed(tmp_path, 3)
-    monkeypatch.setattr("metaindex.advisor.hypothetical.built._MOST_FOOTERS", 59)
+    monkeypatch.setattr("metaindex.advisor.hypothetical.what_if._MOST_FOOTERS", 59)
     monkeypatch.setattr("metaindex.advisor.hypothetical.sampling.MOST_FILES", 20)
     found = table.what_if("id = 30", mi.ColumnStats("id"), sample=0.2)
     assert not any("footers" in note for note in found.notes)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.advisor import Page, Section
-from metaindex.advisor.figures.charts import ColumnChart, Strip, Tick, columns_figure, strip_figure
+from metaindex.advisor.figures import ColumnChart, Strip, Tick, columns_figure, strip_figure
 from metaindex.core import Cell, Column, Element
 from metaindex.core.figures import LONGEST, MOST_ROWS, said
 from metaindex.core.shown import one_line

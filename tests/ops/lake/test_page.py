@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.advisor import Spared
-from metaindex.advisor.figures.page import STYLE
+from metaindex.advisor.figures import STYLE
 from metaindex.core import Cell
 from metaindex.core.figures import said
 from metaindex.ops.lake.answer import Lake, LakeIndex, LakeLayout, LakeTable
