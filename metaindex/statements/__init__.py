@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .grammar.tokens import tokens as tokens
     from .grammar.tree import ChangeIndex as ChangeIndex
     from .grammar.tree import CreateIndex as CreateIndex
-    from .grammar.tree import RefreshIndex as RefreshIndex
     from .grammar.tree import Statement as Statement
     from .grammar.tree import TableName as TableName
     from .grammar.verbs import ALSO as ALSO

@@ -32,7 +32,6 @@ from metaindex.statements import (
     AskedTables,
     ChangeIndex,
     CreateIndex,
-    RefreshIndex,
     Statement,
     StatementResult,
     TableName,
@@ -185,10 +184,9 @@ class SparkTables:
 
     def __init__(self, spark: SparkSession, how: Mapping[str, Any], statement: Statement | None = None) -> None:
         self.spark, self._how = spark, how
-        self._passed_on = isinstance(statement, CreateIndex) or (
-            isinstance(statement, ChangeIndex) and statement.verb == "drop"
-        )
-        self._refreshed = statement.name if isinstance(statement, RefreshIndex) else None
+        verb = statement.verb if isinstance(statement, ChangeIndex) else ""
+        self._passed_on = isinstance(statement, CreateIndex) or verb == "drop"
+        self._refreshed = statement.name if isinstance(statement, ChangeIndex) and verb == "refresh" else None
         self.in_spark = True
         self.names: Mapping[str, str] = {}
         self.naming = "a view behind ON (CREATE TEMPORARY VIEW name AS SELECT * FROM table)"

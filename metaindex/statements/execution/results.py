@@ -19,7 +19,6 @@ from metaindex.statements.grammar.tree import (
     ExplainIndexes,
     ExplainWhatIf,
     RecommendIndexes,
-    RefreshIndex,
     ShowIndexes,
     Statement,
     VerifyIndex,
@@ -79,7 +78,7 @@ named, which queries could not be read."""
 def schema_of(statement: Statement) -> pa.Schema:
     """The columns that a statement gives."""
     match statement:
-        case CreateIndex() | RefreshIndex() | ChangeIndex():
+        case CreateIndex() | ChangeIndex():
             return CHANGED
         case ShowIndexes():
             return SHOWN

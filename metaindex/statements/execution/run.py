@@ -18,7 +18,6 @@ from metaindex.statements.grammar.tree import (
     ExplainIndexes,
     ExplainWhatIf,
     RecommendIndexes,
-    RefreshIndex,
     ShowIndexes,
     Statement,
     TableName,
@@ -114,7 +113,7 @@ def _run(statement: Statement, tables: NamedTables) -> StatementResult:
     match statement:
         case CreateIndex():
             return _create(statement, tables)
-        case RefreshIndex() | ChangeIndex():
+        case ChangeIndex():
             return _in_its_words(statement, tables)
         case ShowIndexes(name, at):
             table = tables.open(name)
@@ -148,20 +147,19 @@ def _create(statement: CreateIndex, tables: NamedTables) -> StatementResult:
     return changed(outcome)
 
 
-def _in_its_words(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> StatementResult:
+def _in_its_words(statement: ChangeIndex, tables: NamedTables) -> StatementResult:
     """A verb whose errors say which indexes there are, and call the verbs as statements do."""
     try:
         return _change(statement, tables)
     except IndexNotFoundError as error:
         IndexFolder.check_name(statement.name)
-        verb = "refresh" if isinstance(statement, RefreshIndex) else statement.verb
-        fact = f"{verb} needs an index; there is none named {statement.name!r}"
+        fact = f"{statement.verb} needs an index; there is none named {statement.name!r}"
         raise handle_of(tables.open(statement.table)).indexes().missing(fact, statement.name) from error
 
 
-def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> StatementResult:
+def _change(statement: ChangeIndex, tables: NamedTables) -> StatementResult:
     table = tables.open(statement.table)
-    verb = "refresh" if isinstance(statement, RefreshIndex) else statement.verb
+    verb = statement.verb
     if statement.if_exists:
         latest = handle_of(table).log(statement.name).latest()
         stable = State.DOESNOTEXIST if latest is None else latest.stable
@@ -172,7 +170,7 @@ def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> State
     how = VERBS[verb].arguments(statement.options)
     if "builder" in VERBS[verb].options:
         how = {"builder": tables.builder, "progress": tables.progress, **how}
-    if isinstance(statement, RefreshIndex):
+    if verb == "refresh":
         how |= {"version": statement.at.version, "timestamp": statement.at.timestamp, "where": statement.where or None}
     elif statement.hours is not None:
         how["retention"] = statement.hours * _HOUR_SECONDS

@@ -15,6 +15,7 @@ from metaindex.index import KINDS, Kind, Using
 from .cursor import Cursor
 from .tokens import Token, TokenKind, each_token, near, tokens, wrong
 from .tree import (
+    NOW,
     CandidateIndex,
     ChangeIndex,
     CreateIndex,
@@ -23,12 +24,11 @@ from .tree import (
     ExplainWhatIf,
     Options,
     RecommendIndexes,
-    RefreshIndex,
     ShowIndexes,
     Statement,
     VerifyIndex,
 )
-from .verbs import ALSO, CHANGES, FORMS, INSTEAD, VERBS, Form
+from .verbs import ALSO, FORMS, INSTEAD, VERBS, Form
 
 _RULE: Final = "a statement about indexes begins as one"
 _LONGEST_SHOWN: Final = 40
@@ -179,8 +179,6 @@ def _statement(cursor: Cursor) -> Statement:
     match cursor.form.words:
         case ("CREATE", _):
             return _create(cursor)
-        case ("REFRESH", _):
-            return _refresh(cursor)
         case ("SHOW", _):
             if not cursor.takes_one(("ON", "FROM", "IN")):
                 raise cursor.without_on()
@@ -202,9 +200,8 @@ def _statement(cursor: Cursor) -> Statement:
             return ExplainWhatIf(query, candidates, options)
         case ("RECOMMEND", _):
             return _recommend(cursor)
-        case (verb, _) if verb in CHANGES:
-            return _change(cursor, verb)
-    raise AssertionError(f"{cursor.form.words} is written in one place and not in the other")
+        case _:
+            return _change(cursor)
 
 
 def _name_on(cursor: Cursor) -> str:
@@ -227,31 +224,20 @@ def _create(cursor: Cursor) -> CreateIndex:
     return CreateIndex(name, table, kinds, if_not_exists, at, options)
 
 
-def _refresh(cursor: Cursor) -> RefreshIndex:
-    if_exists = cursor.if_exists()
-    name = _name_on(cursor)
-    table, at = cursor.table(), cursor.asked()
-    mode = _mode(cursor, "refresh")
-    options = verb_options(cursor)
-    where = _rest(cursor, "a condition") if cursor.takes("WHERE") else ""
-    return RefreshIndex(name, table, mode, if_exists, at, options, where)
-
-
-def _mode(cursor: Cursor, verb: str) -> str:
-    return cursor.takes_one(tuple(mode.upper() for mode in VERBS[verb].modes)).lower()
-
-
-def _change(cursor: Cursor, verb: str) -> ChangeIndex:
+def _change(cursor: Cursor) -> ChangeIndex:
+    verb = VERBS[cursor.form.words[0].lower()]
     if_exists = cursor.if_exists()
     name = _name_on(cursor)
     table = cursor.table()
-    mode = _mode(cursor, "optimize") if verb == "OPTIMIZE" else ""
+    at = cursor.asked() if verb.name == "refresh" else NOW
+    mode = cursor.takes_one([mode.upper() for mode in verb.modes]).lower()
     hours = None
-    if verb == "CLEAN" and cursor.takes("RETAIN"):
+    if verb.name == "clean" and cursor.takes("RETAIN"):
         hours = cursor.number("how many hours")
         cursor.word("HOURS")
-    options = verb_options(cursor) if cursor.form.options else ()
-    return ChangeIndex(verb.lower(), name, table, mode, if_exists, hours, options)
+    options = verb_options(cursor) if verb.options else ()
+    where = _rest(cursor, "a condition") if verb.name == "refresh" and cursor.takes("WHERE") else ""
+    return ChangeIndex(verb.name, name, table, mode, if_exists, hours, options, at, where)
 
 
 def _recommend(cursor: Cursor) -> RecommendIndexes:

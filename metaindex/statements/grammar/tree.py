@@ -48,22 +48,10 @@ class CreateIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshIndex:
-    """REFRESH INDEX. `where`: a condition over partition columns, as it stands in the text; "" is none."""
-
-    name: str
-    table: TableName
-    mode: str = ""
-    if_exists: bool = False
-    at: AskedVersion = NOW
-    options: Options = ()
-    where: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ChangeIndex:
     """A statement with any other verb that changes an index. `verb`: as it is written, in small letters; `mode`: of
-    OPTIMIZE, quick or full; `hours`: of CLEAN, what is kept."""
+    REFRESH and OPTIMIZE; `hours`: of CLEAN, what is kept; `at`, `where`: of REFRESH, the latter a condition over
+    partition columns, as it stands in the text; "" is none."""
 
     verb: str
     name: str
@@ -72,6 +60,8 @@ class ChangeIndex:
     if_exists: bool = False
     hours: float | None = None
     options: Options = ()
+    at: AskedVersion = NOW
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +126,6 @@ class RecommendIndexes:
 
 Statement = (
     CreateIndex
-    | RefreshIndex
     | ChangeIndex
     | ShowIndexes
     | DescribeIndex

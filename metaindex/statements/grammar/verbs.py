@@ -246,5 +246,3 @@ INSTEAD: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     }
 )
 """What others say, and the statement that is named to them."""
-CHANGES: Final = ("OPTIMIZE", "DROP", "RESTORE", "VACUUM", "CANCEL", "ENABLE", "DISABLE", "CLEAN", "ERASE", "REPAIR")
-"""The verbs of `ChangeIndex`."""

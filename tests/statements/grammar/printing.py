@@ -14,7 +14,6 @@ from metaindex.statements.grammar.tree import (
     ExplainIndexes,
     ExplainWhatIf,
     RecommendIndexes,
-    RefreshIndex,
     ShowIndexes,
     Statement,
     TableName,
@@ -35,21 +34,15 @@ def _words(statement: Statement) -> Iterable[str]:
             yield from _on(name, table)
             yield _asked(at)
             yield Using.kinds_text(kinds, options)
-        case RefreshIndex(name, table, mode, if_exists, at, options, where):
-            yield "REFRESH INDEX"
+        case ChangeIndex(verb, name, table, mode, if_exists, hours, options, at, where):
+            yield f"{verb.upper()} INDEX"
             yield "IF EXISTS" if if_exists else ""
             yield from _on(name, table)
             yield _asked(at)
             yield mode.upper()
-            yield _options(options)
-            yield f"WHERE {where}" if where else ""
-        case ChangeIndex(verb, name, table, mode, if_exists, hours, options):
-            yield f"{verb.upper()} INDEX"
-            yield "IF EXISTS" if if_exists else ""
-            yield from _on(name, table)
-            yield mode.upper()
             yield "" if hours is None else f"RETAIN {Using.value_text(hours)} HOURS"
             yield _options(options)
+            yield f"WHERE {where}" if where else ""
         case ShowIndexes(table, at):
             yield "SHOW INDEXES ON"
             yield table.text()

@@ -13,6 +13,7 @@ from metaindex.index import Kind
 from metaindex.statements.grammar.parsing import is_ours, parsed, slip, split
 from metaindex.statements.grammar.tokens import pointed
 from metaindex.statements.grammar.tree import (
+    NOW,
     AskedVersion,
     CandidateIndex,
     ChangeIndex,
@@ -21,13 +22,12 @@ from metaindex.statements.grammar.tree import (
     ExplainIndexes,
     ExplainWhatIf,
     RecommendIndexes,
-    RefreshIndex,
     ShowIndexes,
     Statement,
     TableName,
     VerifyIndex,
 )
-from metaindex.statements.grammar.verbs import CHANGES, FORMS
+from metaindex.statements.grammar.verbs import FORMS, VERBS
 from tests.statements.grammar.printing import printed
 
 _ANY = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -90,31 +90,24 @@ def options(first: str) -> st.SearchStrategy[tuple[tuple[str, object], ...]]:
     return st.dictionaries(st.sampled_from(known), VALUES, max_size=2).map(lambda said: tuple(said.items()))
 
 
-CHANGES = st.sampled_from(CHANGES).flatmap(
+CHANGED = {*VERBS} - {"create", "verify", "recommend", "whatif"}
+CHANGES = st.sampled_from([words[0] for words in FORMS if words[0].lower() in CHANGED]).flatmap(
     lambda verb: st.builds(
         ChangeIndex,
         st.just(verb.lower()),
         NAMES,
         TABLES,
-        mode=st.sampled_from(["", "quick", "full"]) if verb == "OPTIMIZE" else st.just(""),
+        mode=st.sampled_from(["", *VERBS[verb.lower()].modes]),
         if_exists=st.booleans(),
         hours=st.none() | st.integers(0, 1000) if verb == "CLEAN" else st.none(),
         options=options(verb),
+        at=ASKED if verb == "REFRESH" else st.just(NOW),
+        where=st.sampled_from(["", "day = 'it''s;' AND p > 3", "OPTIONS (a) = 2"] if verb == "REFRESH" else [""]),
     )
 )
 CANDIDATES = st.lists(st.builds(CandidateIndex, SEVERAL, st.none() | TABLES), max_size=2).map(tuple)
 STATEMENTS: st.SearchStrategy[Statement] = st.one_of(
     st.builds(CreateIndex, NAMES, TABLES, SEVERAL, st.booleans(), ASKED, options("CREATE")),
-    st.builds(
-        RefreshIndex,
-        NAMES,
-        TABLES,
-        st.sampled_from(["", "quick", "incremental", "full"]),
-        st.booleans(),
-        ASKED,
-        options("REFRESH"),
-        st.sampled_from(["", "day = 'it''s;' AND p > 3", "OPTIONS (a) = 2"]),
-    ),
     CHANGES,
     st.builds(ShowIndexes, TABLES, ASKED),
     st.builds(DescribeIndex, NAMES, TABLES, st.booleans()),
