@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .savings import Spared as Spared
     from .savings import computed_savings as computed_savings
     from .selection.answer import Recommendation as Recommendation
-    from .selection.recommend import is_named as is_named
     from .selection.recommend import named_below as named_below
     from .selection.recommend import recommend as recommend
     from .selection.recommend import recommend_for as recommend_for

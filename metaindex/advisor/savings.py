@@ -61,10 +61,15 @@ class Spared(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexSavings:
+class IndexSavings(Plain):
     """The savings and the cost of one index. None: not known, as the index is gone, or cannot be read. `queries`: those
     that were noted since it was created; `upkeep_bytes`: written by refreshes and merges over `days` of its history."""
 
+    JSON = (
+        "name helped=spared.helped files_read=spared.files_read files_left_out=spared.files_left_out"
+        " bytes_read=spared.bytes_read bytes_left_out=spared.bytes_left_out size_bytes upkeep_bytes upkeep_bytes_a_day"
+        " history_days=days queries"
+    )
     name: str
     spared: Spared
     size_bytes: int | None = None
@@ -76,13 +81,6 @@ class IndexSavings:
     def upkeep_bytes_a_day(self) -> float | None:
         """Return the rate of upkeep; what was written in less than a day counts as a day's."""
         return None if self.upkeep_bytes is None else self.upkeep_bytes / max(self.days, 1.0)
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        names = [name for name in self.spared.__dataclass_fields__ if name not in ("queries", "planning_ms")]
-        data = {"name": self.name, **plain(self.spared, *names)}
-        data |= plain(self, "size_bytes", "upkeep_bytes", "upkeep_bytes_a_day")
-        return data | {"history_days": self.days, "queries": self.queries}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

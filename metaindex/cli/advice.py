@@ -14,7 +14,6 @@ from metaindex.core import ArgumentError
 from metaindex.statements import VERBS
 
 from . import arguments as arg
-from . import kinds
 from .defaults import for_table, names
 from .opening import open_from, start_spark, write, write_parts
 from .output import Progress, busy
@@ -72,7 +71,7 @@ def _called(args: argparse.Namespace) -> dict[str, str] | None:
 
 
 def _whatif(args: argparse.Namespace, out: Output) -> int:
-    named = kinds.named_kinds(args)
+    named = arg.kinds_of(args)
     table = open_from(args)
     queries: object = args.where
     if args.queries:
@@ -110,7 +109,7 @@ weighed: statistics of all, values and bloom filters of those that are compared 
         arg.TABLE,
         arg.one_of(arg.WHERE, arg.QUERIES, required=True),
         arg.AS,
-        kinds.arguments,
+        arg.kind_options,
         arg.flag("--together", "weigh all kinds as one index; without it each kind is a candidate"),
         arg.SAMPLE,
         arg.AT,

@@ -16,6 +16,8 @@ from metaindex.formats import NAMED
 from metaindex.statements import VERBS
 
 if TYPE_CHECKING:
+    from metaindex.index import Kind
+
     from .output import Output
 
 Run = Callable[["argparse.Namespace", "Output"], int]
@@ -303,3 +305,21 @@ EXACT = flag("--exact", "read the row groups that may hold it, leave out those t
 def asked_at(args: argparse.Namespace) -> dict[str, Any]:
     """Return the version and the indexes that were asked for, as the methods of `Table` take them."""
     return {"version": args.version, "timestamp": args.timestamp, "indexes": args.index}
+
+
+def kind_options(parser: argparse.ArgumentParser) -> None:
+    """Add options of each kind, of installed packages too, in groups that say what the kind is for."""
+    from metaindex.index import KINDS  # help of other commands need not wait for them
+
+    for command in KINDS.commands():
+        command.arguments(parser)
+
+
+def kinds_of(args: argparse.Namespace, *, usual: bool = False) -> list[Kind]:
+    """Return the kinds that options name. `usual`: if none does, the usual one. Raises ArgumentError for an option of a
+    kind that is not among them."""
+    from metaindex.index import KINDS
+
+    asked = [(command, command.kinds(args, False)) for command in KINDS.commands()]
+    alone = usual and not any(kinds for _, kinds in asked)
+    return [kind for command, kinds in asked for kind in (kinds or (command.kinds(args, alone) if usual else []))]

@@ -10,7 +10,6 @@ from metaindex.core import one_line
 from metaindex.statements import VERBS
 
 from . import arguments as arg
-from . import kinds
 from .opening import open_from, open_to_build, report
 from .output import Progress
 
@@ -39,7 +38,7 @@ def _runs(name: str, *more: str) -> arg.Run:
     verb = VERBS[name]
 
     def run(args: argparse.Namespace, out: Output) -> int:
-        asked = kinds.kinds_of(args) if name == "create" else ()
+        asked = arg.kinds_of(args, usual=True) if name == "create" else ()
         how: dict[str, Any] = {name: getattr(args, name) for name in more}
         if not verb.options:
             return report(getattr(open_from(args), verb.method)(args.name, **how), out)
@@ -78,7 +77,7 @@ The table itself is not changed. When the build fails, nothing of it is visible.
     (
         arg.TABLE,
         arg.word("NAME", "the new index's name: letters, digits, _ . - (it becomes a folder)"),
-        kinds.arguments,
+        arg.kind_options,
         arg.BUILDER,
         arg.VERSION,
         arg.flag(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from operator import attrgetter
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -25,11 +26,14 @@ def plain(value: object, *names: str) -> Any:
 
 
 class Plain:
-    """Gives a dataclass a `to_json` with each of its fields."""
+    """Gives a dataclass a `to_json`. `JSON`: its keys with blanks between them, `*` for each field; `key=a.b` where the
+    value is not the attribute of that name."""
 
     __slots__ = ()
+    JSON: ClassVar[str] = "*"
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        fields = self.__dataclass_fields__  # type: ignore[attr-defined]  # of a dataclass
-        return {name: plain(getattr(self, name)) for name in fields}
+        fields = " ".join(self.__dataclass_fields__)  # type: ignore[attr-defined]  # of a dataclass
+        keys = (key.partition("=") for key in self.JSON.replace("*", fields).split())
+        return {key: plain(attrgetter(attribute or key)(self)) for key, _, attribute in keys}

@@ -6,10 +6,9 @@ import sys
 
 from metaindex.core import MetaIndexError
 
-from .daemon import run_daemon
 from .extension_jar import EXTENSION, write_jar
 from .jars import Jar, JarGroup, jar_paths
-from .runtime import find_java
+from .runtime import find_java, run_daemon
 
 _USAGE = (
     f"usage: python -m metaindex.spark java [--quiet] | jars [{'|'.join(JarGroup)} ...] | extension -o JAR | daemon"

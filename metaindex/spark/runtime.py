@@ -8,6 +8,8 @@ that one argument. The wrapper stands in the user's cache as `bin/java` of a Jav
 `python -m metaindex.spark java` says which Java is taken, and ends with 1 when there is none.
 """
 
+from __future__ import annotations
+
 import hashlib
 import importlib.util
 import os
@@ -19,6 +21,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NoReturn
 
 from metaindex.core import MissingDependencyError, SparkRelease, cache_dir
 
@@ -141,3 +144,21 @@ def _wrapped(home: Path, environ: Mapping[str, str]) -> Path:
                 "set METAINDEX_CACHE to a folder that you can write"
             ) from error
     return wrapper_home
+
+
+_CLASSES = {"master": "org.apache.spark.deploy.master.Master", "worker": "org.apache.spark.deploy.worker.Worker"}
+
+
+def run_daemon(role: Literal["master", "worker"], arguments: list[str]) -> NoReturn:
+    """Becomes the master or a worker, in the foreground; `arguments` are Spark's own (a worker's last one is the
+    master's address). Never returns."""
+    try:
+        import pyspark
+    except ImportError as error:
+        raise MissingDependencyError(
+            "a daemon of Spark needs pyspark; it is not installed; install metaindex with the extra: metaindex[spark]"
+        ) from error
+    home = Path(pyspark.__file__).parent
+    environment = {**os.environ, "JAVA_HOME": str(find_java().home), "SPARK_HOME": str(home)}
+    program = str(home / "bin" / "spark-class")
+    os.execve(program, [program, _CLASSES[role], *arguments], environment)  # noqa: S606 - Spark's own script, no shell

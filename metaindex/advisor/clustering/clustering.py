@@ -13,6 +13,7 @@ from metaindex.core import (
     Column,
     Cure,
     Mask,
+    Plain,
     Shown,
     Tabular,
     TextTable,
@@ -39,13 +40,14 @@ _TEXT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnClustering:
+class ColumnClustering(Plain):
     """The clustering of the files by one column. `files` = `bounded_files` + `empty_files` + `unknown_files`.
 
     Depth, overlaps and constant files are of the files with bounds. Reads are of all files: one without bounds is read
     by every query, one without values by none. A share is between 0 and 1.
     """
 
+    JSON = "* constant_share"
     column: str  # dotted name
     type: str  # Arrow's name of the type
     partition: bool  # its value comes from the partition: the same in every row of a file
@@ -72,11 +74,6 @@ class ColumnClustering:
     def constant_share(self) -> float:
         """Return the share of constant files among those with bounds."""
         return self.constant_files / self.bounded_files if self.bounded_files else 0.0
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        data: dict[str, object] = plain(self, *self.__dataclass_fields__, "constant_share")
-        return data
 
 
 @dataclass(frozen=True, slots=True, repr=False)

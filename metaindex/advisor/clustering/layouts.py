@@ -24,6 +24,7 @@ from metaindex.core import (
     ArgumentError,
     Column,
     ExpressionError,
+    Plain,
     Shown,
     Tabular,
     TextTable,
@@ -374,7 +375,7 @@ def as_written(*statements: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutEffect:
+class LayoutEffect(Plain):
     """The files that a range over 1% of the rows reads by a column, averaged over its beginnings: now, and then, of as
     many files in all. `wanted`: the advice is for this column; for other columns it shows what they lose."""
 
@@ -451,7 +452,7 @@ class Advice(Shown):
             "how": "sort" if self.rewrite.curve == "sort" else "zorder",
             "files": self.files,
             "saving": self.saving,
-            "effects": [plain(effect, *effect.__dataclass_fields__) for effect in self.effects],
+            "effects": plain(self.effects),
             "statements": list(self.rewrite.statements(name)),
             "otherwise": list(self.rewrite.otherwise(name)),
         }

@@ -35,11 +35,15 @@ class Reads(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Plain):
     """The effect of one candidate on one query. `sampled_files`: on how many of those that it reads now the candidate
     was tried. `note`: why it helps nothing, or how to take the numbers. `instead_of_bytes`: for a covering index that
     is read in the table's place, what its columns take in the files that the query reads now; else 0."""
 
+    JSON = (
+        "candidate exact sampled_files note instead_of_bytes files=reads.files row_groups=reads.row_groups"
+        " size_bytes=reads.size_bytes"
+    )
     candidate: str
     reads: Reads
     sampled_files: int
@@ -57,11 +61,6 @@ class Effect:
         if self.instead_of_bytes:
             before = Estimate.exactly(self.instead_of_bytes)
         return less(before, then)
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        data = {"candidate": self.candidate, "exact": self.exact, "sampled_files": self.sampled_files}
-        return {**data, "note": self.note, "instead_of_bytes": self.instead_of_bytes, **self.reads.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +92,11 @@ class QueryWeighed:
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class Upkeep(Plain):
     """The cost of a day of the table's commits: index bytes that are added, and processor seconds to build them."""
 
     size_bytes: float
     cpu_seconds: float
-
-    def to_json(self) -> dict[str, float]:
-        """Plain data for machines."""
-        return {"size_bytes": self.size_bytes, "cpu_seconds": self.cpu_seconds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +124,16 @@ class Rate(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Plain):
     """The cost of a candidate. None is not known; `problem`: why it cannot be built, else empty."""
 
+    JSON = "candidate size_bytes build_cpu_seconds upkeep_a_day=upkeep problem notes"
     candidate: str
     size_bytes: Estimate | None = None
     build_cpu_seconds: float | None = None
     upkeep: Upkeep | None = None
     problem: str = ""
     notes: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        cost = {**plain(self, "candidate", "size_bytes", "build_cpu_seconds"), "upkeep_a_day": plain(self.upkeep)}
-        return {**cost, **plain(self, "problem", "notes")}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -59,70 +59,6 @@ _STEPS_MS = tuple(days * _DAY_MS for days in (1, 7, 30, 365, 3650, 36500))
 _NAMES = ("day", "week", "30 days", "year", "ten years", "century")
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutFindings:
-    """`clustering`: of the columns in the order of the table, `more` of which were not measured; `strips`: the ranges
-    of some; `advised`: for the columns that the queries of the page name, or for all."""
-
-    clustering: Clustering
-    strips: tuple[Strip, ...]
-    advised: Clustering
-    more: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TableFindings:
-    """A table at a version. `queries`: conditions that were asked, each as its words; `recommended`: for a workload,
-    where one was given; `savings`: None if the query log cannot be read; `notes`: what is missing, and why."""
-
-    path: str
-    snapshot: Snapshot
-    growth: str
-    indexes: IndexList
-    layout: LayoutFindings
-    queries: tuple[tuple[str, Explanation], ...]
-    recommended: Recommendation | None
-    savings: Savings | None
-    made_ms: int
-    notes: tuple[str, ...] = ()
-
-
-def page_of(findings: TableFindings) -> Page:
-    """The whole page."""
-    name = findings.path.rstrip("/").rsplit("/", 1)[-1] or findings.path
-    files = findings.snapshot.files
-    summary = f"{counted(len(files), 'file')}, {human_bytes(files.size_bytes)}, at version {findings.snapshot.version}"
-    lead = Element("p", summary, class_="lead"), Element("p", Element("code", findings.path), class_="note")
-    foot = f"Made {moment(findings.made_ms)} by metaindex. The page is one file: it loads nothing."
-    return Page(_shortened(name), lead, list(_sections(findings)), (Element("p", foot),), wide=True)
-
-
-def _sections(findings: TableFindings) -> Iterator[Section]:
-    layout = findings.layout
-    yield _files(findings)
-    yield _indexes(findings)
-    measured = [*measured_parts(layout.clustering)]
-    if layout.more:
-        measured.append(f"{counted(layout.more, 'column')} more were not measured")
-    caption = "Share of the files that queries read by minima and maxima alone, by column"
-    yield _section("layout", "How the files lie", measured, caption)
-    if layout.strips:
-        yield _strips(layout)
-    if findings.queries:
-        yield Section("queries", "What conditions keep", tuple(_queries(findings.queries)))
-    if findings.recommended is not None:
-        yield workload_section(findings.recommended)
-    yield _savings(findings.savings)
-    advised = layout.advised
-    advice = [part for parts in advised.advised() for part in parts] or ["No other layout is advised."]
-    sampled = [advised.sampled.said] if advised.sampled.said else []
-    unnamed = ["name the columns that queries filter by with conditions (--where): the advice then has its statements"]
-    remarks = sampled + ([] if advised.named else unnamed)
-    yield _section("advice", "Another layout", [*advice, *remarks], "Files that a range over 1% of the rows reads")
-    if findings.notes:
-        yield Section("notes", "What is missing", (Element.listed(findings.notes),))
-
-
 def _section(key: str, title: str, shown: Sequence[str | Tabular], caption: str) -> Section:
     return Section(key, title, tuple(_drawn(shown, caption)))
 
@@ -155,22 +91,22 @@ def workload_section(recommended: Recommendation) -> Section:
     return _section("workload", "The workload", recommended.shown, "Recommended, each beside those above it")
 
 
-def _indexes(findings: TableFindings) -> Section:
-    if findings.indexes:
-        return _section("indexes", "Indexes", findings.indexes.shown, "Indexes of the table")
+def _indexes(path: str, indexes: IndexList) -> Section:
+    if indexes:
+        return _section("indexes", "Indexes", indexes.shown, "Indexes of the table")
     words = "The table has no index. One of column statistics is small and knows all columns:"
-    return _section("indexes", "Indexes", [words, f"  metaindex create {quote(findings.path)} stats"], "")
+    return _section("indexes", "Indexes", [words, f"  metaindex create {quote(path)} stats"], "")
 
 
-def _strips(layout: LayoutFindings) -> Section:
+def _strips(clustering: Clustering, strips: Sequence[Strip]) -> Section:
     words = Element(
         "p",
         "What minima and maxima can tell apart, and what not. Files that lie above each other are read together: a thin"
         " diagonal is a table in the order of the column, a full field is one where only an index of values helps.",
     )
-    types = {column.column: column.type for column in layout.clustering.columns}
+    types = {column.column: column.type for column in clustering.columns}
     drawn: list[Element | str | None] = []
-    for strip in layout.strips:
+    for strip in strips:
         drawn += [Element("h3", strip.title, " ", Element("small", types.get(strip.title, ""))), strip_figure(strip)]
     return Section("ranges", "Ranges of the files", (words, *drawn))
 
@@ -197,10 +133,10 @@ def _savings(savings: Savings | None) -> Section:
     return _section("savings", "Savings", [words + " then tells what each index spared, day by day."], "")
 
 
-def _files(findings: TableFindings) -> Section:
+def _files(snapshot: Snapshot, growth: str) -> Section:
     """Facts of the version, sizes and ages of its files."""
-    table = findings.snapshot.files.table
-    children: list[Element | str | None] = [Element.facts(_facts(findings))]
+    table = snapshot.files.table
+    children: list[Element | str | None] = [Element.facts(_facts(snapshot, growth))]
     if len(table):
         sizes = Vector(table.column("size_bytes")).numbers.astype(np.int64)
         figures = [_sizes(sizes), _ages(_known(table.column("modified_ms")))]
@@ -210,8 +146,8 @@ def _files(findings: TableFindings) -> Section:
     return Section("files", "Files and versions", tuple(children))
 
 
-def _facts(findings: TableFindings) -> list[tuple[str, Element | str | None]]:
-    snapshot, table = findings.snapshot, findings.snapshot.files.table
+def _facts(snapshot: Snapshot, growth: str) -> list[tuple[str, Element | str | None]]:
+    table = snapshot.files.table
     known = _known(table.column("record_count"))
     deletes = len(table) - table.column("deletes").null_count
     many = f"{int(known.sum()):,}" + ("" if len(known) == len(table) else f" in the {len(known):,} files that say so")
@@ -227,7 +163,7 @@ def _facts(findings: TableFindings) -> list[tuple[str, Element | str | None]]:
         ("columns", f"{len(snapshot.schema.fields):,}"),
         ("partitioned by", ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")),
         ("files with deleted rows", f"{deletes:,} ({percent(deletes / len(table))})" if deletes else ""),
-        ("grows by", findings.growth),
+        ("grows by", growth),
     ]
 
 
@@ -323,17 +259,17 @@ def write_report(handle: Handle, path: object, progress: Progress | None, *argum
         if progress is not None:
             progress(what, next(done), _STEPS)
 
-    findings = _findings(handle, asked, step, progress)
-    step("writing the page")
-    return Reported(handle.path, str(place), write_page(place, page_of(findings).html()), findings.notes)
-
-
-def _findings(
-    handle: Handle, asked: ReportQuestion, step: Callable[[str], None], progress: Progress | None
-) -> TableFindings:
-    """Collect the findings of a page, all of one version. What cannot be read is a note, unless the caller asked for
-    it: then it is an error."""
     notes: list[str] = []
+    page = _page(handle, asked, step, progress, notes)
+    step("writing the page")
+    return Reported(handle.path, str(place), write_page(place, page.html()), tuple(notes))
+
+
+def _page(
+    handle: Handle, asked: ReportQuestion, step: Callable[[str], None], progress: Progress | None, notes: list[str]
+) -> Page:
+    """The whole page, all of one version. What cannot be read is noted, unless the caller asked for it: then it is an
+    error."""
 
     def noted(what: str, read: Callable[[], _T]) -> _T | None:
         try:
@@ -344,43 +280,42 @@ def _findings(
 
     step("reading the version")
     snapshot = handle.snapshot(At.asked(asked.version, asked.timestamp))
+    files = snapshot.files
     step("asking the conditions")
     queries = handle.made(Queries)
     explained = [
         (" ".join(str(condition).split()), queries.explain(condition, snapshot.version, indexes=asked.indexes))
         for condition in asked.where
     ]
+    sections = [Section("queries", "What conditions keep", tuple(_queries(explained)))] if explained else []
     step("weighing the workload")
-    recommended = None
     if asked.queries is not None:
         how = {"sample": asked.sample, "tables": asked.tables, "progress": progress}
-        recommended = recommend_for([handle], asked.queries, **how)
+        sections.append(workload_section(recommend_for([handle], asked.queries, **how)))
     step("looking at the indexes")
     infos = Table(handle).indexes(version=snapshot.version) if handle.config.use_indexes else IndexList()
     step("measuring the layout")
     named = list(dict.fromkeys(ref.parts for _, each in explained for ref in each.result.predicate.columns))
-    layout = _layout(handle, snapshot, named, sample=asked.sample, indexes=asked.indexes)
+    layout, advice = _layout(handle, snapshot, named, sample=asked.sample, indexes=asked.indexes)
     step("reading the query log")
-    savings = noted("the query log", lambda: savings_of(handle, asked.since))
-    growth = noted("growth", lambda: rate_of(handle.table_format, handle.ref, snapshot))
-    return TableFindings(
-        path=handle.path,
-        snapshot=snapshot,
-        growth="" if growth is None or growth.reason else growth.said.removeprefix("the table: "),
-        indexes=infos,
-        layout=layout,
-        queries=tuple(explained),
-        recommended=recommended,
-        savings=savings,
-        made_ms=int(time.time() * 1000),
-        notes=tuple(notes),
-    )
+    sections.append(_savings(noted("the query log", lambda: savings_of(handle, asked.since))))
+    rate = noted("growth", lambda: rate_of(handle.table_format, handle.ref, snapshot))
+    growth = "" if rate is None or rate.reason else rate.said.removeprefix("the table: ")
+    sections = [_files(snapshot, growth), _indexes(handle.path, infos), *layout, *sections, advice]
+    if notes:
+        sections.append(Section("notes", "What is missing", (Element.listed(notes),)))
+    name = handle.path.rstrip("/").rsplit("/", 1)[-1] or handle.path
+    summary = f"{counted(len(files), 'file')}, {human_bytes(files.size_bytes)}, at version {snapshot.version}"
+    lead = Element("p", summary, class_="lead"), Element("p", Element("code", handle.path), class_="note")
+    foot = f"Made {moment(int(time.time() * 1000))} by metaindex. The page is one file: it loads nothing."
+    return Page(_shortened(name), lead, sections, (Element("p", foot),), wide=True)
 
 
 _MEASURED = 60
 """Columns that are measured."""
 _DRAWN = 8
 """Columns whose ranges are drawn."""
+_UNNAMED = "name the columns that queries filter by with conditions (--where): the advice then has its statements"
 
 
 def _layout(
@@ -390,9 +325,9 @@ def _layout(
     *,
     sample: float | None,
     indexes: Iterable[str] | None,
-) -> LayoutFindings:
-    """Measure for a page: the columns of the table, the ranges of some, and advice for those that are `named` (by their
-    parts), or for all if none is."""
+) -> tuple[list[Section], Section]:
+    """Draw the columns of the table and the ranges of some; and advice for those that are `named` (by their parts), or
+    for all if none is."""
     bounds = bounds_of(handle, snapshot, indexes)
     whole = measure(handle, (), bounds, 0.0 if named else sample, _MEASURED)
     leaves = [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
@@ -408,7 +343,15 @@ def _layout(
     for facts in bounds.columns(drawn[:_DRAWN]) if drawn else ():
         column = by_name[".".join(facts.leaf.parts)]
         strips.append(strip_of(Measured.of(facts, files), column))
-    return LayoutFindings(whole, tuple(strips), advised, max(0, len(leaves) - _MEASURED))
+    more = len(leaves) - _MEASURED
+    measured = [*measured_parts(whole), *([f"{counted(more, 'column')} more were not measured"] if more > 0 else [])]
+    caption = "Share of the files that queries read by minima and maxima alone, by column"
+    drawn_sections = [_section("layout", "How the files lie", measured, caption)]
+    drawn_sections += [_strips(whole, strips)] if strips else []
+    shown = [part for parts in advised.advised() for part in parts] or ["No other layout is advised."]
+    shown += [advised.sampled.said] if advised.sampled.said else []
+    shown += [] if advised.named else [_UNNAMED]
+    return drawn_sections, _section("advice", "Another layout", shown, "Files that a range over 1% of the rows reads")
 
 
 def _forbidden(handle: Handle) -> list[str]:

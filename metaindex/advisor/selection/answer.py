@@ -190,24 +190,21 @@ class RecommendedIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class PassedOver(Plain):
     """A candidate that is not recommended, and why. `judged`: False if it was not tried: nothing is known of it."""
 
+    JSON = "candidate judged reason"
     candidate: str
     reason: str
     judged: bool = True
 
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        data: dict[str, object] = plain(self, "candidate", "judged", "reason")
-        return data
-
 
 @dataclass(frozen=True, slots=True)
-class UnusedIndex:
+class UnusedIndex(Plain):
     """An existing index without which no query of the workload would read more. `helped`: how many of the queries in
     the table's query log it helped, None if there is no log."""
 
+    JSON = "index size_bytes helped_in_query_log=helped"
     index: str
     size_bytes: int
     helped: int | None = None
@@ -216,10 +213,6 @@ class UnusedIndex:
     def said(self) -> str:
         logged = "" if self.helped is None else f"; it helped {self.helped:,} of the queries in the query log"
         return f"{self.index} ({human_bytes(self.size_bytes)}){logged}"
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {"index": self.index, "size_bytes": self.size_bytes, "helped_in_query_log": self.helped}
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,10 +302,13 @@ class CreatedIndexes(Shown, tuple[CreatedIndex, ...]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Recommendation(Shown):
+class Recommendation(Shown, Plain):
     """The indexes to build for a workload, in the order in which they are best built. Nothing was built; `create` does.
     `days`: the time span of the workload, None if unknown; `budget`: None for a part without one."""
 
+    JSON = (
+        "queries templates days budget_bytes budget_cpu_seconds read_bytes saved_bytes size_bytes indexes tables notes"
+    )
     indexes: tuple[RecommendedIndex, ...]
     tables: tuple[TableAdvice, ...]
     queries: int
@@ -457,12 +453,6 @@ class Recommendation(Shown):
         if table.files:
             parts.append(table.rate.said)
         return parts
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        names = ("queries", "templates", "days", "budget_bytes", "budget_cpu_seconds", "read_bytes", "saved_bytes")
-        data: dict[str, object] = plain(self, *names, "size_bytes", "indexes", "tables", "notes")
-        return data
 
 
 def budget_of(size_bytes: float | None, cpu_seconds: float | None) -> Budget:

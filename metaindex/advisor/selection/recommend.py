@@ -220,11 +220,4 @@ def named_below(
     if below in ([], [""]):
         return [path]
     paths = [f"{path.rstrip('/')}/{folder}" for folder in below]
-    return [table for table in paths if is_named(table, queries, mapped)]
-
-
-def is_named(path: str, queries: object, mapped: Mapping[str, str]) -> bool:
-    if not isinstance(queries, Workload):
-        return True
-    names = TableNames(path, mapped)
-    return any(names.has(read.table) for template in queries.templates for read in template.tables)
+    return [table for table in paths if TableNames(table, mapped).are_in(queries)]

@@ -87,6 +87,12 @@ class TableNames:
             return _clean(name) == _clean(self.path)
         return _last(name.replace(".", "/") if "/" not in name else name) == _last(self.path)
 
+    def are_in(self, queries: object) -> bool:
+        """Return whether the workload names the table; of anything else that is not known, and true."""
+        if not isinstance(queries, Workload):
+            return True
+        return any(self.has(read.table) for template in queries.templates for read in template.tables)
+
     @staticmethod
     def paths_of(tables: object) -> dict[str, str]:
         """The tables' paths by the names that SQL has for them, none for None. ArgumentError for what does not say

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from metaindex.core import Column, ExpressionError, Plain, Shown, Tabular, TextTable, counted, dataclass, plain
+from metaindex.core import Column, ExpressionError, Plain, Shown, Tabular, TextTable, counted, dataclass
 from metaindex.expressions import (
     And,
     Comparison,
@@ -87,10 +87,11 @@ class Unread(Plain):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Workload(Shown):
+class Workload(Shown, Plain):
     """Templates, those seen most often first. `problems`: what could not be read of it, or not all of it. `days`: from
     the first to the last query, None if unknown."""
 
+    JSON = "seen days templates problems"
     templates: tuple[QueryTemplate, ...] = ()
     problems: tuple[Unread, ...] = ()
     days: float | None = None
@@ -121,11 +122,6 @@ class Workload(Shown):
         if self.problems:
             parts += ["", "not read, or not all of it:", *(f"  {problem}" for problem in self.problems)]
         return parts
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        data: dict[str, object] = plain(self, "seen", "days", "templates", "problems")
-        return data
 
 
 def _table_json(read: TableRead) -> dict[str, object]:

@@ -239,11 +239,13 @@ def _recommended(
     progress: Progress | None,
 ) -> tuple[Recommendation, list[LakeTable], list[str]]:
     """Recommend indexes for the tables that the workload names, and add them to their rows."""
-    from metaindex.advisor import Workload, is_named, recommend_for, workload
+    from metaindex.advisor import TableNames, Workload, recommend_for, workload
 
     asked = queries if isinstance(queries, Workload) else workload(queries)
     mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}
-    opened: dict[str, Table] = {place.name: place.open() for place in places if is_named(place.path, asked, mapped)}
+    opened: dict[str, Table] = {
+        place.name: place.open() for place in places if TableNames(place.path, mapped).are_in(asked)
+    }
     notes = [] if opened else ["the workload names no table of the lake"]
     handles = [handle_of(table) for table in opened.values()]
     answer = recommend_for(handles, asked, tables=tables, progress=progress)

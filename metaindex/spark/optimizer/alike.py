@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from metaindex.expressions import Predicate
 from metaindex.formats import Leaf, Schema
-from metaindex.spark.readers.spark_parquet import CALENDARS, as_written
+from metaindex.spark.readers.spark import CALENDARS, as_written
 from metaindex.table import Table, handle_of
 
 from . import text_scans

@@ -13,7 +13,7 @@ replaced between this call and Spark's job is not noticed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -23,17 +23,40 @@ from metaindex.formats import Format, ReadOptions, Snapshot, TableRef
 from metaindex.query import Scan, refuse_replaced
 
 from .jvm import delta_frame, iceberg_frame, java_list
-from .spark_parquet import CALENDARS, SETTINGS
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from pyspark.sql import Column, DataFrame, SparkSession
 
+
 # Of our own making, and nothing to Spark's readers.
 _NOT_FOR_SPARK = {"file_format", "columns_by", "name_mapping", "partition_columns", "partition_types", "schema"}
 _WORDS = {"spark.sql.parser.escapedStringLiterals": "\\", "spark.sql.ansi.doubleQuotedIdentifiers": '"'}
 """Settings by which the session's parser takes a mark otherwise than Spark does by default."""
+
+# By which Spark shows other values than stand in Parquet files: another calendar, another zone, columns by field ids.
+_ANY_CALENDAR: Final = frozenset({"corrected", "exception"})  # days as they are written; old ones, or none
+CALENDARS: Final = {"datetimerebasemode": _ANY_CALENDAR, "int96rebasemode": _ANY_CALENDAR}
+"""Options of a reader, by their names in small letters, and the values that leave everything as it is written."""
+
+SETTINGS: Final = {
+    "spark.sql.parquet.datetimeRebaseModeInRead": _ANY_CALENDAR,
+    "spark.sql.legacy.parquet.datetimeRebaseModeInRead": _ANY_CALENDAR,
+    "spark.sql.parquet.int96RebaseModeInRead": _ANY_CALENDAR,
+    "spark.sql.legacy.parquet.int96RebaseModeInRead": _ANY_CALENDAR,
+    "spark.sql.parquet.int96TimestampConversion": frozenset({"false"}),
+}
+"""The same of a session."""
+
+NAMES: Final = {
+    "spark.sql.parquet.fieldId.read.enabled": frozenset({"false"}),
+    "spark.sql.caseSensitive": frozenset({"false"}),
+}
+"""Settings by which Spark finds other columns in plain files than we do; Delta has its own way to find them."""
+
+_FOR_FILES: Final = {name.lower(): values for name, values in (SETTINGS | NAMES).items()}
+_FOR_DELTA: Final = {name.lower(): values for name, values in SETTINGS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +251,19 @@ def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+def as_written(set_: Mapping[str, str], options: Mapping[str, str], *, delta: bool) -> bool:
+    """Return whether Spark shows what stands in the files. `set_`: what is set in the session, by its names; `options`:
+    of the reader."""
+    settings = _FOR_DELTA if delta else _FOR_FILES
+    return all(_neutral(settings.get(name.lower()), value) for name, value in set_.items()) and all(
+        _neutral(CALENDARS.get(name.lower()), value) for name, value in options.items()
+    )
+
+
+def _neutral(values: frozenset[str] | None, value: str) -> bool:
+    return values is None or value.strip().lower() in values
 
 
 _READERS: Mapping[str, _Reader] = {

@@ -15,7 +15,7 @@ import metaindex.spark as rule
 from metaindex.core import ScanError, SparkDriver
 from metaindex.spark.optimizer.alike import read_as_written, types_of
 from metaindex.spark.optimizer.request import Delta, Files, Session, SparkColumns
-from metaindex.spark.readers.spark_parquet import as_written
+from metaindex.spark.readers.spark import as_written
 
 DEFAULT = {"CURRENT_DEFAULT": "5", "EXISTS_DEFAULT": "5"}
 
