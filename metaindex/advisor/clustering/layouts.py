@@ -24,7 +24,6 @@ from metaindex.core import (
     ArgumentError,
     Column,
     ExpressionError,
-    Plain,
     Shown,
     Tabular,
     TextTable,
@@ -375,7 +374,7 @@ def as_written(*statements: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutEffect(Plain):
+class LayoutEffect:
     """The files that a range over 1% of the rows reads by a column, averaged over its beginnings: now, and then, of as
     many files in all. `wanted`: the advice is for this column; for other columns it shows what they lose."""
 
@@ -452,7 +451,7 @@ class Advice(Shown):
             "how": "sort" if self.rewrite.curve == "sort" else "zorder",
             "files": self.files,
             "saving": self.saving,
-            "effects": plain(self.effects),
+            "effects": [plain(effect, *effect.__dataclass_fields__) for effect in self.effects],
             "statements": list(self.rewrite.statements(name)),
             "otherwise": list(self.rewrite.otherwise(name)),
         }

@@ -21,7 +21,6 @@ from metaindex.core import (
     Column,
     Element,
     MetaIndexError,
-    counted,
     dataclass,
     first_line,
     human_bytes,
@@ -31,7 +30,7 @@ from metaindex.core import (
 from metaindex.index import IndexFolder
 from metaindex.storage import is_remote, parent_of
 
-from .answer import Lake, LakeTable, left_out_in_words
+from .answer import Lake, LakeTable, behind_in_words, left_out_in_words
 from .asking import shortened
 from .side_by_side import SideBySide, Unanswered
 
@@ -176,13 +175,7 @@ def _behind(table: LakeTable) -> Cell:
     """Sorted by bytes that every query reads; those that are fresh before those that are none."""
     if table.fresh is None:
         return Cell("")
-    value = 0 if table.fresh else 1 + (table.behind_bytes or 0)
-    commits, files = table.behind_commits, table.behind_files
-    parts = [counted(commits, "commit")] if commits else [counted(files, "file")] if files else []
-    parts += [human_bytes(table.behind_bytes)] if table.behind_bytes else []
-    parts = ["no"] if table.fresh else parts or ["yes"]
-    parts += [f"{counted(table.unread_files, 'file')} unread"] if table.unread_files else []
-    return Cell(", ".join(parts), value)
+    return Cell(behind_in_words(table), 0 if table.fresh else 1 + (table.behind_bytes or 0))
 
 
 def _left_out(table: LakeTable) -> str | Cell | Element:
