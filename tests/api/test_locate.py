@@ -154,11 +154,11 @@ def test_an_option_of_a_kind_that_is_not_asked_for_is_refused(words: tuple[str, 
 def of_command_line(words: tuple[str, ...]) -> list[object]:
     import argparse
 
-    from metaindex.cli import kinds
+    from metaindex.cli import arguments
 
     parser = argparse.ArgumentParser()
-    kinds.arguments(parser)
-    return list(kinds.kinds_of(parser.parse_args(words)))
+    arguments.kind_options(parser)
+    return list(arguments.kinds_of(parser.parse_args(words), usual=True))
 
 
 def test_deletion_vectors_of_each_version_are_applied(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.cli import kinds
+from metaindex.cli import arguments
 from metaindex.core import BuildError, DamagedIndexError, UnknownColumnError, UnsupportedFeatureError
 from metaindex.formats import Schema
 from metaindex.index import Kind
@@ -322,8 +322,8 @@ def test_the_local_builder_says_who_builds_it(tmp_path: Path) -> None:
 def asked(*words: str) -> list[object]:
     """The kinds that `metaindex create` is asked for."""
     parser = argparse.ArgumentParser()
-    kinds.arguments(parser)
-    return list(kinds.kinds_of(parser.parse_args(words)))
+    arguments.kind_options(parser)
+    return list(arguments.kinds_of(parser.parse_args(words), usual=True))
 
 
 def test_the_command_line_asks_for_the_same() -> None:
