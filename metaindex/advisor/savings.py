@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from metaindex.core import (
     Column,
     Cure,
+    Element,
     MetaIndexError,
     Plain,
     Shown,
@@ -29,9 +29,6 @@ from metaindex.core import (
 )
 from metaindex.query import Handle, LoggedQueries, TableQueryLog
 from metaindex.table import History, IndexInfo, indexes
-
-if TYPE_CHECKING:
-    from metaindex.core import Element
 
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN_DAYS = 31

@@ -18,7 +18,7 @@ from metaindex.advisor.workloads.table_queries import TableNames, TableQuery, of
 from metaindex.advisor.workloads.taking import path_in, workload
 from metaindex.advisor.workloads.template import UnreadNote, Workload, is_frame
 from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted, dataclass, one_line
-from metaindex.expressions import Constant, Predicate
+from metaindex.expressions import Constant, Predicate, StatementReads
 from metaindex.formats import At, Leaf, Schema, Snapshot
 from metaindex.index import KINDS, AskedColumns, Kind, OpenIndex, Sandbox
 from metaindex.query import FooterGroups, Handle, Scan, TimestampLike, VersionLike, names_of
@@ -343,8 +343,6 @@ def check_workplace(handle: Handle) -> None:
 
 def _are_statements(queries: object) -> bool:
     """Return whether a file of queries, a SQL statement, or a DataFrame is among them."""
-    from metaindex.expressions import StatementReads
-
     several = queries if isinstance(queries, list | tuple) else (queries,)
     return any(
         path_in(query) is not None or is_frame(query) or (isinstance(query, str) and StatementReads.begins(query))

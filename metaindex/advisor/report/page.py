@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, groupby
 from shlex import quote
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,15 +39,12 @@ from metaindex.core import (
 )
 from metaindex.expressions import column_sql, physical_type
 from metaindex.formats import At, Format, Snapshot
+from metaindex.index import Progress
 from metaindex.query import Explanation, Handle, Queries, TimestampLike, VersionLike, check_since
 from metaindex.storage import is_remote, local_path
 from metaindex.table import IndexList, Table
 
 from .written import Reported, check_page, write_page
-
-if TYPE_CHECKING:
-    from metaindex.index import Progress
-
 
 Ints = npt.NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow.compute as pc
 
@@ -17,15 +17,12 @@ from metaindex.advisor.workloads.taking import from_query_log, workload
 from metaindex.advisor.workloads.template import Workload
 from metaindex.core import ArgumentError, Cure, MetaIndexError, dataclass, watched
 from metaindex.formats import At
-from metaindex.index import Kind
+from metaindex.index import Kind, Progress
 from metaindex.query import Handle, TableQueryLog
 from metaindex.table import Table, handle_of, open_table, tables_below
 
 from .answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
 from .recommending import OF_INDEXES, recommended
-
-if TYPE_CHECKING:
-    from metaindex.index import Progress
 
 _MOST_NAMES = 5
 _MOST = 1e18

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.advisor.workloads.eventlog.events import is_event_log
 from metaindex.core import (
     CLIENTS,
     ArgumentError,
@@ -103,7 +102,11 @@ def path_in(queries: object) -> Path | None:
     try:
         if queries.lower().endswith(_SUFFIXES) or path.is_file():
             return path
-        return path if path.is_dir() and is_event_log(path) else None
+        if path.is_dir():
+            from .eventlog.events import is_event_log
+
+            return path if is_event_log(path) else None
+        return None
     except OSError:
         return None
 
@@ -188,12 +191,10 @@ class _Taker:
             )
         if not path.exists():
             raise ObjectNotFoundError(f"a workload is read from a file that is there; {path} is not; mend the path")
+        from .eventlog.events import is_event_log, read_event_logs  # which no other workload needs
+
         try:
             if is_event_log(path):
-                from metaindex.advisor.workloads.eventlog.events import (
-                    read_event_logs,  # its texts may be SQL, which a parser reads
-                )
-
                 read_event_logs(path, self.gathering, self.time_zone)
             elif path.is_dir():
                 raise ArgumentError(f"a folder of a workload holds event logs of Spark; {path} does not; name a file")

@@ -22,17 +22,16 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from metaindex.core import ArgumentError
-from metaindex.table import Table, handle_of
+from metaindex.core import ArgumentError, BuilderName
+from metaindex.index import Builder, Written
+from metaindex.storage import local_path
+from metaindex.table import Table, handle_of, open_table
 
 from . import worker
 from .keep import Kept, keep, names_in, no_index_named, use
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from metaindex.core import BuilderName
-    from metaindex.index import Builder, Written
 
 Mode = Literal["background", "synchronous"]
 
@@ -104,8 +103,6 @@ def _not_there(table: Table, version: str, names: set[str]) -> list[Kept]:
 
 def check_options(options: Collection[str]) -> None:
     """Raises ArgumentError for an option that neither `after_commit` nor `open_table` has by its name."""
-    from metaindex.table import open_table
-
     known = {
         parameter.name
         for verb in (after_commit, open_table)
@@ -146,8 +143,6 @@ def counts() -> worker.Counts:
 
 def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], Table]]:
     """Return the one name of the table that is meant, and how to open it, later and in another thread."""
-    from metaindex.table import open_table
-
     if isinstance(table, Table):
         return _key(table.path), table.reopened
     if isinstance(table, str | os.PathLike):
@@ -168,7 +163,5 @@ def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], T
 
 def _key(path: str) -> str:
     """Return one name for a table, however its path is written."""
-    from metaindex.storage import local_path
-
     local = local_path(path)
     return (path if local is None else os.path.abspath(local)).rstrip("/")

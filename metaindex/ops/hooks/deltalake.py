@@ -11,14 +11,12 @@ mi.hooks.commits(delta_table): ...`
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaindex.core import MissingDependencyError
+from metaindex.index import Written
 
 from .after_commit import Mode, after_commit
-
-if TYPE_CHECKING:
-    from metaindex.index import Written
 
 
 def write_deltalake(table_or_uri: Any, data: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
@@ -62,7 +60,5 @@ def _opened(uri: Any, options: dict[str, Any]) -> Any:
 
 
 def _written(own: Any, data: Any) -> Written:
-    from metaindex.index import Written
-
     version = own.version()
     return Written.of(str(version - 1), str(version), data)

@@ -11,18 +11,12 @@ import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from metaindex.core import BoundedCache, ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
+from metaindex.core import BoundedCache, BuilderName, ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
 from metaindex.formats import Version
-from metaindex.index import KINDS, IndexFolder, IndexLogEntry, OpenIndex, State
+from metaindex.index import KINDS, Builder, IndexFolder, IndexLogEntry, OpenIndex, State
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of, refresh
-
-if TYPE_CHECKING:
-    from metaindex.core import BuilderName
-    from metaindex.index import Builder
-
 
 logger = logging.getLogger("metaindex.hooks")
 

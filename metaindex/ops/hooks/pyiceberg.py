@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from metaindex.index import Written
 
 from .after_commit import Mode, after_commit
-
-if TYPE_CHECKING:
-    from metaindex.index import Written
 
 
 def append(table: Any, df: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
@@ -67,8 +66,6 @@ def _written(before: int | None, made: Any, df: Any) -> Written | None:
     """Return the commit, if all its rows are in memory and it is one snapshot more. This writer gave `made` its id:
     nobody else's has it."""
     import pyarrow as pa
-
-    from metaindex.index import Written
 
     if not isinstance(df, pa.Table) or before is None or made is None or made.parent_snapshot_id != before:
         return None

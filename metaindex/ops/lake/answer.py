@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from metaindex.advisor import Spared
+from metaindex.advisor import Recommendation, Reported, Spared
 from metaindex.core import (
     Column,
     MissingDependencyError,
@@ -23,15 +23,11 @@ from metaindex.core import (
     percent,
     plain,
 )
-from metaindex.index import State
-from metaindex.table import IndexInfo, sayable
+from metaindex.index import Progress, State
+from metaindex.table import IndexInfo, IndexList, Table, sayable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from metaindex.advisor import Recommendation, Reported
-    from metaindex.index import Progress
-    from metaindex.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,8 +428,6 @@ def _arrow_schema() -> pa.Schema:
 
 def _index_schema() -> pa.Schema:
     import pyarrow as pa
-
-    from metaindex.table import IndexInfo, IndexList
 
     from .answer import LakeIndex
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,14 +26,10 @@ from metaindex.core import (
 )
 from metaindex.formats import At, Format, Snapshot
 from metaindex.index import FileStatistics, OpenIndex, Staleness, State, Target
-from metaindex.query import TableQueryLog
+from metaindex.query import Handle, TableQueryLog
 from metaindex.table import History, IndexInfo, Table, UnreadFiles, handle_of
 
 from .answer import LakeIndex, LakeLayout, LakeTable
-
-if TYPE_CHECKING:
-    from metaindex.query import Handle
-
 
 _MOST_FILES = 20_000
 """Of a table whose layout is measured: the cheap part of advice stays cheap."""

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from metaindex.advisor import Recommendation, TableNames, Workload, recommend_for, workload
 from metaindex.core import (
     ArgumentError,
     Config,
@@ -28,6 +29,7 @@ from metaindex.core import (
     watched,
 )
 from metaindex.formats import ConfiguredCatalog, Walk
+from metaindex.index import Progress
 from metaindex.query import check_since
 from metaindex.storage import is_remote, storage_for
 from metaindex.table import Table, handle_of, open_table
@@ -36,12 +38,6 @@ from .answer import Lake, LakeTable
 from .asking import LakePlace, ask, shortened
 from .page import lake_report
 from .side_by_side import SideBySide, Unanswered
-
-if TYPE_CHECKING:
-    from metaindex.advisor import Recommendation
-    from metaindex.index import Progress
-    from metaindex.table import Table
-
 
 MOST_FOLDERS: Final = 100_000
 """That are looked at."""
@@ -239,8 +235,6 @@ def _recommended(
     progress: Progress | None,
 ) -> tuple[Recommendation, list[LakeTable], list[str]]:
     """Recommend indexes for the tables that the workload names, and add them to their rows."""
-    from metaindex.advisor import TableNames, Workload, recommend_for, workload
-
     asked = queries if isinstance(queries, Workload) else workload(queries)
     mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}
     opened: dict[str, Table] = {
@@ -400,7 +394,6 @@ def _catalog_place(
 
 
 def _opened_of(name: str, loaded: _OneTable, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:
-    from metaindex.table import open_table
 
     options = dict(storage_options or {}) if is_remote(str(loaded.loaded.location())) else {}
     return open_table(name, catalog=loaded, storage_options=options, config=config)

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import xxhash
 
-from metaindex.advisor import Page, Reported, Section, check_page, write_page
+from metaindex.advisor import Page, Reported, Section, check_page, workload_section, write_page
 from metaindex.core import (
     ArgumentError,
     Cell,
@@ -27,16 +27,12 @@ from metaindex.core import (
     moment,
     percent,
 )
-from metaindex.index import IndexFolder
+from metaindex.index import IndexFolder, Progress
 from metaindex.storage import is_remote, parent_of
 
 from .answer import Lake, LakeTable, behind_in_words, left_out_in_words
 from .asking import shortened
 from .side_by_side import SideBySide, Unanswered
-
-if TYPE_CHECKING:
-    from metaindex.index import Progress
-
 
 MOST_ROWS = 10_000
 _NAMES = 3
@@ -88,8 +84,6 @@ def _facts(lake: Lake) -> list[tuple[str, Element | str | None]]:
 def _sections(lake: Lake) -> Iterator[Section]:
     yield Section("tables", "Tables", tuple(_tables(lake)))
     if lake.recommended is not None:
-        from metaindex.advisor import workload_section
-
         yield workload_section(lake.recommended)
     if lake.notes:
         yield Section("notes", "What is not in it", (Element.listed(lake.notes),))

@@ -23,11 +23,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from metaindex.core import ArgumentError, MetaIndexError, counted, duration, human_bytes
+from metaindex.core import ArgumentError, BuilderName, MetaIndexError, counted, duration, human_bytes
 from metaindex.formats import At
-from metaindex.index import IndexLogEntry, OperationLog
+from metaindex.index import Builder, IndexLogEntry, OperationLog
 from metaindex.ops.hooks.keep import IndexKey, is_left_over, keep, living, no_index_named, stands_at
 from metaindex.table import Table, handle_of
 
@@ -46,10 +46,6 @@ from .upkeep import (
     counted_failing,
     needs_of,
 )
-
-if TYPE_CHECKING:
-    from metaindex.core import BuilderName
-    from metaindex.index import Builder
 
 PACE: Final = Pace(every=10.0, idle=300.0, error=900.0)
 FIND_SECONDS: Final = 300.0

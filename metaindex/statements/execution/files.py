@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
-from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, Words, watched
+from metaindex.core import ArgumentError, Column, Config, TextTable, UnknownColumnError, Words, watched
 from metaindex.expressions import ColumnRef, IsNull, bind, column_sql, names_given
 from metaindex.formats import NAMED, ConfiguredCatalog
+from metaindex.index import Progress
 from metaindex.query import Credit, IndexReport
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.query_tables import check_query, with_names
@@ -21,10 +22,6 @@ from metaindex.table import Table, open_table
 from .results import EXPLAINED, FORMATTED, StatementResult, result
 from .run import AskedTables, not_asked, run
 from .words import NAMING, StatementWords
-
-if TYPE_CHECKING:
-    from metaindex.core import Config
-    from metaindex.index import Progress
 
 Opens = Callable[[str, str | None, Mapping[str, object]], Table]
 """A path, its format where that is said, and how its files are read."""

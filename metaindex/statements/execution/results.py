@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-from metaindex.advisor import UnreadNote
+from metaindex.advisor import Estimate, Recommendation, UnreadNote, WhatIf
 from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, human_bytes, moment, percent, plain
 from metaindex.formats import ReadOptions
-from metaindex.index import State
+from metaindex.index import Outcome, State, Verification
 from metaindex.statements.grammar.tree import (
     ChangeIndex,
     CreateIndex,
@@ -24,10 +24,6 @@ from metaindex.statements.grammar.tree import (
     VerifyIndex,
 )
 from metaindex.table import History, IndexInfo, IndexList, sayable
-
-if TYPE_CHECKING:
-    from metaindex.advisor import Estimate, Recommendation, WhatIf
-    from metaindex.index import Outcome, Verification
 
 _TYPES: Final = {
     "": pa.string(),

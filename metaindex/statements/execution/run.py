@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol, assert_never
+from typing import Final, Protocol, assert_never
 
-from metaindex.advisor import Workload, recommend
+from metaindex.advisor import Recommendation, Workload, recommend
 from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, Tabular, Words, dataclass
 from metaindex.formats import ReadOptions
-from metaindex.index import KINDS, IndexFolder, Kind, State, Using
+from metaindex.index import KINDS, IndexFolder, Kind, Progress, State, Using
 from metaindex.statements.grammar.tree import (
     CandidateIndex,
     ChangeIndex,
@@ -39,10 +39,6 @@ from .results import (
     weighed,
 )
 from .words import StatementWords
-
-if TYPE_CHECKING:
-    from metaindex.advisor import Recommendation
-    from metaindex.index import Progress
 
 
 @dataclass(frozen=True, slots=True)
