@@ -60,6 +60,7 @@ class RuleCounts:
 class Enabled:
     """The rule in one session, and what answers it."""
 
+    session: SparkSession
     placed: Placed
     handler: RequestHandler
 
@@ -135,6 +136,8 @@ def enable(
     rule = rule or RuleConfig()
     handler = RequestHandler(config, storage_options, rule, cores_of(spark))
     with _LOCK:
+        for key in [key for key, enabled in _ENABLED.items() if enabled.session.sparkContext._jsc is None]:
+            _ENABLED.pop(key).handler.close()  # its session was stopped
         try:
             stated = ANSWERS[0](lambda: spark, config, storage_options)
             placed = place(
@@ -146,7 +149,7 @@ def enable(
         except UnsupportedFeatureError:
             handler.close()
             raise
-        _ENABLED[_key(spark)] = Enabled(placed, handler)
+        _ENABLED[_key(spark)] = Enabled(spark, placed, handler)
 
 
 def serve(
@@ -252,20 +255,17 @@ def counts(spark: SparkSession) -> RuleCounts:
 def rule_of(spark: SparkSession) -> Enabled:
     """Return the rule of a session. One that Spark's configuration has enabled (`sidecar`) becomes this process's, as
     what answers it cannot be seen from here. Raises ArgumentError if it is not enabled."""
-    enabled = None
     if not _is_remote(spark) and _is_session(spark):
-        enabled = _ENABLED.get(_key(spark))
-        placed = placed_in(spark) if enabled is None else None
-        if placed is not None and _SERVING:
-            return Enabled(placed, _SERVING[0])
+        if (enabled := _ENABLED.get(_key(spark))) is not None:
+            return enabled
+        if (placed := placed_in(spark)) is not None and _SERVING:
+            return Enabled(spark, placed, _SERVING[0])
         if placed is not None:
             enable(spark)
-            enabled = _ENABLED[_key(spark)]
-    if enabled is None:
-        raise ArgumentError(
-            "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
-        )
-    return enabled
+            return _ENABLED[_key(spark)]
+    raise ArgumentError(
+        "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
+    )
 
 
 def _is_remote(spark: object) -> bool:

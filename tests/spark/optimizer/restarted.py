@@ -2,6 +2,7 @@
 the same JVM; `enable` is for one session."""
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ def main(folder: Path) -> None:
     mi.open_table(path, spark=spark).create_index("cov", mi.Covering("k", "id", buckets=4), builder="spark")
     mi.enable(spark)
     assert asked(spark, path) == 1
+    answering = [thread for thread in threading.enumerate() if thread.name.startswith("metaindex-rule")]
+    assert answering
     spark.stop()
     table = mi.open_table(path, spark=spark)
     for verb in (
@@ -47,6 +50,9 @@ def main(folder: Path) -> None:
     assert not mi.is_enabled(again), "another session is enabled on its own"
     assert asked(again, path) == 0
     mi.enable(again)
+    for thread in answering:
+        thread.join(600)
+        assert not thread.is_alive(), "nobody asks it any more"
     assert asked(again, path) == 1
     mi.disable(spark)  # the stopped one
     assert asked(again, path) == 2
