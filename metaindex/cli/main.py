@@ -273,6 +273,7 @@ def _forget_stdout() -> None:
 
 _OTHERWISE = {
     "copies": "--no-copies",
+    "history": "--history",
     "if_not_exists": "--if-not-exists",
     "overwrite": "--overwrite",
     "budget_bytes": "--budget",
@@ -299,6 +300,7 @@ class CommandWords(Words):
         "versions": "`metaindex indexes TABLE NAME` has those of an index",
         "version": "`metaindex indexes TABLE NAME` gives it",
         "drop": "metaindex drop TABLE NAME",
+        "mend": "repair the index with `metaindex repair TABLE NAME`",
         "naming": "--as NAME says what TABLE is called in them",
         "all": "--json has all",
         "unchecked": "--json",

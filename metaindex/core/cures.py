@@ -16,8 +16,9 @@ T = TypeVar("T")
 
 class Words:
     """The words of Python. The command line and statements have their own. A cure is a method, or one of `TEXTS`:
-    `drop` removes an index, `anew` makes room for one built anew by its name, `naming` tells which table a name of
-    queries means, `all` and `unchecked` are where more is than is shown, `queries` names those of a workload."""
+    `drop` removes an index, `mend` repairs one, `anew` makes room for one built anew by its name, `naming` tells which
+    table a name of queries means, `all` and `unchecked` are where more is than is shown, `queries` names those of a
+    workload."""
 
     TEXTS: ClassVar[Mapping[str, str]] = {
         "spark": "read with .to_spark(spark)",
@@ -27,6 +28,7 @@ class Words:
         "drop": "drop_index",
         "restore": "restore_index({0!r})",
         "repair": "repair_index({0!r})",
+        "mend": "repair the index with repair_index()",
         "vacuum": "vacuum_index({0!r})",
         "vacuum_it": "vacuum it",
         "anew": "drop it and vacuum it",

@@ -42,9 +42,9 @@ class DamagedIndexError(MetaIndexError):
     is read without it."""
 
     @classmethod
-    def for_refresh(cls, fact: str) -> Self:
-        """Return the error whose cure is a full refresh."""
-        return cls(fact, Cure("full"))
+    def for_repair(cls, fact: str) -> Self:
+        """Return the error whose cure is a repair."""
+        return cls(fact, Cure("mend"))
 
 
 class ForeignIndexError(DamagedIndexError):

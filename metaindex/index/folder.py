@@ -274,7 +274,7 @@ class IndexFolder:
             most = run.size_bytes // _FILE_BYTES
             counts = (run.files, run.partitions, run.uncovered_files, *(key.unkeyed_files for key in run.keys))
             if run.files > most or max(counts) > max(run.files, 1):
-                raise DamagedIndexError.for_refresh(
+                raise DamagedIndexError.for_repair(
                     f"a run counts files that its bytes can hold; run {run.run!r} of {run.size_bytes:,} bytes counts"
                     f" {max(counts):,}"
                 )

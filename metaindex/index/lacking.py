@@ -9,18 +9,19 @@ from metaindex.core import Cure, Words, counted, dataclass
 class Lacking:
     """Files of a version, `files` of `of`, that an index does not cover. `touched`: those of them that it knows by
     path, size and time of other files to the file system. `full`: it covers the others' columns by a full refresh
-    alone."""
+    alone. `past`: they are of a version from before those that it recorded, which no refresh reads."""
 
     index: str
     files: int
     of: int
     touched: int = 0
     full: bool = False
+    past: bool = False
 
     @property
     def code(self) -> str:
-        """Return BEHIND, COLUMNS where only a full refresh helps, or TOUCHED where one by identity does."""
-        return "TOUCHED" if self.touched else "COLUMNS" if self.full else "BEHIND"
+        """Return BEHIND, COLUMNS where only a full refresh helps, TOUCHED where one by identity, PAST where none."""
+        return "PAST" if self.past else "TOUCHED" if self.touched else "COLUMNS" if self.full else "BEHIND"
 
     def __str__(self) -> str:
         with Words.about(self.index):
@@ -34,6 +35,8 @@ class Lacking:
 
     def _said(self) -> str:
         cure = Cure("full", "it") if self.full else "refresh it"
+        if self.past:
+            cure = f"one created with {Cure('argument', 'history', True)} knows files of older versions"
         if not self.touched:
             return f"it lacks {self.files:,} of {counted(self.of, 'file')}; {cure}"
         are, them = ("was", "it") if self.touched == 1 else ("were", "them")

@@ -100,7 +100,7 @@ class OpenIndex:
         try:
             data = self.storage.read(ref.path, 0, ref.size_bytes)
         except MetaIndexError as error:
-            raise DamagedIndexError.for_refresh(
+            raise DamagedIndexError.for_repair(
                 f"an object that an entry names can be read; {ref.path} of index {self.name!r} cannot ({error})"
             ) from error
         self.count.add(len(data))
@@ -155,7 +155,7 @@ class OpenIndex:
                         Vector(table.column("ordinal")).numbers[Vector(table.column("key_id")).numbers == key.key_id]
                     ] = True
             if (found := int(np.count_nonzero(out))) != key.unkeyed_files:
-                raise DamagedIndexError.for_refresh(
+                raise DamagedIndexError.for_repair(
                     f"run {run.run} of index {self.name!r} names {key.unkeyed_files} files of which a key knows"
                     f" nothing; {found} are there"
                 )
@@ -231,7 +231,7 @@ class OpenIndex:
             start += part.rows
         pieces = reader.each(asked, lambda part_: self._rows_of_part(reader, part_, names))
         if start != run.files:
-            raise DamagedIndexError.for_refresh(
+            raise DamagedIndexError.for_repair(
                 f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}"
             )
         return _joined(pieces) if pieces else _no_rows(names)
@@ -259,7 +259,7 @@ class OpenIndex:
             taken.append(compute("take", table, arrow_array(wanted.astype(np.int64), None, pa.int64())))
         picked = _joined(taken)
         if not np.array_equal(Vector(picked.column("ordinal")).numbers, inside + start):
-            raise DamagedIndexError.for_refresh(
+            raise DamagedIndexError.for_repair(
                 f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not"
             )
         return picked.select(names)
@@ -335,7 +335,7 @@ class OpenIndex:
         reader = self.reader(run)
         parts = reader.parts("file_ids")
         if sum(part.rows for part in parts) != run.files:
-            raise DamagedIndexError.for_refresh(
+            raise DamagedIndexError.for_repair(
                 f"run {run.run} of index {self.name!r} has {run.files} files and another number of ids"
             )
         holding = [(part, _groups_with(reader.footer(part), asked)) for part in parts]

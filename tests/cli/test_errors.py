@@ -201,6 +201,8 @@ ROOT = Path(__file__).parents[2] / "metaindex"
         (Cure("reader", "escape", "\\"), "--option 'escape=\\'"),
         (Cure("also", "quote", "'"), "--option 'quote='\"'\"''"),
         (Cure("full"), "refresh the index with --mode full"),
+        (Cure("mend"), "repair the index with `metaindex repair TABLE NAME`"),
+        (Cure("argument", "history", True), "--history"),
         (Cure("spark"), "read it with Spark"),
         (Cure("another_place"), "choose another place with --index-location"),
         (Cure("setting", "Config(seal_key=...)", "METAINDEX_SEAL_KEY"), "METAINDEX_SEAL_KEY"),
@@ -277,7 +279,7 @@ def test_errors_name_options(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> None:
+def test_a_repair_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> None:
     """Also in the cells of tables."""
     root = settled(tmp_path / "t", {f"{number}.csv": f"id\n{number}\n" for number in range(4)})
     mi.open_table(root).create_index("i", mi.ValueList("id", limit=1), mi.Values("id"), builder="local")
@@ -288,7 +290,7 @@ def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> N
     damaged.write_bytes(damaged.read_bytes()[:20])
     (tmp_path / "q.sql").write_text("SELECT * FROM t WHERE id = 3")
     told = call("sql", f"EXPLAIN INDEXES SELECT * FROM '{root}' WHERE id = 3")
-    assert f"REFRESH INDEX i ON '{root}' FULL" in told.out, told.out
+    assert f"REPAIR INDEX i ON '{root}'" in told.out, told.out
     commands = [
         ["prune", root, "id = 3"],
         ["indexes", root],
@@ -298,8 +300,8 @@ def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> N
         ["whatif", root, "--where", "id = 3", "--values", "id"],
     ]
     said = [call(*command).out for command in commands]
-    assert "--mode full" in said[0], said[0]
-    assert not any("mode='full'" in text for text in (told.out, *said))
+    assert "`metaindex repair TABLE NAME`" in said[0], said[0]
+    assert not any("repair_index" in text for text in (told.out, *said))
 
 
 def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def unkeyed_of(source: RunReader) -> dict[int, Units]:
     for said in source.run.keys:
         count = len(out.get(said.key_id, _NONE))
         if count != said.unkeyed_files:
-            raise DamagedIndexError.for_refresh(
+            raise DamagedIndexError.for_repair(
                 f"run {source.run.run} names {said.unkeyed_files} files of which a key knows nothing; {count} are there"
             )
     return out

@@ -76,7 +76,7 @@ def totals(sums: pa.Array, type_: pa.DataType) -> pa.Array:
     there = Vector(sums).valid
     high = words[:, 3].view(np.int64)
     if (np.abs(high[there] if there is not None else high) >> 55).any():  # 2^247: below 10^75
-        raise DamagedIndexError.for_refresh(
+        raise DamagedIndexError.for_repair(
             "a sum has as many digits as so many numbers can have; one of an index has more"
         )
     bitmap = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))

@@ -124,7 +124,7 @@ def stored_types(text: str) -> dict[str, Any]:
 
 
 def _damaged(error: Exception) -> DamagedIndexError:
-    return DamagedIndexError.for_refresh(
+    return DamagedIndexError.for_repair(
         "the columns of stored rows are a StructType of Spark; those of one index are not"
         f" ({first_line(error, named=True)})"
     )

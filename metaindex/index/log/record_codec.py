@@ -98,7 +98,7 @@ def _bytes(value: dict[str, Any]) -> bytes:
 
 def _checked(data: bytes, ref: ObjectRef, read: Callable[[Fields], _T]) -> _T:
     if len(data) != ref.size_bytes or digest(data) != ref.digest:
-        raise DamagedIndexError.for_refresh(f"an object that an entry names matches its digest; {ref.path} does not")
+        raise DamagedIndexError.for_repair(f"an object that an entry names matches its digest; {ref.path} does not")
     try:
         value = Fields(from_text(data), "the object")
         written = value.whole("format_version")
@@ -107,7 +107,7 @@ def _checked(data: bytes, ref: ObjectRef, read: Callable[[Fields], _T]) -> _T:
             value.done()
             return decoded
     except Exception as error:
-        raise DamagedIndexError.for_refresh(
+        raise DamagedIndexError.for_repair(
             f"an object that an entry names has the fields of format {FORMAT_VERSION}; {ref.path} has not"
             f" ({one_line(error)})"
         ) from error

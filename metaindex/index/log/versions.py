@@ -102,7 +102,7 @@ class Versions:
         while (above := chain[-1].parent) is not None:
             parent = self._record(above)
             if parent is None or above in seen:
-                raise DamagedIndexError.for_refresh(
+                raise DamagedIndexError.for_repair(
                     f"a recorded version names a recorded parent; version {chain[-1].version} does not"
                 )
             seen.add(above)
@@ -172,10 +172,10 @@ class Versions:
             for run, text in bits["without_deletes"].items():
                 deletes[run] = deletes.get(run, BitMap()) - from_text(text)
         if not dead.keys() <= known.keys():
-            raise DamagedIndexError.for_refresh("a recorded version names runs of its index; one does not")
+            raise DamagedIndexError.for_repair("a recorded version names runs of its index; one does not")
         for run, named in (*dead.items(), *deletes.items()):
             if named and run in known and named.max() >= known[run]:
-                raise DamagedIndexError.for_refresh(
+                raise DamagedIndexError.for_repair(
                     f"a recorded version names files of its runs; one names file {named.max():,} of {known[run]:,}"
                 )
         return LiveFiles(dead, deletes)
@@ -236,7 +236,7 @@ def from_text(text: str) -> BitMap:
     try:
         return BitMap.deserialize(base64.b64decode(text, validate=True))
     except (ValueError, TypeError, IndexError) as error:  # nothing at all is the last
-        raise DamagedIndexError.for_refresh(
+        raise DamagedIndexError.for_repair(
             f"a recorded version has portable roaring bitmaps in base64; one is none ({error})"
         ) from error
 

@@ -85,15 +85,20 @@ class BoundPredicate:
             asked.append(cls(predicate, schema, named, walked, together, leaves, compared, compared - otherwise))
         return asked
 
-    def lacking(self, index: OpenIndex, files: int, of: int, unknown: Callable[[], FileTable]) -> Lacking | None:
+    def lacking(
+        self, index: OpenIndex, files: int, of: int, unknown: Callable[[], FileTable], at_ms: int | None = None
+    ) -> Lacking | None:
         """Return what an index, which knows the asked columns in other files, does not cover; None if it lacks no file.
-        Only a full refresh reads files again that were read before the index had the column. `unknown`: these files."""
+        Only a full refresh reads files again that were read before the index had the column. `unknown`: these files;
+        `at_ms`: the time of a version that it has not recorded."""
         if not files:
             return None
         known = {run.run.run for run in RunCoverage.of_index(index, self)}
         without = any(run.run not in known and (run.columns or run.keys) for run in index.entry.content.runs)
         touched = 0 if Format.named(index.entry.table.format).has_log else index.touched(unknown())
-        return Lacking(index.name, files, of, touched, without)
+        newest = index.versions.newest()
+        past = at_ms is not None and newest is not None and at_ms < newest.timestamp_ms
+        return Lacking(index.name, files, of, touched, without, past)
 
     def answered_by_table(self, indexes: Sequence[OpenIndex]) -> bool:
         """Return whether the table itself answers some part better than any index: a column that none covers, or

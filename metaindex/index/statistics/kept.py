@@ -86,7 +86,7 @@ class _OfRun:
                         yield row, Theta.from_bytes(data), empty is True
                         given += 1
         if given != len(self.mine(wanted)):
-            raise DamagedIndexError.for_refresh(
+            raise DamagedIndexError.for_repair(
                 f"an index has a sketch of each file that it counts; run {self.run.run} has not"
             )
 
@@ -266,7 +266,7 @@ def _by_ordinal(table: pa.Table, run: RunRef, kind: str) -> Ordinals:
     """Return for each file of a run its position in a table of its rows; -1 if it has none."""
     ordinals = Vector(table.column("ordinal")).numbers.astype(np.int64)
     if len(ordinals) and not (ordinals[0] >= 0 and ordinals[-1] < run.files and (np.diff(ordinals) > 0).all()):
-        raise DamagedIndexError.for_refresh(f"an index has a row a file; run {run.run} has {kind} of other files")
+        raise DamagedIndexError.for_repair(f"an index has a row a file; run {run.run} has {kind} of other files")
     at = np.full(run.files, -1, np.int64)
     at[ordinals] = np.arange(len(ordinals))
     return at

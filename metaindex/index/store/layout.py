@@ -91,7 +91,7 @@ def bound_key(part: PartInfo, text: str | None) -> bytes:
 
 
 def _no_bound(part: PartInfo, text: str | None) -> DamagedIndexError:
-    return DamagedIndexError.for_refresh(
+    return DamagedIndexError.for_repair(
         f"a bound of a part is a whole number of 64 bits, or the hex of a key; that of {part.path[-120:]!r} is"
         f" {str(text)[:40]!r}"
     )

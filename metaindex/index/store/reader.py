@@ -301,7 +301,7 @@ class RunReader:
 
     def damaged(self, path: str, what: str) -> DamagedIndexError:
         """The error of a part that is not what it should be."""
-        return DamagedIndexError.for_refresh(
+        return DamagedIndexError.for_repair(
             f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}"
         )
 

@@ -251,7 +251,7 @@ def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsh
         leaves=lambda: leaf_reports(asked, sources),
         row_groups=lambda row, groups: FileSource(groups, list(sources.values()), int(kept[row])),
         knows_row_groups=keyed,
-        lacks=_lacks(asked, indexes, sources, snapshot.files),
+        lacks=_lacks(asked, indexes, sources, snapshot),
     )
 
 
@@ -281,10 +281,10 @@ def _lacks(
     asked: BoundPredicate,
     indexes: Sequence[OpenIndex],
     sources: Mapping[str, PruningStatistics[Mask]],
-    files: FileTable,
+    snapshot: Snapshot,
 ) -> dict[str, Lacking]:
     """Return what each index lacks, for indexes that know the asked columns in other files, or have no files."""
-    lacks = {}
+    lacks, files = {}, snapshot.files
     for index in indexes if asked.columns else ():
         source = sources.get(index.name)
         if isinstance(source, JoinedSources):
@@ -295,7 +295,8 @@ def _lacks(
             continue
         with guard(index):
             count = int(np.count_nonzero(unknown))
-            lacking = asked.lacking(index, count, len(files), partial(_marked, files, unknown))
+            at_ms = None if index.versions.find(snapshot.version) else snapshot.timestamp_ms
+            lacking = asked.lacking(index, count, len(files), partial(_marked, files, unknown), at_ms)
         if lacking is not None:
             lacks[index.name] = lacking
     return lacks

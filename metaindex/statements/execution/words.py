@@ -31,6 +31,7 @@ _TEXTS: Final = {
     "drop": "DROP INDEX",
     "restore": "RESTORE INDEX {index} ON {name}",
     "repair": "REPAIR INDEX {index} ON {name}",
+    "mend": "REPAIR INDEX {index} ON {name}",
     "vacuum": "VACUUM INDEX {index} ON {name}",
     "vacuum_it": "VACUUM INDEX {index} ON {name}",
     "anew": _ANEW,
@@ -84,7 +85,7 @@ class StatementWords(Words):
                 return "OPTIONS (budget = '100MB')"
             case "retention":
                 return f"RETAIN {value} HOURS"
-            case "builder" | "under" | "copies" | "days":
+            case "builder" | "under" | "copies" | "days" | "history":
                 return f"OPTIONS ({name} = {said or '...'})"
         return self.face.argument(name, value)
 

@@ -77,6 +77,19 @@ def test_files_that_an_index_read_before_it_had_the_column_need_a_full_refresh(t
     assert _reason(table, "extra = 5") == ""
 
 
+def test_files_of_older_versions_need_an_index_with_history(tmp_path: Path) -> None:
+    _append(tmp_path / "t", 0)
+    write_deltalake(str(tmp_path / "t"), pa.table({"a": [5, 6]}), mode="overwrite")
+    now = mi.open_table(tmp_path / "t")
+    now.create_index("i", mi.Values("a"))
+    for _ in range(2):
+        (report,) = [one for one in now.prune("a = 1", version=0).indexes if one.name == "i"]
+        assert report.reason == "it lacks 1 of 1 file; one created with history=True knows files of older versions"
+        now.refresh_index("i", mode="full")
+    now.create_index("past", mi.Values("a"), history=True)
+    assert {one.name: one.reason for one in now.prune("a = 1", version=0).indexes}["past"] == ""
+
+
 KINDS: dict[str, tuple[Kind, ...]] = {
     "statistics": (mi.ColumnStats("a"),),
     "values": (mi.Values("a"),),

@@ -102,7 +102,7 @@ def test_what_is_damaged_before_planning_leaves_the_index_out(lake: Lake, sortin
             assert "cov: covering" not in plan_of(frame), (damage.__name__, text)
         error = rule.counts(spark).last_error
         assert "as its manifest says" in error, (damage.__name__, error)
-        assert "refresh the index with mode='full'" in error, (damage.__name__, error)
+        assert "repair the index with repair_index()" in error, (damage.__name__, error)
         mend()
     for text in texts:
         frame = spark.sql(text)

@@ -274,7 +274,7 @@ def test_a_damaged_index_is_told_as_damaged_with_the_cure(
     (verdict,) = scan.indexes
     assert verdict.reason is Reason.NOT_USABLE, verdict
     assert "as its manifest says" in verdict.detail
-    assert verdict.detail.endswith("refresh the index with mode='full'")
+    assert verdict.detail.endswith("repair the index with repair_index()")
     (row,) = enabled.sql(f"EXPLAIN INDEXES {query}").collect()
     assert row["reason"].startswith("NOT_USABLE: ")
     assert row["reason"].endswith("; REFRESH INDEX i ON table FULL")

@@ -124,7 +124,9 @@ def test_what_a_listing_or_a_footer_shows_is_refused(held: Held, damage: Damage)
     damage(held.index.storage, paths)
     seen_parts.forget()
     for _ in range(2):
-        with pytest.raises(DamagedIndexError, match=r"as its manifest says; .*; refresh the index with mode='full'"):
+        with pytest.raises(
+            DamagedIndexError, match=r"as its manifest says; .*; repair the index with repair_index\(\)"
+        ):
             _check(held)
     for path, data in before.items():
         held.index.storage.put(path, data)

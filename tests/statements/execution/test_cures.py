@@ -45,6 +45,8 @@ def _said(cure: Cure, words: StatementWords = CSV) -> str:
         ),
         (Cure("repair", "i"), "REPAIR INDEX i ON csv.`/data/q`"),
         (Cure("full"), "REFRESH INDEX i ON csv.`/data/q` FULL"),
+        (Cure("mend"), "REPAIR INDEX i ON csv.`/data/q`"),
+        (Cure("argument", "history", True), "OPTIONS (history = true)"),
         (Cure("argument", "mode", "full"), "FULL"),
         (Cure("argument", "builder", "local"), "OPTIONS (builder = 'local')"),
         (Cure("argument", "format", "delta"), "delta.`/data/q`"),

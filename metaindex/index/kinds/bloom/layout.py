@@ -137,7 +137,7 @@ def directory_from(data: bytes, most_files: int = MAX_FILES) -> Directory:
     except MetaIndexError:
         raise
     except Exception as error:
-        raise DamagedIndexError.for_refresh(
+        raise DamagedIndexError.for_repair(
             f"a directory of bloom filters is as it was written; one is not ({one_line(error)})"
         ) from error
 

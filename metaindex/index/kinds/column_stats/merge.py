@@ -69,7 +69,7 @@ def merge(
             rows += window.num_rows
             yield window
         if rows != wanted:
-            raise DamagedIndexError.for_refresh(
+            raise DamagedIndexError.for_repair(
                 f"a run has one row a file and covered column; {rows} rows were found for {len(files.partition_ord)}"
                 f" files and {len(told)} columns"
             )

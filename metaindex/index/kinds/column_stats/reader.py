@@ -279,7 +279,7 @@ def _partition_ranges(run: RunReader, column: int) -> tuple[npt.NDArray[np.int64
     count = np.concatenate(counts) if counts else np.zeros(0, np.int32)
     number = np.concatenate(ords) if ords else count
     if not np.array_equal(number, np.arange(run.run.partitions)) or int(count.sum()) != run.run.files:
-        raise DamagedIndexError.for_refresh(
+        raise DamagedIndexError.for_repair(
             f"the aggregates of run {run.run.run} count its files, partition by partition; they do not"
         )
     return np.cumsum(count, dtype=np.int64) - count, count

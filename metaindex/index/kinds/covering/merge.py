@@ -132,7 +132,7 @@ class CoveringMerge:
     def _wrong(self, piece: Piece, what: str) -> DamagedIndexError:
         where = f"bucket {piece.bucket}" if piece.bucket is not None else "a range"
         runs = ", ".join(self.sources[number].run.run for number in sorted({number for number, _ in piece.parts}))
-        return DamagedIndexError.for_refresh(
+        return DamagedIndexError.for_repair(
             f"rows of a covering index are sorted, each in the bucket that it hashes to; {where} of runs {runs}: {what}"
         )
 

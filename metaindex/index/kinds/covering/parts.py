@@ -267,7 +267,7 @@ def bucket_of(path: str) -> int:
     """The bucket in a part's name, as Spark finds it. DamagedIndexError where there is none."""
     match = _BUCKET.match(path)
     if match is None:
-        raise DamagedIndexError.for_refresh(f"a part of a bucket says which in its name; {path!r} does not")
+        raise DamagedIndexError.for_repair(f"a part of a bucket says which in its name; {path!r} does not")
     return int(match[1])
 
 

@@ -100,7 +100,7 @@ class Theta:
         have written anything."""
         sketch = cls._read(data)
         if sketch is None:
-            raise DamagedIndexError.for_refresh(
+            raise DamagedIndexError.for_repair(
                 "a sketch is an ordered compact theta sketch of Apache DataSketches; one of an index is not"
             )
         return sketch

@@ -79,7 +79,7 @@ class SortedRows:
         if groups is None:
             said = footer.range(self.column)
             if not said.known.all():
-                raise DamagedIndexError.for_refresh(
+                raise DamagedIndexError.for_repair(
                     f"the footer of {part.path} bounds the keys of its row groups; it does not"
                 )
             start = next((at for at, least in enumerate(said.least) if least is not None), len(said.least))
@@ -152,7 +152,7 @@ def each_value(reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.A
             for keys, units in stored.read(part, [group], keep=False):
                 ordinals = units >> bits
                 if len(ordinals) and not (ordinals.min() >= 0 and ordinals.max() < reader.run.files):
-                    raise DamagedIndexError.for_refresh(
+                    raise DamagedIndexError.for_repair(
                         f"values are of files that their run has; run {reader.run.run} names others"
                     )
                 there = Vector(keys).valid

@@ -40,7 +40,7 @@ def test_a_flipped_bit_anywhere_loses_no_file(run: Built) -> None:
                 assert holding(run, one) == expected[ordinal]
             except DamagedIndexError as error:
                 refused += 1
-                assert "refresh the index with mode='full'" in str(error)  # noqa: PT017 - or it is right
+                assert "repair the index with repair_index()" in str(error)  # noqa: PT017 - or it is right
     assert refused > 50
 
 
