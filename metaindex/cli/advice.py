@@ -82,7 +82,9 @@ def _whatif(args: argparse.Namespace, out: Output) -> int:
     candidates = [named] if args.together and named else named
     with busy("weighing"):
         answer = table.what_if(queries, *candidates, sample=args.sample, tables=_called(args), **arg.asked_at(args))
-    return write(answer, out)
+    write(answer, out)
+    wrong = (args.where and answer.refused) or (named and any(cost.problem for cost in answer.candidates))
+    return arg.FAILED if wrong else arg.DONE
 
 
 WHATIF = arg.Command(

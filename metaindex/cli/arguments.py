@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from metaindex.core import ArgumentError
+from metaindex.core import ArgumentError, QueryLog
 from metaindex.formats import NAMED
 from metaindex.statements import VERBS
 
@@ -274,6 +274,7 @@ QUERY_LOG = option(
     None,
     "note this query beside the indexes, with the values in its condition kept, hashed (by the salt of"
     " METAINDEX_QUERY_LOG_SALT) or left out; default: as METAINDEX_QUERY_LOG says, else off",
+    type=QueryLog.spelled,
     choices=["kept", "hashed", "left out", "off"],
 )
 _BUILDERS = ["spark", "local"]

@@ -61,6 +61,12 @@ class QueryLog:
         if self.salt is not None or self.literals == "hashed":
             self.key()
 
+    @staticmethod
+    def spelled(text: str) -> str:
+        """Return a word for `literals`, or off, of whoever writes it in an option, a variable or a conf."""
+        word = text.strip().lower().replace("-", " ")
+        return {"true": "kept", "false": "off"}.get(word, word)
+
     def key(self) -> bytes:
         """Secret key by which values are hashed; empty if none is needed."""
         salt = _secret(self.salt, "METAINDEX_QUERY_LOG_SALT", "QueryLog(salt=...)")
@@ -142,13 +148,13 @@ class Config:
             return given
         if given is not None:
             return QueryLog() if given else None
-        word = os.environ.get("METAINDEX_QUERY_LOG", "").strip().lower().replace("-", " ")
-        if word not in ("", "off", "false", *get_args(Literals)):
+        word = QueryLog.spelled(os.environ.get("METAINDEX_QUERY_LOG", ""))
+        if word not in ("", "off", *get_args(Literals)):
             raise ArgumentError(
                 f"the environment variable METAINDEX_QUERY_LOG is kept, hashed, left-out or off; got {word!r}; set one"
                 " of these, or unset it"
             )
-        return None if word in ("", "off", "false") else QueryLog(word)  # type: ignore[arg-type]
+        return None if word in ("", "off") else QueryLog(word)  # type: ignore[arg-type]
 
     @property
     def sealing_key(self) -> bytes | None:

@@ -30,8 +30,8 @@ class Lacking:
     @property
     def read_anew(self) -> str:
         """Say of files that were read again that this was not needed."""
-        said = f"{counted(self.touched, 'file')} of these {'was' if self.touched == 1 else 'were'} {TOUCHED}"
-        return f"{said}; {Cure('argument', 'mode', 'identity')} takes such files over without reading them whole"
+        said = f"{counted(self.touched, 'file')} of these had {TOUCHED}"
+        return f"{said}; {Cure('argument', 'mode', 'identity')} {_COMPARES}"
 
     def _said(self) -> str:
         cure = Cure("full", "it") if self.full else "refresh it"
@@ -39,12 +39,13 @@ class Lacking:
             cure = f"one created with {Cure('argument', 'history', True)} knows files of older versions"
         if not self.touched:
             return f"it lacks {self.files:,} of {counted(self.of, 'file')}; {cure}"
-        are, them = ("was", "it") if self.touched == 1 else ("were", "them")
-        cure = f"{Cure('identity', 'it')} to take {them} over without reading {them} whole"
+        has = "has" if self.touched == 1 else "have"
+        cure = f"{Cure('identity', 'it')}, which {_COMPARES}"
         if self.touched == self.files:
-            return f"{self.touched:,} of {counted(self.of, 'file')} {are} {TOUCHED}; {cure}"
+            return f"{self.touched:,} of {counted(self.of, 'file')} {has} {TOUCHED}; {cure}"
         lacks = f"it lacks {self.files:,} of {counted(self.of, 'file')}"
-        return f"{lacks}, of which {self.touched:,} {are} {TOUCHED}; {cure}"
+        return f"{lacks}, of which {self.touched:,} {has} {TOUCHED}; {cure}"
 
 
-TOUCHED = "copied, linked or chmodded since (same path, size and time; other inode or change time)"
+TOUCHED = "another inode or change time (same path, size and time)"
+_COMPARES = "compares the bytes of such files, and takes over those that are the same"

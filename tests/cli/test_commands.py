@@ -253,13 +253,16 @@ def test_whatif_weighs_what_is_named_and_what_follows(call: Call, indexed: Path)
     assert found["queries"][0]["now"]["files"]["expected"] >= 1
     words = ("--where", "id = 3", "--where", "nothing = 3", "--values", "id", "--bloom", "id")
     answer = call("whatif", indexed, *words)
-    assert answer.code == 0
+    assert answer.code == 1
     assert "bloom_filters(id)" in answer.out
     assert "1 of 2 questions not answered" in answer.out
     both = call("whatif", indexed, *words, "--together", "--json").json
     assert [one["candidate"] for one in both["candidates"]] == ["values(id) + bloom_filters(id)"]
     assert call("whatif", indexed, "--where", "id = 3", "--sample", "2").code == 2
     assert call("whatif", indexed).code == 2
+    for form in ((), ("--json",)):
+        wrong = call("whatif", indexed, "--where", "id = 3", "--values", "idd", *form)
+        assert (wrong.code, "near names: id" in wrong.out, "values(idd)  " in wrong.out) == (1, True, False)
 
 
 def test_clustering_measures_and_advises(call: Call, indexed: Path) -> None:

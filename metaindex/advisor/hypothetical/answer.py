@@ -218,7 +218,7 @@ class WhatIf(Shown):
         ]
         if any(weighed.now is not None for weighed in self.queries):
             parts += ["", self._effects()]
-        if self.candidates:
+        if not all(cost.problem for cost in self.candidates):
             parts += ["", self._costs()]
         parts.append("")
         if self.refused:
@@ -256,6 +256,8 @@ class WhatIf(Shown):
             times = (f"{weighed.weight:,}",) if weight else ()
             rows.append((*times, weighed.query, "as it is", *_cells(weighed.now), ""))
             for each in weighed.effects:
+                if self.cost(each.candidate).problem:
+                    continue
                 now = each.instead_of_bytes or weighed.now.size_bytes.expected
                 saved = each.saved_of(weighed.now).expected / now if now else 0.0
                 rows.append((*("" for _ in weight), "", each.candidate, *_cells(each.reads), percent(saved)))
@@ -264,7 +266,7 @@ class WhatIf(Shown):
     def _costs(self) -> TextTable:
         titles = ("candidate", "size>", "of the table>", "CPU to build>", "a day: bytes>", "a day: CPU>")
         columns = Column.named(*titles, *(["saved over the workload>"] if self._over else []))
-        return TextTable(columns, tuple(self._cost(cost) for cost in self.candidates))
+        return TextTable(columns, tuple(self._cost(cost) for cost in self.candidates if not cost.problem))
 
     @property
     def _over(self) -> bool:

@@ -53,6 +53,11 @@ class AskedQuery:
     stands: Stands | None = None
     weight: float = 0.0
 
+    @property
+    def keys(self) -> set[str]:
+        """The columns by which it joins, groups or sorts."""
+        return {name.replace("`", "").lower() for name in (*self.joined, *self.grouped, *self.ordered)}
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -21,7 +21,7 @@ from metaindex.query import Scan
 
 from .answer import Reads
 from .baseline import Rows
-from .candidates import in_part
+from .candidates import AskedQuery, in_part
 from .cost import Weighed, Weight, size_of
 from .effect import Now
 from .estimates import Estimate, Floats
@@ -110,16 +110,18 @@ def _count(plan: Scan) -> int:
 @dataclass(frozen=True, slots=True)
 class CopyRead:
     """The reads of a query from a copy, or why the rule would read the table. `instead_of`: what the same columns take
-    in the files that it reads now."""
+    in the files that it reads now; `fits`: the copy has all of them."""
 
     reads: Reads | None
     instead_of: float = 0.0
     note: str = ""
+    fits: bool = False
 
 
-def read_of(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], copy: Copy) -> CopyRead:
+def read_of(sight: SampleContext, now: Now, query: AskedQuery, copy: Copy) -> CopyRead:
     """Apply the rules of covering indexes: all columns of the query are there, a struct that it needs whole as such,
     and it has a condition on the first one."""
+    needs = query.needs
     if parts_of := in_part(needs):
         return CopyRead(None, note=f"the query reads a part of the column {parts_of[0]}, which Spark reads alone")
     own = (ref.parts for ref in now.tree.columns)
@@ -131,13 +133,17 @@ def read_of(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], c
     restricted = Restriction.by_column(conjuncts(now.tree))
     if first[0] not in restricted and not (len(first) > 1 and _asks_of(now.tree, first)):
         which = f"first column, {first[0].name}" if len(first) == 1 else "indexed columns"
-        return CopyRead(None, note=f"the query asks nothing of its {which}")
+        note = f"the query asks nothing of its {which}"
+        if first[0].name.lower() in query.keys:
+            note = f"it leaves out no bytes; what it spares of a shuffle or a sort by {first[0].name} is not counted"
+        return CopyRead(None, note=note, fits=True)
     left = _of_order(sight, now, copy, restricted[first[0]]) if len(first) == 1 else _of_curve(copy, now)
     read = _bytes_of(copy, set(asked_for), left, restricted.get(first[0], Restriction()).equal)
     source = _source(sight, now, copy, set(asked_for))
     if not pays(source, read.expected):
-        return CopyRead(None, note="the table is read: the columns take no more in the files that it reads now")
-    return CopyRead(Reads(left.parts, None, read), source, left.note)
+        why = "the table is read: the columns take no more in the files that it reads now"
+        return CopyRead(None, note=why, fits=True)
+    return CopyRead(Reads(left.parts, None, read), source, left.note, fits=True)
 
 
 def pays(source: float, read: float) -> bool:

@@ -269,16 +269,16 @@ def _bound(query: object, schema: Schema, time_zone: str) -> tuple[Predicate, st
 
 def _effects(weighing: Weighing, query: AskedQuery, built: Sequence[Built]) -> tuple[Effect, ...]:
     now = weighing.nows[query.tree]
-    return tuple(_effect(weighing.sight, now, query.needs, candidate) for candidate in built)
+    return tuple(_effect(weighing.sight, now, query, candidate) for candidate in built)
 
 
-def _effect(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], built: Built) -> Effect:
+def _effect(sight: SampleContext, now: Now, query: AskedQuery, built: Built) -> Effect:
     tried_on = int(np.count_nonzero(now.kept[built.rows]))
     name = built.cost.candidate
     if built.cost.problem:
         return Effect(name, now.reads, 0, "it cannot be built")
     if built.copies:
-        found = read_of(sight, now, needs, built.copies[0])
+        found = read_of(sight, now, query, built.copies[0])
         return Effect(name, found.reads or now.reads, tried_on, found.note, found.instead_of)
     if built.index is None:
         return Effect(name, now.reads, 0, sight.sampling.unjudged)

@@ -189,7 +189,7 @@ class TableEvaluation:
             for number, built in enumerate(self.built)
             if self._may_be_chosen(number)
             and (
-                self._copy_read(query, number).reads is not None
+                self.copy_read(query, number).reads is not None
                 if built.copies
                 else asks(self.weighing.sight, now, built)
             )
@@ -204,12 +204,13 @@ class TableEvaluation:
                 by_kind.setdefault(key, set()).add(number)
         return [frozenset(numbers) for numbers in by_kind.values()]
 
-    def _copy_read(self, query: int, number: int) -> CopyRead:
+    def copy_read(self, query: int, number: int) -> CopyRead:
+        """Return what a query reads of a candidate that keeps rows."""
         key = query, number
         if key not in self._copies:
-            needs = self.queries[query].needs
+            asked, copy = self.queries[query], self.built[number].copies[0]
             try:
-                read = read_of(self.weighing.sight, self.now(query), needs, self.built[number].copies[0])
+                read = read_of(self.weighing.sight, self.now(query), asked, copy)
             except MetaIndexError as error:
                 read = CopyRead(None, note=str(error))
             self._copies[key] = read
@@ -221,7 +222,7 @@ class TableEvaluation:
         reads = reads_with(self.weighing.sight, now, asked)
         spared = QuerySpared(less(now.reads.size_bytes, reads.size_bytes), less(now.reads.files, reads.files))
         share = reads.size_bytes.expected / max(now.reads.size_bytes.expected, 1.0)
-        copies = (self._copy_read(query, number) for number in sorted(some) if self.built[number].copies)
+        copies = (self.copy_read(query, number) for number in sorted(some) if self.built[number].copies)
         with_copies = [_with_copy(spared, reads, copy, share) for copy in copies]
         return max(with_copies, key=lambda spared: spared.size_bytes.expected, default=spared)
 

@@ -137,7 +137,7 @@ def _firsts(index: OpenIndex) -> set[str]:
 def _asked(case: TableEvaluation) -> set[str]:
     """Columns that queries restrict, join and group by."""
     queries = case.weighing.queries
-    keys = {name.lower() for query in queries for name in (*query.joined, *query.grouped, *query.ordered)}
+    keys = {name for query in queries for name in query.keys}
     return keys | {ref.name.lower() for tree in case.weighing.nows for ref in tree.columns}
 
 
@@ -291,7 +291,8 @@ def _why_not(case: TableEvaluation, number: int, some: Some, left: Budget) -> st
         return f"it cannot be built: {cost.problem}"
     assert cost.size_bytes is not None, "it was judged"
     if not any(number in touching for touching in case.touched):
-        return "no query of the workload can use it"
+        reads = [case.copy_read(at, number) for at in range(len(case.queries))] if case.built[number].copies else []
+        return next((read.note for read in reads if read.fits), "no query of the workload can use it")
     alone = frozenset([number])
     adds = adds_of(case, alone, some).size_bytes.expected
     if adds >= LEAST * case.unindexed_bytes:
@@ -300,7 +301,8 @@ def _why_not(case: TableEvaluation, number: int, some: Some, left: Budget) -> st
         return f"its upkeep takes more than the {human_bytes(round(adds))} that it leaves out"
     beside = "beside those" if some else "of the workload's reads"
     what = f"{human_bytes(round(adds))} ({percent(adds / case.read_bytes)})" if adds and case.read_bytes else "nothing"
-    return f"it leaves out {what}{' more' if some else ''} {beside}"
+    why = f"; {cost.notes[0]}" if not adds and cost.notes and case.built[number].index is not None else ""
+    return f"it leaves out {what}{' more' if some else ''} {beside}{why}"
 
 
 def _options(handle: Handle) -> tuple[tuple[str, object], ...]:

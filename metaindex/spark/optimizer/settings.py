@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from metaindex.core import SettingError, dataclass
+from metaindex.core import QueryLog, SettingError, dataclass
 from metaindex.table import PLACES
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "query_log": Knob(
         PREFIX + "queryLog",
         "kept, hashed, left out or off",
-        lambda text: {"true": "kept", "false": "off"}.get(text.strip().lower(), text.strip().lower().replace("-", " ")),
+        QueryLog.spelled,
         lambda value: value in get_args(Noted),
     ),
     "display_mode": Knob(

@@ -25,6 +25,7 @@ from metaindex.index import Kind, Using
 from metaindex.statements import CreateIndex, TableName, parsed
 from tests.advisor.hypothetical.test_what_if import filled
 from tests.advisor.tables import of_parquet, tree
+from tests.tables import settled
 
 QUERIES = [
     *(f"SELECT cat FROM lake WHERE id = {number}" for number in (77, 78, 90)),
@@ -320,6 +321,17 @@ def test_another_layout_is_not_for_what_an_index_answers_already(tmp_path: Path)
     assert table.prune(asked[0]).kept_files < 8
     assert "ZORDER" not in str(table.recommend(asked, candidates=[mi.ColumnStats("sku")]))
     assert "ZORDER" not in str(table.recommend(asked))
+
+
+def test_why_a_candidate_is_not_recommended_is_true_of_it(tmp_path: Path) -> None:
+    grouped = filled(tmp_path / "grouped", "delta").recommend("SELECT cat, sum(id) FROM lake GROUP BY cat")
+    why = {passed.candidate: passed.reason for passed in grouped.tables[0].passed}
+    spares = "it leaves out no bytes; what it spares of a shuffle or a sort by cat is not counted"
+    assert why["covering(cat; id)"] == spares
+    folder = settled(tmp_path / "unread", {"0.csv": 'id,note\n1,"a ""b"" c, d"\n'})
+    unread = mi.open_table(folder, format="csv").recommend("SELECT id FROM unread WHERE note = 'x'")
+    for passed in unread.tables[0].passed:
+        assert "a quote inside" in passed.reason, passed
 
 
 def test_no_copy_of_rows_is_for_engines_that_read_none(tmp_path: Path) -> None:

@@ -395,16 +395,16 @@ def test_what_happened_is_said_with_the_cure(tmp_path: Path) -> None:
     write(folder, 5)
     (report,) = opened(folder).prune("a = 1500").indexes
     assert report.reason == (
-        "it lacks 2 of 5 files, of which 1 was copied, linked or chmodded since (same path, size and time; other inode"
-        " or change time); refresh it with mode='identity' to take it over without reading it whole"
+        "it lacks 2 of 5 files, of which 1 has another inode or change time (same path, size and time); refresh it with"
+        " mode='identity', which compares the bytes of such files, and takes over those that are the same"
     )
     assert dataclasses.asdict(report.lacks)["touched"] == 1  # type: ignore[arg-type]
-    assert "1 was copied, linked or chmodded since" in str(opened(folder).indexes())
-    assert "1 was copied, linked or chmodded since" in str(opened(folder).indexes()[0])
+    assert "1 has another inode or change time" in str(opened(folder).indexes())
+    assert "1 has another inode or change time" in str(opened(folder).indexes()[0])
     (row,) = mi.sql(f"SHOW INDEXES ON parquet.`{folder}`").to_json()
     assert f"REFRESH INDEX ix ON parquet.`{folder}` IDENTITY" in row["note"]
     outcome = opened(folder).refresh_index("ix")
-    assert any("mode='identity' takes such files over" in note for note in outcome.notes)
+    assert any("mode='identity' compares the bytes of such files" in note for note in outcome.notes)
     shell(CHANGES["chmod"], folder)
     mi.sql(f"REFRESH INDEX ix ON parquet.`{folder}` IDENTITY")
     assert handle_of(opened(folder)).entries()[0].content.record(opened(folder).snapshot().version) is not None
