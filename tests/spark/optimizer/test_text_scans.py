@@ -15,7 +15,7 @@ from metaindex.core import ScanError, SparkDriver, UnsupportedFeatureError
 from metaindex.formats import ReadOptions
 from metaindex.spark.optimizer.request import Session
 from metaindex.spark.optimizer.text_scans import usual_session
-from tests.query.readers import test_text_limits as only_spark
+from tests.formats.files import test_text_limits as only_spark
 from tests.spark.optimizer.lakes import ruled
 
 FILES, ROWS = 8, 10
