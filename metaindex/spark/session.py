@@ -168,8 +168,6 @@ def quiet_session(
 ) -> SparkSession:
     """A session whose JVM writes to `log` (default: a file in the temporary folder) and not to this process's stdout
     and stderr."""
-    from .session import spark_session
-
     with _streams_to(log or _private_log()):
         return spark_session(app_name, master=master, conf={**_QUIET, **(conf or {})})
 

@@ -226,11 +226,11 @@ def _merged(several: Sequence[AskedColumns]) -> AskedColumns:
 
 def _alone(whole: AskedColumns, name: str) -> AskedColumns:
     """Return the questions about this column only."""
+    return AskedColumns((name,), _only(name, whole.compared), _only(name, whole.ranged))
 
-    def of(names: Sequence[str]) -> tuple[str, ...]:
-        return (name,) if name in names else ()
 
-    return AskedColumns((name,), of(whole.compared), of(whole.ranged))
+def _only(name: str, names: Sequence[str]) -> tuple[str, ...]:
+    return (name,) if name in names else ()
 
 
 def _copies(out: Suggestions, kind: type[Kind], of_query: Sequence[AskedColumns], columns: Sequence[str]) -> None:
@@ -245,9 +245,5 @@ def _copies(out: Suggestions, kind: type[Kind], of_query: Sequence[AskedColumns]
 
 
 def _beginning(asked_for: AskedColumns, name: str) -> AskedColumns:
-    def first(names: Sequence[str]) -> tuple[str, ...]:
-        return (name,) if name in names else ()
-
-    return replace(
-        asked_for, compared=first(asked_for.compared), ranged=first(asked_for.ranged), joined=(), grouped=(), ordered=()
-    )
+    compared, ranged = _only(name, asked_for.compared), _only(name, asked_for.ranged)
+    return replace(asked_for, compared=compared, ranged=ranged, joined=(), grouped=(), ordered=())

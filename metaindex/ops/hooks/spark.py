@@ -45,6 +45,20 @@ def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
     return SparkDriver(spark).room_classes(__package__).new(name, *arguments)
 
 
+def _heard(tell: Callable[[str], None]) -> Callable[[str], str]:
+    """Return what Java calls: a hook never fails the writer, nor disturbs the listeners behind it."""
+
+    def hear(said: str) -> str:
+        try:
+            with interrupts_first():
+                tell(said)
+        except Exception as error:  # noqa: BLE001 - as above
+            worker.WORKER.failed(error)
+        return ""
+
+    return hear
+
+
 _heard_by: list[tuple[object, object]] = []
 """The JVM (its gateway), and the listener that it has: Iceberg forgets none, so each JVM gets one."""
 
@@ -64,15 +78,7 @@ def listen(spark: SparkSession, tell: Callable[[str], None]) -> None:
         return
     jvm = SparkDriver(spark).jvm
 
-    def committed(name: str) -> str:
-        try:
-            with interrupts_first():
-                tell(name)
-        except Exception as error:  # noqa: BLE001 - a hook never fails the writer
-            worker.WORKER.failed(error)
-        return ""
-
-    token, function = SparkDriver.java_function(committed)
+    token, function = SparkDriver.java_function(_heard(tell))
     try:
         with interrupts_first():
             commits = listener(spark, "Commits", function, token)
@@ -152,11 +158,11 @@ class _Hook:
         names = SparkDriver(spark).jvm.java.util.ArrayList()
         for name in WRITES:
             names.add(name)
-        token, executed = SparkDriver.java_function(self.executed)
+        token, executed = SparkDriver.java_function(_heard(self.executed))
         self._queries = listener(spark, "Executions", executed, token, names)
         spark._jsparkSession.listenerManager().register(self._queries)
         listen(spark, _committed)
-        token, progressed = SparkDriver.java_function(self.progressed)
+        token, progressed = SparkDriver.java_function(_heard(self.progressed))
         self._streams = listener(spark, "Batches", progressed, token)
         spark._jsparkSession.streams().addListener(self._streams)
 
@@ -170,29 +176,19 @@ class _Hook:
         except (Py4JError, OSError) as error:  # the session is gone, and its listeners with it
             logger.debug("listeners were not removed: %s", error)
 
-    def executed(self, number: str) -> str:
+    def executed(self, number: str) -> None:
         """An execution that may have changed a table succeeded."""
-        try:
-            with interrupts_first():
-                for root in dict.fromkeys(_roots(self._queries.execution(number).analyzed())):
-                    self._tell(root)
-        except Exception as error:  # noqa: BLE001 - a hook never fails, nor disturbs the listeners behind it
-            worker.WORKER.failed(error)
-        return ""
+        for root in dict.fromkeys(_roots(self._queries.execution(number).analyzed())):
+            self._tell(root)
 
-    def progressed(self, sink: str) -> str:
+    def progressed(self, sink: str) -> None:
         """A micro-batch was committed."""
-        try:
-            with interrupts_first():
-                if match := _SINK.match(sink):
-                    self._tell(_path(match[1]))
-                elif "." in sink:
-                    if sink not in self._locations:
-                        self._locations[sink] = self._location(sink)
-                    self._tell(self._locations[sink])
-        except Exception as error:  # noqa: BLE001 - as above
-            worker.WORKER.failed(error)
-        return ""
+        if match := _SINK.match(sink):
+            self._tell(_path(match[1]))
+        elif "." in sink:
+            if sink not in self._locations:
+                self._locations[sink] = self._location(sink)
+            self._tell(self._locations[sink])
 
     def committed(self, name: str) -> None:
         """Queue a commit to an Iceberg table: Iceberg waits for this call, so the location is looked up later."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
@@ -52,7 +52,7 @@ class Executions:
     _open: OrderedDict[int, _OpenQuery] = field(default_factory=OrderedDict)
     _roots: OrderedDict[int, int] = field(default_factory=OrderedDict)
 
-    def environment(self, event: Mapping[str, Any]) -> None:
+    def environment(self, event: Mapping[str, Any], size: int) -> None:
         """Take the time zone of sessions that do not set their own."""
         for part, name in (("Spark Properties", _ZONE), ("System Properties", "user.timezone")):
             properties = event.get(part)
@@ -85,7 +85,7 @@ class Executions:
         if number is not None and query is not None:
             self._plan(query, number, event, size)
 
-    def end(self, event: Mapping[str, Any]) -> None:
+    def end(self, event: Mapping[str, Any], size: int) -> None:
         number = _number(event.get("executionId"))
         if number is None or self._roots.get(number) != number or number not in self._open:
             return
@@ -163,11 +163,12 @@ MOST_BYTES: Final = 16 << 20
 """Of an event: that of a large plan has some megabytes."""
 _HEAD: Final = re.compile(rb'\s*\{\s*"Event"\s*:\s*"((?:[^"\\]|\\.){1,300})"')
 _SQL: Final = b"org.apache.spark.sql.execution.ui.SparkListenerSQL"
-_START: Final = _SQL + b"ExecutionStart"
-_UPDATE: Final = _SQL + b"AdaptiveExecutionUpdate"
-_END: Final = _SQL + b"ExecutionEnd"
-_ENVIRONMENT: Final = b"SparkListenerEnvironmentUpdate"
-_WANTED: Final = frozenset({_START, _UPDATE, _END, _ENVIRONMENT})
+_TAKEN: Final[Mapping[bytes, Callable[[Executions, Mapping[str, Any], int], None]]] = {
+    _SQL + b"ExecutionStart": Executions.start,
+    _SQL + b"AdaptiveExecutionUpdate": Executions.update,
+    _SQL + b"ExecutionEnd": Executions.end,
+    b"SparkListenerEnvironmentUpdate": Executions.environment,
+}
 _NO_EVENT: Final = "a line of an event log is an event in JSON; one is none, or is cut; it is left out"
 _TOO_LONG: Final = f"an event has {MOST_BYTES:,} bytes at most; one has more; it is left out"
 _NO_QUERY: Final = "an event log tells of SQL queries and DataFrames; this one has none; give another"
@@ -204,12 +205,12 @@ def _read_file(file: Path, executions: Executions, gathering: Gathering) -> None
         if head is None:
             if line.strip():
                 gathering.problem(_NO_EVENT, str(file))
-        elif head[1] in _WANTED:
+        elif head[1] in _TAKEN:
             event = _event(line)
             if event is None:
                 gathering.problem(_NO_EVENT, str(file))
             else:
-                _take(head[1], event, len(line), executions)
+                _TAKEN[head[1]](executions, event, len(line))
 
 
 def _event(line: bytes) -> Mapping[str, Any] | None:
@@ -218,17 +219,6 @@ def _event(line: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) else None
-
-
-def _take(name: bytes, event: Mapping[str, Any], size: int, executions: Executions) -> None:
-    if name == _START:
-        executions.start(event, size)
-    elif name == _UPDATE:
-        executions.update(event, size)
-    elif name == _END:
-        executions.end(event)
-    else:
-        executions.environment(event)
 
 
 _ROLLED: Final = re.compile(r"eventlog_v2_.")
