@@ -139,7 +139,7 @@ def _recommend(args: argparse.Namespace, out: Output) -> int:
             budget_cpu=None if args.budget_cpu is None else args.budget_cpu.total_seconds(),
             days=args.days,
             sample=args.sample,
-            copies=not args.no_copies,
+            copies=not args.no_copies and bool(args.queries or not args.where),
             tables=_called(args),
             progress=progress,
         )
@@ -215,7 +215,10 @@ index helps. TABLE may be a folder of tables: those below it that the queries na
             arg.option("--days", "DAYS", "the time that the queries are of; a query log knows its own", type=_DAYS),
             arg.SAMPLE,
         ),
-        arg.flag("--no-copies", "no covering indexes: Spark alone reads them, in the table's place"),
+        arg.flag(
+            "--no-copies",
+            "no covering indexes, which Spark alone reads; --where alone recommends none either",
+        ),
         arg.flag("--create", "create what is recommended; without it nothing is written"),
         arg.BUILDER,
     ),

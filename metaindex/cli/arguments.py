@@ -225,8 +225,8 @@ OPENING = group(
     ),
 )
 _TABLE = (
-    "path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files; plain files by a"
-    " quoted pattern too: '/data/2024-*/part-*.parquet'"
+    "path or URI of the table: a Delta, Iceberg or Hudi table, or a folder of Parquet, CSV or JSON files; plain files"
+    " by a quoted pattern too: '/data/2024-*/part-*.parquet'"
 )
 TABLE = all_of(word("TABLE", _TABLE), OPENING)
 TABLE_IF_ANY = all_of(word("TABLE", _TABLE, nargs="?"), OPENING)

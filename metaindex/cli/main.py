@@ -86,7 +86,7 @@ _OUTPUT = arg.group(
     arg.flag("--debug", "show the traceback of an error"),
 )
 
-_ABOUT = """One index over Delta, Iceberg and plain Parquet, CSV and JSON tables: read only the files that can match.
+_ABOUT = """One index over Delta, Iceberg, Hudi, Parquet, CSV and JSON tables: read only the files that can match.
 
 An index is built beside the table and changes nothing in it. A query asks which files can hold matching rows; what no
 index can prove is read, so an index that is old, damaged or missing makes an answer slower and never wrong."""

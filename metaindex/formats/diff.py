@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Shown, counted, dataclass
+from metaindex.core import Shown, counted, dataclass, human_bytes
 
 from .column_names import told_apart
 from .model import IDENTITY, ChangedPositions, Changes, Field, FileTable, Schema, Snapshot, Version
@@ -48,7 +48,7 @@ class Diff(Shown):
         said = [f"from version {self.base} to {self.target}{', the schema changed' if self.schema_changed else ''}"]
         for what in ("appended", "deleted", "deletes_changed"):
             files: FileTable = getattr(self, what)
-            said.append(f"{what}: {counted(len(files), 'file')}, {files.size_bytes:,} B")
+            said.append(f"{what}: {counted(len(files), 'file')}, {human_bytes(files.size_bytes)}")
             said += (f"  {path}" for path in files.paths.to_pylist())
         return "\n".join(said)
 

@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Cure, Mask, Shown, UnknownColumnError, UnsupportedFeatureError, Vector, counted, dataclass
+from metaindex.core import (
+    Cure,
+    Mask,
+    Shown,
+    UnknownColumnError,
+    UnsupportedFeatureError,
+    Vector,
+    counted,
+    dataclass,
+    human_bytes,
+)
 from metaindex.expressions import (
     ColumnBounds,
     ColumnRef,
@@ -365,7 +375,7 @@ class FileTable(Shown):
     def _printed(self) -> str:
         paths = [f"  {path}" for path in self.paths.slice(0, _SHOWN).to_pylist()]
         more = [f"  ... and {len(self) - _SHOWN:,} more (.paths)"] if len(self) > _SHOWN else []
-        return "\n".join([f"{counted(len(self), 'file')}, {self.size_bytes:,} B", *paths, *more])
+        return "\n".join([f"{counted(len(self), 'file')}, {human_bytes(self.size_bytes)}", *paths, *more])
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -531,7 +541,7 @@ class Snapshot(Shown):
         more = f" and {len(columns) - _SHOWN:,} more (.schema)" if len(columns) > _SHOWN else ""
         return (
             f"{self.table} ({self.format}) at version {self.version}: {counted(len(self.files), 'file')},"
-            f" {self.files.size_bytes:,} B (.files)\n  columns: {', '.join(columns[:_SHOWN])}{more}"
+            f" {human_bytes(self.files.size_bytes)} (.files)\n  columns: {', '.join(columns[:_SHOWN])}{more}"
         )
 
     @property

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = ("storage_options", "config", "catalog", "identifier", "spark", "trust_index")
 """What `open_table` is told that is no option of a reader."""
-_VERSIONS = {"versionasof": "version", "timestampasof": "timestamp"}
-"""Spark's options of Delta tables, and what is said in their place."""
+_VERSIONS = {"versionasof": "version", "timestampasof": "timestamp", "version": "version", "timestamp": "timestamp"}
+"""What names a version, Spark's options of Delta tables too, and what is said in their place."""
 _ELSEWHERE = {"separator": "sep", "quotechar": "quote", "escapechar": "escape", "nullstring": "nullValue"}
 """What other readers of CSV call an option."""
 _SUCH_AS = "header, sep, quote, escape, encoding, nullValue, dateFormat, multiLine, inferSchema, schema, glob"

@@ -192,6 +192,7 @@ def test_a_file_that_vanished_behind_a_scan_is_no_matter_of_a_new_one(table: mi.
         ("seperator", ";", "did you mean 'sep'?"),
         ("cataloge", None, "did you mean 'catalog'?"),
         ("versionAsOf", 3, "say version= where the table is asked"),
+        ("timestamp", "2026-01-01", "say timestamp= where the table is asked"),
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -357,7 +357,11 @@ def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery
     predicate = typed(query.predicate, types, time_zone)
     wanted = query.columns if query.columns is not None else frozenset((field.name,) for field in schema)
     needs = _needs([*wanted, *(ref.parts for ref in predicate.columns)], schema)
-    return AskedQuery(query.text, *_bound(predicate, schema, time_zone), query.seen, needs, *keys, query.stands)
+    text = query.text
+    if not predicate.columns:  # what tells it from others are its keys alone
+        used = zip(("joined", "grouped", "sorted"), keys, strict=True)
+        text = ", ".join((text, *(f"{how} by {', '.join(names)}" for how, names in used if names)))
+    return AskedQuery(text, *_bound(predicate, schema, time_zone), query.seen, needs, *keys, query.stands)
 
 
 def _needs(named_columns: Iterable[tuple[str, ...]], schema: Schema) -> frozenset[tuple[str, ...]]:

@@ -23,7 +23,9 @@ from metaindex.core import (
     Shown,
     StorageError,
     StorageUnavailableError,
+    counted,
     dataclass,
+    human_bytes,
 )
 from metaindex.storage import KeepsLeftovers, ObjectInfo, Storage, meant_by
 
@@ -53,8 +55,8 @@ class QueriesCleaned(Shown, Plain):
 
     def _printed(self) -> str:
         return (
-            f"query log: {self.removed:,} files removed, {self.merged:,} merged; {self.files:,} files with"
-            f" {self.size_bytes:,} bytes are there"
+            f"query log: {counted(self.removed, 'file')} removed, {self.merged:,} merged;"
+            f" {counted(self.files, 'file')}, {human_bytes(self.size_bytes)}, left"
         )
 
 

@@ -22,7 +22,10 @@ class Reason(Enum):
     )
     TOO_LATE = "what metaindex does in Spark was not done within spark.metaindex.timeoutSeconds"
     # of a scan
-    OTHER_SOURCE = "no Delta or Iceberg table, nor one folder of files; or metaindex has rewritten it already"
+    OTHER_SOURCE = (
+        "no Delta or Iceberg table, nor one folder of files; or it is rewritten already, by metaindex or, as an"
+        " aggregate of what Iceberg's metadata knows, by Iceberg"
+    )
     FILE_METADATA = "the query asks from which file a row comes"
     NO_FILTER = "no filter stands right above it"
     NOT_UNDERSTOOD = "nothing that its filters say can be judged from an index"

@@ -413,8 +413,11 @@ def _told(
             stored, old = log.stored_bytes(entry)
         except Exception as error:  # noqa: BLE001 - the entry itself can be told of
             problem = OpenIndex.why_not(error)
-    statistics = {column.name: None for run in content.runs for column in run.columns}
-    keyed = {column.name: None for run in content.runs for key in run.keys for column in key.columns}
+    # A column has the name of the newest run, whatever older ones call it.
+    own = {column.stable: column.name for run in content.runs for column in run.columns}
+    keys = {(key.kind, *(c.stable for c in key.columns)): key for run in content.runs for key in run.keys}
+    keyed = {column.name: None for key in keys.values() for column in key.columns}
+    statistics = dict.fromkeys(own.values())
     newest = recorded.newest()
     return IndexInfo(
         name=name,
@@ -423,7 +426,7 @@ def _told(
         kinds=tuple(kind.name for kind in entry.kinds),
         columns=tuple(statistics | keyed),
         statistics=tuple(statistics),
-        keys=tuple(dict.fromkeys(KINDS.said(key) for run in content.runs for key in run.keys)),
+        keys=tuple(dict.fromkeys(map(KINDS.said, keys.values()))),
         versions=versions,
         newest_version=newest.version.id if newest is not None else None,
         newest_ms=newest.timestamp_ms if newest is not None else None,

@@ -249,6 +249,9 @@ def test_the_command_prints_and_creates_only_where_it_is_told_to(
     assert {index.name for index in table.indexes()} == {index["name"] for index in created}
     assert main([*words, "--builder", "local"]) == 1
     assert main([*words, "--budget", "much"]) == 2
+    assert main(["recommend", table.path, "--where", "id = 77", "--json"]) == 0  # a condition is not Spark's alone
+    (advice,) = json.loads(capsys.readouterr().out)["tables"]
+    assert not [one for one in advice["not_recommended"] if "covering" in one["candidate"]]
 
 
 @pytest.mark.slow
@@ -324,7 +327,9 @@ def test_another_layout_is_not_for_what_an_index_answers_already(tmp_path: Path)
 
 
 def test_why_a_candidate_is_not_recommended_is_true_of_it(tmp_path: Path) -> None:
-    grouped = filled(tmp_path / "grouped", "delta").recommend("SELECT cat, sum(id) FROM lake GROUP BY cat")
+    table, text = filled(tmp_path / "grouped", "delta"), "SELECT cat, sum(id) FROM lake GROUP BY cat"
+    grouped = table.recommend(text)
+    assert table.what_if(text, mi.Values("cat")).queries[0].query == "TRUE, grouped by cat"
     why = {passed.candidate: passed.reason for passed in grouped.tables[0].passed}
     spares = "it leaves out no bytes; what it spares of a shuffle or a sort by cat is not counted"
     assert why["covering(cat; id)"] == spares

@@ -69,6 +69,11 @@ def test_a_renamed_column_is_the_same_one(tmp_path: Path) -> None:
     assert not table.create_index("a", mi.Values("who"), builder="local", if_not_exists=True).changed
     with pytest.raises(IndexExistsError):
         table.create_index("a", mi.Values("n"), builder="local", if_not_exists=True)
+    iceberg = lake._iceberg()
+    iceberg.append(iceberg.scan().to_arrow())
+    assert lake.open().refresh_index("a", builder="local").changed
+    info = lake.open().indexes()["a"]
+    assert (info.columns, info.keys, info.columns_said) == (("who",), ("values(who)",), "who")
 
 
 def test_another_writer_may_make_it_meanwhile(plain: Path) -> None:
