@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from metaindex import Bloom
 from metaindex.core import dataclass
 from metaindex.formats import Field, Leaf
-from metaindex.index import Bloom
 from metaindex.index.kinds.bloom.blocks import BLOCK_BYTES, Bytes, Hashes, Ints, bits_of, block_of
 from metaindex.index.kinds.bloom.collector import BloomCollector
 from metaindex.index.kinds.bloom.reader import BloomReader

@@ -8,6 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaindex import Covering, CoveringRange
 from metaindex.advisor.ranking import (
     CACHED,
     HOT_GROUP,
@@ -25,7 +26,6 @@ from metaindex.advisor.ranking import (
 )
 from metaindex.expressions import col
 from metaindex.formats import Field, Schema
-from metaindex.index import Covering, CoveringRange
 from metaindex.index.kinds.covering.spec import BUCKETS
 from metaindex.spark.optimizer.request import Delta, Filters, Group, JoinSide, Need, SparkScan
 from metaindex.spark.optimizer.scans import alike, wants
