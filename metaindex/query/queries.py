@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaindex.core import ArgumentError, MetaIndexError, Vector
+from metaindex.core import ArgumentError, MetaIndexError, Vector, dataclass
 from metaindex.expressions import And, Constant, Predicate
 from metaindex.formats import At, OfSchema, Schema, Snapshot, Version
 from metaindex.query.noting import TableQueryLog
@@ -26,10 +26,24 @@ if TYPE_CHECKING:
     from metaindex.index import Verification
 
     from .explanation import Credit, Explanation
-    from .readers.plan import Choose
     from .readers.scan import Scan
     from .semi_join.keys import JoinKeys
     from .semi_join.sources import Named
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a query asks: the rows for which the predicate is true (None: all) and that have one of the keys, at a
+    version. `only`: names of the indexes that may answer; None: all."""
+
+    predicate: object
+    at: At
+    only: Sequence[str] | None
+    keys: JoinKeys | None = None
+
+    @property
+    def every_row(self) -> bool:
+        return self.predicate is None and self.keys is None
 
 
 class Queries:
@@ -40,6 +54,26 @@ class Queries:
         self.handle = handle
         self._log = handle.made(TableQueryLog) if noted else None
         self._planner = Planner(handle)
+
+    def ask(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        indexes: Iterable[str] | None = None,
+        keys: object = None,
+        on: Named | None = None,
+    ) -> Asked:
+        """Return what is asked by the arguments of a verb. Raises ArgumentError, VersionNotFoundError, and what
+        `JoinKeys.of` raises."""
+        asked = Asked(predicate, At.asked(version, timestamp), names_of(indexes, "indexes"))
+        if keys is None:
+            if on is None:
+                return asked
+            raise ArgumentError("on= names the columns of keys; no keys= were given; give the table that holds them")
+        from .semi_join.keys import JoinKeys
+
+        return replace(asked, keys=JoinKeys.of(keys, on, self.handle.config.time_zone))
 
     def versions(self) -> Sequence[Version]:
         """Implement `Table.versions`."""
@@ -54,37 +88,17 @@ class Queries:
 
         return Diff.between(before, handle.snapshot(target)) if diff is None else diff
 
-    def prune(
-        self,
-        predicate: object,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-        keys: object = None,
-        on: Named | None = None,
-    ) -> PruneResult:
-        """Implement `Table.prune`, without noting the query."""
-        at, only = At.asked(version, timestamp), names_of(indexes, "indexes")
-        asked = self._keys(keys, on)
-        if asked is None:
-            return self._planner.planned(predicate, at, only).result
-        planned = self._planner.planned(self._with_keys(predicate, asked), at, only)
-        bound = asked.bound(planned.result.schema, planned.result.version)
-        return planned.result.of_keys(str(bound), exact=bound.condition.exact)
+    def prune(self, asked: Asked) -> PruneResult:
+        """Return the files that can hold matching rows, without noting the query."""
+        result = self._planner.planned(self._of_files(asked), asked.at, asked.only).result
+        if asked.keys is None:
+            return result
+        bound = asked.keys.bound(result.schema, result.version)
+        return result.of_keys(str(bound), exact=bound.condition.exact)
 
-    def noted_prune(
-        self,
-        predicate: object,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-        keys: object = None,
-        on: Named | None = None,
-    ) -> PruneResult:
-        """Prune, and note the query. None: every row."""
-        result = self.prune(_or_all(predicate, keys), version, timestamp, indexes=indexes, keys=keys, on=on)
+    def noted_prune(self, asked: Asked) -> PruneResult:
+        """Implement `Table.prune`, and note the query."""
+        result = self.prune(_told(asked))
         if self._log is not None:
             self._log.prune(result)
         return result
@@ -99,110 +113,61 @@ class Queries:
 
     def scan(
         self,
-        predicate: object = None,
+        asked: Asked,
         columns: Sequence[str] | None = None,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
         order_by: Sequence[OrderLike] | str | None = None,
         limit: int | None = None,
-        indexes: Iterable[str] | None = None,
-        keys: object = None,
-        on: Named | None = None,
     ) -> Scan:
         """Implement `Table.scan`."""
-        asked = self._keys(keys, on)
+        columns = names_of(columns, "columns")
         if order_by is not None:
             from .aggregates.order_by import first_in_order
 
-            only = names_of(indexes, "indexes")
-            every = _with_its_columns(self.over_files(predicate, columns, version, timestamp, only, asked))
-            return first_in_order(every, limit, order_by, self.handle.open_indexes(only)[0])
-        made = _with_its_columns(self.of_keys(predicate, columns, version, indexes, asked, timestamp))
+            every = _with_its_columns(self.over_files(asked, columns))
+            return first_in_order(every, limit, order_by, self.handle.open_indexes(asked.only)[0])
+        made = _with_its_columns(self.rows(asked, columns))
         if limit is None:
             return made
         from .aggregates.order_by import first_rows
 
         return first_rows(made, limit)
 
-    def of_keys(
-        self,
-        predicate: object,
-        columns: Sequence[str] | None,
-        version: VersionLike,
-        indexes: Iterable[str] | None,
-        keys: JoinKeys | None,
-        timestamp: TimestampLike = None,
-    ) -> Scan:
-        """The scan of rows that have keys; of all that match, without them."""
+    def rows(self, asked: Asked, columns: Sequence[str] | None = None) -> Scan:
+        """Scan the files that an index lists, or the table."""
         from .readers.named import snapshot_of_kept
 
-        at = At.asked(version, timestamp)
-        only = names_of(indexes, "indexes")
-        wanted = names_of(columns, "columns")
-        names = None if wanted is None else tuple(wanted)
-        if predicate is None and keys is None:
-            whole = self.handle.snapshot(at)
-            return self._scanned(whole, None, None, None, names, self._chooser(whole, whole, only))
-        where = None if predicate is None else _of_rows(predicate)
-        asked = where if keys is None else self._with_keys(where, keys)
-        planned = self._planner.planned(asked, at, only)
+        if asked.every_row:
+            return self.over_files(asked, columns)
+        of_rows = _of_rows(asked)
+        planned = self._planner.planned(self._of_files(of_rows), asked.at, asked.only)
         result, snapshot = planned.result, planned.snapshot
-        text = where if isinstance(where, str) else None
         if snapshot is None:
             kept = snapshot_of_kept(result, planned.indexes, self.handle.table_format, self.handle.ref)
             if kept is not None:
-                made = self._keyed(
-                    self._scanned(kept, None, result, text, names, self._chooser(kept, None, only)), where, keys
-                )
+                made = self._scanned(of_rows, columns, kept, result, whole=False)
                 load = partial(self.handle.snapshot, At.of(result.version))
-                made = replace(made, load=load, anew=_Anew(self, planned, predicate, columns, only, keys))
+                made = replace(made, load=load, anew=_Anew(self, planned, asked, columns))
                 return made.trying(_with_its_columns)
-            snapshot = self.handle.snapshot(at)
+            snapshot = self.handle.snapshot(asked.at)
             if snapshot.version != result.version:  # a commit came between
-                tree = self._planner.predicate(asked, snapshot.schema)
-                result = self._planner.over(tree, snapshot, only)
-        choose = self._chooser(snapshot, snapshot, only)
-        made = self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
-        return self._keyed(made, where, keys)
+                tree = self._planner.predicate(self._of_files(of_rows), snapshot.schema)
+                result = self._planner.over(tree, snapshot, asked.only)
+        return self._scanned(of_rows, columns, snapshot, result)
 
-    def over_files(
-        self,
-        predicate: object,
-        columns: Sequence[str] | None,
-        version: VersionLike,
-        timestamp: TimestampLike,
-        indexes: Iterable[str] | None,
-        keys: JoinKeys | None = None,
-    ) -> Scan:
+    def over_files(self, asked: Asked, columns: Sequence[str] | None = None) -> Scan:
         """Scan the table's own list of files, for which each index answers by their full identity: for answers that the
         rows do not show."""
-        snapshot = self.handle.snapshot(At.asked(version, timestamp))
-        only = names_of(indexes, "indexes")
-        wanted = names_of(columns, "columns")
-        names = None if wanted is None else tuple(wanted)
-        choose = self._chooser(snapshot, snapshot, only)
-        if predicate is None and keys is None:
-            return self._scanned(snapshot, None, None, None, names, choose)
-        where = None if predicate is None else _of_rows(predicate)
-        tree = self._planner.predicate(where if keys is None else self._with_keys(where, keys), snapshot.schema)
-        result = self._planner.over_files(tree, snapshot, only)
-        text = where if isinstance(where, str) else None
-        made = self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
-        return self._keyed(made, where, keys)
+        asked, snapshot, result = _of_rows(asked), self.handle.snapshot(asked.at), None
+        if not asked.every_row:
+            tree = self._planner.predicate(self._of_files(asked), snapshot.schema)
+            result = self._planner.over_files(tree, snapshot, asked.only)
+        return self._scanned(asked, columns, snapshot, result)
 
-    def _keys(self, keys: object, on: Named | None) -> JoinKeys | None:
-        """The keys of another table, where some were given."""
+    def _of_files(self, asked: Asked) -> object:
+        """The condition, and what keys say of files."""
+        where, keys = asked.predicate, asked.keys
         if keys is None:
-            if on is None:
-                return None
-            raise ArgumentError("on= names the columns of keys; no keys= were given; give the table that holds them")
-        from .semi_join.keys import JoinKeys
-
-        return JoinKeys.of(keys, on, self.handle.config.time_zone)
-
-    def _with_keys(self, where: object, keys: JoinKeys) -> OfSchema:
-        """A condition, and what keys say of files."""
+            return where
 
         def make(schema: Schema) -> Predicate:
             said = keys.bound(schema, "asked").condition.predicate
@@ -210,33 +175,13 @@ class Queries:
 
         return OfSchema(make)
 
-    def _keyed(self, scan: Scan, where: object, keys: JoinKeys | None) -> Scan:
-        """The scan whose files were chosen by both, of the rows that have the keys."""
-        if keys is None:
-            return scan
-        schema = scan.snapshot.schema
-        bound = keys.bound(schema, scan.snapshot.version)
-        predicate = None if where is None else self._planner.predicate(where, schema)
-        hint = self._planner.predicate(bound.condition.predicate, schema)
-        return replace(scan, predicate=predicate, hint=hint, keys=bound.rows, keys_told=str(bound))
-
-    def explain(
-        self,
-        predicate: object,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-        keys: object = None,
-        on: Named | None = None,
-    ) -> Explanation:
+    def explain(self, asked: Asked) -> Explanation:
         """Implement `Table.explain`."""
         from .explanation import Explanation, coverage
 
-        only = names_of(indexes, "indexes")
-        result = self.prune(_or_all(predicate, keys), version, timestamp, indexes=only, keys=keys, on=on)
+        result = self.prune(_told(asked))
         then = At.of(result.version)
-        opened, _ = self.handle.open_indexes(only)
+        opened, _ = self.handle.open_indexes(asked.only)
         told = tuple(coverage(index, result, lambda: self.handle.snapshot(then)) for index in opened)
         return Explanation(result, told, self.credit(result))
 
@@ -249,33 +194,41 @@ class Queries:
 
     def _scanned(
         self,
+        asked: Asked,
+        columns: Sequence[str] | None,
         files: Snapshot,
-        rows: npt.NDArray[np.int64] | None,
         result: PruneResult | None,
-        text: str | None,
-        columns: tuple[str, ...] | None,
-        choose: Choose,
+        *,
+        whole: bool = True,
     ) -> Scan:
+        """The scan of the files that an answer keeps. `whole`: the files are the table's own snapshot."""
         from .readers.scan import Scan
 
-        return Scan(
+        where, keys = asked.predicate, asked.keys
+        made = Scan(
             files,
             self.handle.ref.storage,
             self.handle.ref,
-            rows,
+            _places(files, result) if whole and result is not None else None,
             None if result is None else result.predicate,
-            text,
-            columns,
+            where if isinstance(where, str) else None,
+            None if columns is None else tuple(columns),
             result,
             self.handle.config.time_zone,
-            choose=choose,
+            choose=partial(self.choose, files, files if whole else None, asked.only),
             footers=self._footers,
             noted=None if self._log is None else self._log.scan,
         )
+        if keys is None:
+            return made
+        bound = keys.bound(files.schema, files.version)  # the files were chosen by both
+        predicate = None if where is None else self._planner.predicate(where, files.schema)
+        hint = self._planner.predicate(bound.condition.predicate, files.schema)
+        return replace(made, predicate=predicate, hint=hint, keys=bound.rows, keys_told=str(bound))
 
     def check_dropped(self, predicate: object, index: str, report: Verification) -> None:
         """Read the files that an index proves out for a predicate, for a verification: no row in them may match."""
-        scan = self.scan(predicate, indexes=[index]).whole()
+        scan = self.scan(self.ask(predicate, indexes=[index])).whole()
         paths = scan.snapshot.files.paths
         dropped = np.setdiff1d(np.arange(len(paths)), scan.file_rows)
         report.files += len(dropped)
@@ -301,9 +254,6 @@ class Queries:
 
         return HeldFooters(self.handle.config.cache_bytes // 4)
 
-    def _chooser(self, files: Snapshot, whole: Snapshot | None, only: Iterable[str] | None) -> Choose:
-        return partial(self.choose, files, whole, only)
-
     def choose(
         self, files: Snapshot, whole: Snapshot | None, only: Iterable[str] | None, tree: Predicate
     ) -> tuple[npt.NDArray[np.int64], PruneResult]:
@@ -320,32 +270,25 @@ class Queries:
         return Queries, (self.handle,)
 
 
+@dataclass(frozen=True, slots=True)
 class _Anew:
     """The question of a scan that an index answered without the table's log, asked of the table itself."""
 
-    def __init__(
-        self,
-        queries: Queries,
-        planned: PlannedAnswer,
-        predicate: object,
-        columns: Sequence[str] | None,
-        only: Iterable[str] | None,
-        keys: JoinKeys | None,
-    ) -> None:
-        self._queries, self._planned, self._predicate = queries, planned, predicate
-        self._columns, self._only, self._keys = columns, only, keys
+    queries: Queries
+    planned: PlannedAnswer
+    asked: Asked
+    columns: Sequence[str] | None
 
     def __call__(self) -> Scan | None:
-        if not self._queries.suspected(self._planned):
+        if not self.queries.suspected(self.planned):
             return None
-        version = self._planned.result.version
-        return self._queries.of_keys(self._predicate, self._columns, version, self._only, self._keys)
+        return self.queries.rows(replace(self.asked, at=At.of(self.planned.result.version)), self.columns)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without open indexes: another process asks the table without any, which is always right."""
-        result = self._planned.result
-        columns = None if self._columns is None else list(self._columns)
-        return partial, (_by_table, self._queries, result.predicate, columns, result.version, self._keys)
+        result = self.planned.result
+        asked = replace(self.asked, predicate=result.predicate, at=At.of(result.version), only=())
+        return partial, (Queries.rows, self.queries, asked, self.columns)
 
 
 def _row_count(scan: Scan) -> int:
@@ -354,14 +297,9 @@ def _row_count(scan: Scan) -> int:
     return sum(batch.num_rows for batch in batches(scan))
 
 
-def _or_all(predicate: object, keys: object) -> object:
-    return Constant(True) if predicate is None and keys is None else predicate
-
-
-def _by_table(
-    queries: Queries, predicate: Predicate, columns: Sequence[str] | None, version: Version, keys: JoinKeys | None
-) -> Scan:
-    return queries.of_keys(predicate, columns, version, (), keys)
+def _told(asked: Asked) -> Asked:
+    """The question whose predicate says that it is for every row."""
+    return replace(asked, predicate=Constant(True)) if asked.every_row else asked
 
 
 def _with_its_columns(scan: Scan) -> Scan:
@@ -370,15 +308,15 @@ def _with_its_columns(scan: Scan) -> Scan:
     return scan
 
 
-def _of_rows(condition: object) -> object:
-    """A condition that chooses rows: an expression of pyiceberg means what pyiceberg's own filter of rows makes of it.
-    Where it chooses files, it is read so that no reader of Iceberg misses a row."""
-    condition = OfSchema.at_moment(condition)
-    if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
-        return condition
-    from metaindex.expressions import to_predicate
+def _of_rows(asked: Asked) -> Asked:
+    """The question, with a condition that chooses rows: an expression of pyiceberg means what pyiceberg's own filter of
+    rows makes of it. Where it chooses files, it is read so that no reader of Iceberg misses a row."""
+    condition = OfSchema.at_moment(asked.predicate)
+    if any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
+        from metaindex.expressions import to_predicate
 
-    return OfSchema(lambda schema: to_predicate(condition, schema.asked(), of_rows=True))
+        return replace(asked, predicate=OfSchema(lambda schema: to_predicate(condition, schema.asked(), of_rows=True)))
+    return replace(asked, predicate=condition)
 
 
 def _places(snapshot: Snapshot, result: PruneResult) -> npt.NDArray[np.int64]:

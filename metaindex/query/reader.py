@@ -14,7 +14,7 @@ from metaindex.query.noting import TableQueryLog
 from .arguments import OrderLike, TimestampLike, VersionLike
 from .handle import Handle
 from .pruning.result import PruneResult
-from .queries import Queries
+from .queries import Asked, Queries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,12 +52,6 @@ def _by_name(method: Callable[P, R]) -> Callable[P, R]:
         return method(*arguments, **named)
 
     return called
-
-
-def _asked(predicate: object, where: object) -> object:
-    if predicate is not None and where is not None:
-        raise ArgumentError(f"a condition is given once; got {predicate!r} and {where!r}; join them by AND")
-    return where if predicate is None else predicate
 
 
 class TableReader:
@@ -116,6 +110,20 @@ class TableReader:
 
         return VersionList(self._queries.versions())
 
+    def _ask(
+        self,
+        predicate: object,
+        where: object,
+        version: VersionLike,
+        timestamp: TimestampLike,
+        indexes: Iterable[str] | None,
+        keys: object = None,
+        on: Named | None = None,
+    ) -> Asked:
+        if predicate is not None and where is not None:
+            raise ArgumentError(f"a condition is given once; got {predicate!r} and {where!r}; join them by AND")
+        return self._queries.ask(where if predicate is None else predicate, version, timestamp, indexes, keys, on)
+
     # -- queries -------------------------------------------------------------------------------------------------------
 
     @_by_name
@@ -138,9 +146,7 @@ class TableReader:
         these keys, as in `scan`. What an index cannot prove keeps the file; a stale, damaged or missing index makes the
         answer wider, never wrong.
         """
-        return self._queries.noted_prune(
-            _asked(predicate, where), version, timestamp, indexes=indexes, keys=keys, on=on
-        )
+        return self._queries.noted_prune(self._ask(predicate, where, version, timestamp, indexes, keys, on))
 
     @_by_name
     def scan(
@@ -178,17 +184,8 @@ class TableReader:
         `.to_deltalake()`, `.to_pyiceberg()`, `.to_spark(spark)`. The last three read files by themselves: they refuse a
         limit, and keys.
         """
-        return self._queries.scan(
-            _asked(predicate, where),
-            columns,
-            version,
-            timestamp,
-            order_by=order_by,
-            limit=limit,
-            indexes=indexes,
-            keys=keys,
-            on=on,
-        )
+        asked = self._ask(predicate, where, version, timestamp, indexes, keys, on)
+        return self._queries.scan(asked, columns, order_by, limit)
 
     @_by_name
     def count(
@@ -203,7 +200,7 @@ class TableReader:
         """Return how many live rows match at a version (default: now), as a number: `table.count("user = 42")`."""
         from .aggregates.of_table import counted_rows
 
-        return counted_rows(self._queries, _asked(predicate, where), version, timestamp, indexes=indexes)
+        return counted_rows(self._queries, self._ask(predicate, where, version, timestamp, indexes))
 
     @_by_name
     def aggregate(
@@ -239,9 +236,9 @@ class TableReader:
         """
         from .aggregates.of_table import aggregated
 
-        asked = {"count": count, "min": min, "max": max, "sum": sum, "group_by": group_by}
-        asked |= {"count_distinct": count_distinct, "approx_distinct": approx_distinct}
-        return aggregated(self._queries, where, version, timestamp, asked, indexes=indexes)
+        words = {"count": count, "min": min, "max": max, "sum": sum, "group_by": group_by}
+        words |= {"count_distinct": count_distinct, "approx_distinct": approx_distinct}
+        return aggregated(self._queries, self._ask(None, where, version, timestamp, indexes), words)
 
     @_by_name
     def explain(
@@ -257,7 +254,7 @@ class TableReader:
     ) -> Explanation:
         """Return how a query would be planned: the predicate as understood, what each index covers of the version, what
         it answers, what is kept and why. `keys` and `on` as in `scan`. Example: `print(table.explain("user = 42"))`."""
-        return self._queries.explain(_asked(predicate, where), version, timestamp, indexes=indexes, keys=keys, on=on)
+        return self._queries.explain(self._ask(predicate, where, version, timestamp, indexes, keys, on))
 
     @_by_name
     def locate(
@@ -279,9 +276,8 @@ class TableReader:
         """
         from .lookups.locate import locate
 
-        return locate(
-            self._queries, predicate, version, timestamp, all_versions=all_versions, exact=exact, indexes=indexes
-        )
+        asked = self._ask(predicate, None, version, timestamp, indexes)
+        return locate(self._queries, asked, all_versions=all_versions, exact=exact)
 
     def touched(
         self,
@@ -297,7 +293,7 @@ class TableReader:
         `source` and `on` as `keys` and `on` of `scan`. `exact=False`: no data is read; there may be false positives."""
         from .lookups.touched import touched
 
-        return touched(self._queries, source, on, version, timestamp, exact=exact, indexes=indexes)
+        return touched(self._queries, self._ask(None, None, version, timestamp, indexes, source, on), exact=exact)
 
     def search(
         self,
@@ -312,7 +308,7 @@ class TableReader:
         column's type reads it. Raises IndexNotFoundError if no index keys any. Example: `table.search("N14228")`."""
         from .lookups.search import search
 
-        return search(self._queries, text, version, timestamp, exact=exact, indexes=indexes)
+        return search(self._queries, text, self._ask(None, None, version, timestamp, indexes), exact=exact)
 
     def statistics(self, index: str, column: str, partition: str | None = None) -> pa.Table:
         """Return the statistics that an index holds of a column, file by file: path, state, bounds, counts of values,

@@ -280,10 +280,8 @@ def _page(
     files = snapshot.files
     step("asking the conditions")
     queries = handle.made(Queries)
-    explained = [
-        (" ".join(str(condition).split()), queries.explain(condition, snapshot.version, indexes=asked.indexes))
-        for condition in asked.where
-    ]
+    asked_of = [(each, queries.ask(each, snapshot.version, indexes=asked.indexes)) for each in asked.where]
+    explained = [(" ".join(str(each).split()), queries.explain(question)) for each, question in asked_of]
     sections = [Section("queries", "What conditions keep", tuple(_queries(explained)))] if explained else []
     step("weighing the workload")
     if asked.queries is not None:

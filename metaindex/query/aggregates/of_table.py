@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ import pyarrow as pa
 from metaindex.core import ArrowRows, Column, Mask, Shown, Tabular, TextTable, counted, dataclass, plain
 from metaindex.formats import Snapshot, Version
 from metaindex.index import FileStatistics
-from metaindex.query.arguments import TimestampLike, VersionLike, names_of
+from metaindex.query.arguments import names_of
 from metaindex.query.lookups.answer import Answer
 from metaindex.query.readers.plan import narrowest
 
@@ -24,7 +24,7 @@ from .measures import AggregateQuestion, asked_of
 from .order_by import certain_files
 
 if TYPE_CHECKING:
-    from metaindex.query.queries import Queries
+    from metaindex.query.queries import Asked, Queries
     from metaindex.query.readers.scan import Scan
 
 _SHOWN = 100
@@ -78,33 +78,17 @@ class Aggregated(Shown):
         }
 
 
-def counted_rows(
-    queries: Queries,
-    predicate: object,
-    version: VersionLike,
-    timestamp: TimestampLike,
-    *,
-    indexes: Iterable[str] | None,
-) -> int:
+def counted_rows(queries: Queries, asked: Asked) -> int:
     """Implement `Table.count`."""
-    answer = aggregated(queries, predicate, version, timestamp, {"count": True}, indexes=indexes)
-    return int(answer.table.column(0)[0].as_py())
+    return int(aggregated(queries, asked, {"count": True}).table.column(0)[0].as_py())
 
 
-def aggregated(
-    queries: Queries,
-    predicate: object,
-    version: VersionLike,
-    timestamp: TimestampLike,
-    asked: Mapping[str, object],
-    *,
-    indexes: Iterable[str] | None,
-) -> Aggregated:
-    """Implement `Table.aggregate`, whose arguments `asked` has."""
-    scan = queries.over_files(predicate, None, version, timestamp, indexes)
+def aggregated(queries: Queries, asked: Asked, words: Mapping[str, object]) -> Aggregated:
+    """Implement `Table.aggregate`, of whose arguments `words` has the aggregates."""
+    scan = queries.over_files(asked)
     snapshot = scan.snapshot
-    counted = asked.get("count", False)
-    names = {word: names_of(asked.get(word), word) or [] for word in _NAMED}
+    counted = words.get("count", False)
+    names = {word: names_of(words.get(word), word) or [] for word in _NAMED}
     question = asked_of(
         snapshot.schema,
         snapshot.version,
@@ -116,7 +100,7 @@ def aggregated(
         different=names["approx_distinct"],
         group_by=names["group_by"],
     )
-    opened, _ = queries.handle.open_indexes(names_of(indexes, "indexes"))
+    opened, _ = queries.handle.open_indexes(asked.only)
     bounds = FileStatistics(snapshot, opened, storage=scan.storage, claims=False)
 
     def reading(rows: Rows, named: Sequence[str]) -> Scan:

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, VersionNotFoundError, counted, plain
 from metaindex.expressions import Predicate
-from metaindex.formats import OfSchema
-from metaindex.query.arguments import TimestampLike, VersionLike, names_of
+from metaindex.formats import At, OfSchema
 from metaindex.query.described import describe
 from metaindex.query.readers.arrow import matching_rows
 from metaindex.query.readers.footer_groups import FooterGroups, KeptGroups
@@ -26,7 +25,7 @@ from .answer import PLACE, SHOWN, Answer, place
 
 if TYPE_CHECKING:
     from metaindex.query.pruning.result import PruneResult
-    from metaindex.query.queries import Queries
+    from metaindex.query.queries import Asked, Queries
     from metaindex.query.readers.scan import Scan
 
 
@@ -86,31 +85,22 @@ def _span(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,})"
 
 
-def locate(
-    queries: Queries,
-    predicate: object,
-    version: VersionLike,
-    timestamp: TimestampLike,
-    *,
-    all_versions: bool,
-    exact: bool,
-    indexes: Iterable[str] | None,
-) -> Located:
+def locate(queries: Queries, question: Asked, *, all_versions: bool, exact: bool) -> Located:
     """Implement `Table.locate`."""
-    predicate, only = OfSchema.at_moment(predicate), names_of(indexes, "indexes")
+    question = replace(question, predicate=OfSchema.at_moment(question.predicate))
     places = Places(FooterGroups(queries.handle.ref.storage))
     if not all_versions:
-        result = places.add(queries, predicate, version, timestamp, only, exact)
+        result = places.add(queries, question, exact)
         return Located(describe(result.predicate), exact, (result.version.id,), places.table())
-    if version is not None or timestamp is not None:
+    if question.at != At():
         raise VersionNotFoundError("all versions are asked, or one; leave out all_versions, or the version")
     asked: list[PruneResult] = []
     notes = []
-    for asked_version in queries.versions():
+    for version in queries.versions():
         try:
-            asked.append(places.add(queries, predicate, asked_version, None, only, exact))
+            asked.append(places.add(queries, replace(question, at=At.of(version)), exact))
         except MetaIndexError as error:
-            notes.append(f"version {asked_version.id} cannot be asked: {error}")
+            notes.append(f"version {version.id} cannot be asked: {error}")
             failure = error
     if not asked:
         raise failure
@@ -140,21 +130,13 @@ class Places:
         ]
         return pa.Table.from_arrays(arrays, schema=LOCATED)
 
-    def add(
-        self,
-        queries: Queries,
-        predicate: object,
-        version: VersionLike,
-        timestamp: TimestampLike,
-        indexes: Sequence[str] | None,
-        exact: bool,
-    ) -> PruneResult:
+    def add(self, queries: Queries, question: Asked, exact: bool) -> PruneResult:
         """Asks a version."""
-        if not exact or predicate is None:  # a scan of no predicate reads all rows; a place is asked of some
-            result = queries.prune(predicate, version, timestamp, indexes=indexes)
+        if not exact or question.predicate is None:  # a scan of no predicate reads all rows; a place is asked of some
+            result = queries.prune(question)
             self.candidates(result, result.walked)
             return result
-        scan = queries.scan(predicate, None, version, timestamp, indexes=indexes)
+        scan = queries.scan(question)
 
         def asked(scan: Scan) -> PruneResult:
             assert scan.result is not None

@@ -6,7 +6,7 @@ it is no value is not asked. All columns are asked at once, by one walk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTyp
 from metaindex.expressions import ColumnRef, Comparison, Literal, Op, Opaque, Or, Predicate
 from metaindex.formats import OfSchema, Schema
 from metaindex.index import KINDS
-from metaindex.query.arguments import TimestampLike, VersionLike, names_of
 from metaindex.query.readers.footer_groups import FooterGroups
 
 from .answer import PLACE, SHOWN, Answer, place
@@ -24,7 +23,7 @@ from .locate import LOCATED, Places
 
 if TYPE_CHECKING:
     from metaindex.query.pruning.result import PruneResult
-    from metaindex.query.queries import Queries
+    from metaindex.query.queries import Asked, Queries
     from metaindex.query.readers.scan import Scan
 
 SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOCATED)[:-1]])
@@ -65,20 +64,11 @@ class Searched(Shown):
         return {**plain(self, "text", "exact", "version", "asked", "not_asked"), "found": self.table.to_pylist()}
 
 
-def search(
-    queries: Queries,
-    text: str,
-    version: VersionLike,
-    timestamp: TimestampLike,
-    *,
-    exact: bool,
-    indexes: Iterable[str] | None,
-) -> Searched:
-    """Implement `Table.search`."""
+def search(queries: Queries, text: str, asked: Asked, *, exact: bool) -> Searched:
+    """Implement `Table.search`. `asked`: without a predicate."""
     if not isinstance(text, str):
         raise ArgumentError(f"a search is for a text, which each column reads as its type does; got {text!r}; give one")
-    only = names_of(indexes, "indexes")
-    opened, _ = queries.handle.open_indexes(only)
+    opened, _ = queries.handle.open_indexes(asked.only)
     time_zone = queries.handle.config.time_zone
     runs = (run for index in opened for run in index.entry.content.runs)
     stable = {key.columns[0].stable for run in runs for key in KINDS.looked_up(run) if len(key.columns) == 1}
@@ -112,10 +102,11 @@ def search(
         assert scan.result is not None
         return scan.result, of_each(scan.result, scan)
 
+    asked = replace(asked, predicate=OfSchema(everywhere))
     if exact:
-        result, tables = queries.scan(OfSchema(everywhere), None, version, timestamp, indexes=only).trying(counted)
+        result, tables = queries.scan(asked).trying(counted)
     else:
-        result = queries.prune(OfSchema(everywhere), version, timestamp, indexes=only)
+        result = queries.prune(asked)
         tables = of_each(result, None)
     whole = pa.concat_tables(tables) if tables else SEARCHED.empty_table()
     return Searched(text, exact, result.version.id, tuple(parts), not_asked, whole)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,13 +9,11 @@ import pyarrow as pa
 
 from metaindex.core import Shown, dataclass, human_bytes, plain
 from metaindex.formats import Version
-from metaindex.query.arguments import TimestampLike, VersionLike
 from metaindex.query.readers.arrow import matching_rows
 from metaindex.query.readers.scan import Scan
-from metaindex.query.semi_join.sources import Named
 
 if TYPE_CHECKING:
-    from metaindex.query.queries import Queries
+    from metaindex.query.queries import Asked, Queries
 
 TOUCHED = pa.schema(
     [
@@ -93,18 +90,9 @@ def _counted(scan: Scan, *, exact: bool) -> Touched:
     )
 
 
-def touched(
-    queries: Queries,
-    source: object,
-    on: Named,
-    version: VersionLike,
-    timestamp: TimestampLike,
-    *,
-    exact: bool,
-    indexes: Iterable[str] | None,
-) -> Touched:
+def touched(queries: Queries, asked: Asked, *, exact: bool) -> Touched:
     """Implement `Table.touched`."""
-    scan = queries.scan(None, None, version, timestamp, indexes=indexes, keys=source, on=on)
+    scan = queries.scan(asked)
     names = [f.name for f in scan.snapshot.schema.shown.fields]
     wanted = [name for name in names if scan.keys is not None and name in scan.keys.columns]
     return _counted(replace(scan, columns=tuple(wanted)), exact=exact)

@@ -173,7 +173,8 @@ def scan_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> 
             return Reason.PART_UNKNOWN
     asked = at_version(And(tuple(conditions)), scan) if conditions else Constant(True)
     try:
-        every = handle_of(table).made(Queries).over_files(asked, None, source.version, None, allowed)
+        queries = handle_of(table).made(Queries)
+        every = queries.over_files(queries.ask(asked, source.version, indexes=allowed))
     except UnknownColumnError:
         return Reason.PART_UNKNOWN
     except ObjectNotFoundError:
