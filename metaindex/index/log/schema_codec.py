@@ -6,14 +6,17 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
 from metaindex.core import Cure, UnsupportedFeatureError
 from metaindex.formats import Field, Schema
-from metaindex.index.log.fields import Fields, Repeated
+from metaindex.index.log.fields import FLAG, TEXT, TEXTS, WHOLE, Fields, Form, Member, Repeated
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
@@ -50,145 +53,85 @@ def _schema_from_json(value: object) -> Schema:
 _schemas = Repeated(_schema_from_json)
 
 
+_DEFAULTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], object]]] = {
+    "bool": (bool, lambda value: str(value).lower(), lambda text: text == "true"),
+    "int": (int, str, int),
+    "float": (float, float.hex, float.fromhex),
+    "decimal": (Decimal, str, Decimal),
+    "string": (str, str, str),
+    "bytes": (bytes, lambda value: base64.b64encode(value).decode(), base64.b64decode),
+    "timestamp": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
+}
+"""Of a default, by its kind: its type, a text that has all of it, and the way back. The first kind that fits is its
+kind. A default of none has no such text, and counts as unknown."""
+
+
+def _default_to_json(value: object) -> list[str] | None:
+    found = ((kind, write) for kind, (type_, write, _) in _DEFAULTS.items() if isinstance(value, type_))
+    return next(([kind, write(value)] for kind, write in found), None)
+
+
+def _default_from_json(v: Fields, name: str) -> object:
+    value = v.value(name)
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(part, str) for part in value):
+        raise ValueError("a schema: a default is a kind and a text")
+    kind, text = value
+    if kind not in _DEFAULTS:
+        raise ValueError(f"a schema: a default of the kind {kind[:40]!r} is not known")
+    return _DEFAULTS[kind][2](text)
+
+
 def _field_to_json(f: Field) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": f.name, "type": str(f.type)}
-    if not f.nullable:
-        out["nullable"] = False
-    for key in ("stable", "source", "field_id", "comment", "logical"):
-        if getattr(f, key) not in ("", None):
-            out[key] = getattr(f, key)
-    if f.mapped is not None:
-        out["mapped"] = list(f.mapped)
-    for flag in ("partition", "bucketed"):
-        if getattr(f, flag):
-            out[flag] = True
-    if f.default is not None:
-        encoded = _default_to_json(f.default)
-        if encoded is None:
-            out["default_known"] = False
-        else:
-            out["default"] = encoded
-    if not f.default_known:
-        out["default_known"] = False
-    if f.children:
-        out["children"] = [_field_to_json(c) for c in f.children]
-    return out
+    lost = f.default is not None and _default_to_json(f.default) is None
+    return _FIELD.to_json(replace(f, default=None, default_known=False) if lost else f)
 
 
 def _field_from_json(v: Fields, arrow: pa.Field) -> Field:
-    children = v.each("children") if v.has("children") else []
-    if children and arrow.type.num_fields != len(children):
+    each = v.each("children") if v.has("children") else []
+    if each and arrow.type.num_fields != len(each):
         raise ValueError(f"a schema: {arrow.name[:40]!r} has other children than its type")
-    field = Field(
-        name=v.text("name"),
-        type=arrow.type,
-        nullable=v.flag("nullable") if v.has("nullable") else True,
-        stable=v.optional_text("stable") or "",
-        source=v.optional_text("source") or "",
-        field_id=v.whole("field_id") if v.has("field_id") else None,
-        partition=v.has("partition") and v.flag("partition"),
-        bucketed=v.has("bucketed") and v.flag("bucketed"),
-        default=_default_from_json(v.value("default")) if v.has("default") else None,
-        default_known=v.flag("default_known") if v.has("default_known") else True,
-        children=tuple(_field_from_json(c, arrow.type.field(i)) for i, c in enumerate(children)),
-        comment=v.optional_text("comment") or "",
-        logical=v.optional_text("logical") or "",
-        mapped=tuple(v.texts("mapped")) if v.has("mapped") else None,
-    )
+    children = tuple(_field_from_json(child, arrow.type.field(at)) for at, child in enumerate(each))
     v.text("type")  # for people
-    v.done()
+    field = _FIELD.taken(v, type=arrow.type, children=children)
     if field.name != arrow.name:
         raise ValueError(f"a schema: {field.name[:40]!r} has another name in its Arrow schema")
     return field
 
 
-def _default_to_json(value: object) -> list[str] | None:
-    """A default as (kind, text); None where it has no loss-free text: the default then counts as unknown."""
-    match value:
-        case bool():
-            return ["bool", str(value).lower()]
-        case int():
-            return ["int", str(value)]
-        case float():
-            return ["float", value.hex()]
-        case Decimal():
-            return ["decimal", str(value)]
-        case str():
-            return ["string", value]
-        case bytes():
-            return ["bytes", base64.b64encode(value).decode()]
-        case dt.datetime():
-            return ["timestamp", value.isoformat()]
-        case dt.date():
-            return ["date", value.isoformat()]
-        case _:
-            return None
+_FIELD = Form(
+    Field,
+    "a field",
+    name=TEXT,
+    type=Member(Fields.text, str),
+    nullable=FLAG.unless(True),
+    stable=TEXT.unless(""),
+    source=TEXT.unless(""),
+    field_id=WHOLE.unless(None),
+    comment=TEXT.unless(""),
+    logical=TEXT.unless(""),
+    mapped=TEXTS.unless(None),
+    partition=FLAG.unless(False),
+    bucketed=FLAG.unless(False),
+    default=Member(_default_from_json, _default_to_json, default=None),
+    default_known=FLAG.unless(True),
+    children=Member(Fields.many, lambda children: list(map(_field_to_json, children)), default=()),
+)
 
-
-def _default_from_json(value: object) -> object:
-    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(part, str) for part in value):
-        raise ValueError("a schema: a default is a kind and a text")
-    kind, text = value
-    match kind:
-        case "bool":
-            return text == "true"
-        case "int":
-            return int(text)
-        case "float":
-            return float.fromhex(text)
-        case "decimal":
-            return Decimal(text)
-        case "bytes":
-            return base64.b64decode(text)
-        case "timestamp":
-            return dt.datetime.fromisoformat(text)
-        case "date":
-            return dt.date.fromisoformat(text)
-        case "string":
-            return text
-        case _:
-            raise ValueError(f"a schema: a default of the kind {kind[:40]!r} is not known")
-
-
-_SIMPLE: dict[str, pa.DataType] = {
-    str(t): t
-    for t in (
-        pa.null(),
-        pa.bool_(),
-        pa.int8(),
-        pa.int16(),
-        pa.int32(),
-        pa.int64(),
-        pa.uint8(),
-        pa.uint16(),
-        pa.uint32(),
-        pa.uint64(),
-        pa.float16(),
-        pa.float32(),
-        pa.float64(),
-        pa.string(),
-        pa.large_string(),
-        pa.string_view(),
-        pa.binary(),
-        pa.large_binary(),
-        pa.binary_view(),
-        pa.date32(),
-        pa.date64(),
-        pa.time32("s"),
-        pa.time32("ms"),
-        pa.time64("us"),
-        pa.time64("ns"),
-    )
-}
+_SIMPLE = re.compile(
+    r"null|bool|u?int(8|16|32|64)|halffloat|float|double|(large_)?(string|binary)|(string|binary)_view"
+    r"|date32\[day\]|date64\[ms\]|time32\[m?s\]|time64\[[un]s\]"
+)
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]\Z")
 _DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d{1,9}), (-?\d{1,9})\)\Z")
 _FIXED = re.compile(r"fixed_size_binary\[(\d{1,9})\]\Z")
 
 
+@lru_cache(1024)
 def type_from_text(text: str) -> pa.DataType | None:
     """The type that `str` shows as `text`; None for what is not a primitive type known here."""
-    if text in _SIMPLE:
-        return _SIMPLE[text]
+    if _SIMPLE.fullmatch(text):
+        return pa.type_for_alias(text)
     if match := _TIMESTAMP.match(text):
         return pa.timestamp(match[1], match[2])
     if match := _DECIMAL.match(text):
