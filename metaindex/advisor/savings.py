@@ -263,7 +263,7 @@ def _noted_since(rows: pa.Table, ms: int) -> int:
 def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
     """Implement `Table.savings`."""
     queries = handle.made(TableQueryLog).read(since)
-    infos = indexes(handle, version=None, timestamp=None, staleness=False, vacuumed=False)
+    infos = indexes(handle)
     histories: dict[str, History] = {}
     for info in infos:
         try:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a query asks: the rows for which the predicate is true (None: all) and that have one of the keys, at a
+    """Question of a query: the rows for which the predicate is true (None: all) and that have one of the keys, at a
     version. `only`: names of the indexes that may answer; None: all."""
 
     predicate: object

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from metaindex.core import CLIENTS, BuilderName, Config, one_line, watched
+from metaindex.formats import At
 from metaindex.index import Kind
 from metaindex.query import Handle, TableReader, TimestampLike, VersionLike
 
@@ -176,17 +177,8 @@ class Table(TableReader):
         """
         from .verbs import create
 
-        return create(
-            self._handle,
-            name,
-            kinds,
-            builder=builder,
-            progress=progress,
-            version=version,
-            timestamp=timestamp,
-            history=history,
-            if_not_exists=if_not_exists,
-        )
+        at = At.asked(version, timestamp)
+        return create(self._handle, name, kinds, at, builder, progress, history=history, if_not_exists=if_not_exists)
 
     @watched
     def refresh_index(
@@ -216,17 +208,8 @@ class Table(TableReader):
         """
         from .verbs import refresh
 
-        return refresh(
-            self._handle,
-            name,
-            mode,
-            builder=builder,
-            progress=progress,
-            version=version,
-            timestamp=timestamp,
-            where=where,
-            under=under,
-        )
+        at = At.asked(version, timestamp)
+        return refresh(self._handle, name, mode, at, builder, progress, where=where, under=under)
 
     @watched
     def optimize_index(
@@ -245,7 +228,7 @@ class Table(TableReader):
         """
         from .verbs import optimize
 
-        return optimize(self._handle, name, mode, builder=builder, progress=progress)
+        return optimize(self._handle, name, mode, builder, progress)
 
     def drop_index(self, name: str) -> Outcome:
         """Take an index out of use; its files stay until `vacuum_index`, and `restore_index` brings it back."""
@@ -280,7 +263,7 @@ class Table(TableReader):
         `optimize_index`. Raises IndexStateError while an operation is under way."""
         from .verbs import erase
 
-        return erase(self._handle, name, builder=builder, progress=progress)
+        return erase(self._handle, name, builder, progress)
 
     def cancel_index(self, name: str) -> Outcome:
         """End the operations under way of an index whose writer is dead, and return to the last stable state; from
@@ -370,7 +353,7 @@ class Table(TableReader):
         """
         from .upkeep import indexes
 
-        return indexes(self._handle, names, version=version, timestamp=timestamp, staleness=staleness, vacuumed=all)
+        return indexes(self._handle, names, At.asked(version, timestamp), staleness=staleness, vacuumed=all)
 
     def history(self, name: str, last: int | None = None) -> History:
         """Return what happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries.
@@ -401,9 +384,7 @@ class Table(TableReader):
         """
         from .upkeep import verify_index
 
-        return verify_index(
-            self._handle, name, files=files, versions=versions, predicates=predicates, progress=progress
-        )
+        return verify_index(self._handle, name, files, progress, versions, predicates)
 
     @watched
     def repair_index(
@@ -425,7 +406,7 @@ class Table(TableReader):
         """
         from .upkeep import repair
 
-        return repair(self._handle, name, files=files, builder=builder, progress=progress)
+        return repair(self._handle, name, files, builder, progress)
 
 
 def handle_of(table: Table) -> Handle:

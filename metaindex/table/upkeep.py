@@ -19,7 +19,7 @@ from metaindex.index import (
     Target,
     Verification,
 )
-from metaindex.query import Handle, Queries, TimestampLike, VersionLike
+from metaindex.query import Handle, Queries
 from metaindex.table.views.history import History
 from metaindex.table.views.info import IndexInfo, IndexList
 
@@ -37,14 +37,12 @@ logger = logging.getLogger("metaindex")
 def indexes(
     handle: Handle,
     names: Sequence[str] = (),
+    at: At = At(),  # noqa: B008 - a value
     *,
-    version: VersionLike,
-    timestamp: TimestampLike,
-    staleness: bool,
-    vacuumed: bool,
+    staleness: bool = False,
+    vacuumed: bool = False,
 ) -> IndexList:
     """Implement `Table.indexes`."""
-    at = At.asked(version, timestamp)
     only = _only(handle, names)
     entries = {entry.name: entry for entry in handle.entries()} if handle.table_format.reader_options else {}
     looks: dict[str, tuple[Version | None, Callable[[OpenIndex], Staleness] | None]] = {}
@@ -109,25 +107,13 @@ def history_of(handle: Handle, name: str, last: int | None) -> History:
 def verify_index(
     handle: Handle,
     name: str,
-    *,
     files: int | None,
-    versions: Literal["newest", "all"],
-    predicates: Sequence[object],
     progress: Progress | None,
+    versions: Literal["newest", "all"] = "newest",
+    predicates: Sequence[object] = (),
+    verb: str = "verify",
 ) -> Verification:
-    """Implement `Table.verify_index`."""
-    return _verified(handle, name, "verify", files, versions, predicates, progress)
-
-
-def _verified(
-    handle: Handle,
-    name: str,
-    verb: str,
-    files: int | None,
-    versions: str,
-    predicates: Sequence[object],
-    progress: Progress | None,
-) -> Verification:
+    """Implement `Table.verify_index`. `verb`: for which it is verified."""
     log = handle.log(name)
     numbers = log.numbers()
     if not numbers:
@@ -163,13 +149,12 @@ def _check_there(handle: Handle, entry: IndexLogEntry, name: str, verb: str) -> 
 def repair(
     handle: Handle,
     name: str,
-    *,
     files: int | None,
     builder: BuilderName | Builder | None,
     progress: Progress | None,
 ) -> Outcome:
     """Implement `Table.repair_index`."""
-    report = _verified(handle, name, "repair", files, "newest", (), progress)
+    report = verify_index(handle, name, files, progress, verb="repair")
     actions = handle.indexes().actions(name)
 
     def target(entry: IndexLogEntry) -> Target:
@@ -191,7 +176,7 @@ def _again(handle: Handle, outcome: Outcome, before: IndexLogEntry, builder: Bui
     notes, entry = list(outcome.notes), outcome.entry
     for version in lost[-_AGAIN:] if handle.table_format.has_log else ():
         try:
-            entry = refresh(handle, outcome.index, "incremental", version=version, builder=builder).entry
+            entry = refresh(handle, outcome.index, "incremental", At.of(version), builder).entry
         except MetaIndexError as error:
             notes.append(f"version {version} is not recorded any more ({error})")
     return replace(outcome, operation="repair", entry=entry, notes=tuple(notes))

@@ -26,7 +26,7 @@ from metaindex.index import (
     Outcome,
     State,
 )
-from metaindex.query import Handle, TableQueryLog, TimestampLike, VersionLike
+from metaindex.query import Handle, TableQueryLog
 
 if TYPE_CHECKING:
     from metaindex.index import Builder, Progress
@@ -36,18 +36,17 @@ def create(
     handle: Handle,
     name: str,
     kinds: Sequence[Kind],
-    *,
+    at: At,
     builder: BuilderName | Builder | None,
     progress: Progress | None,
-    version: VersionLike,
-    timestamp: TimestampLike,
+    *,
     history: bool,
-    if_not_exists: bool = False,
+    if_not_exists: bool,
 ) -> Outcome:
     """Implement `Table.create_index`."""
     IndexFolder.check_name(name)
     KINDS.check(kinds)
-    target = handle.target(At.asked(version, timestamp))
+    target = handle.target(at)
     snapshot = target.snapshot()
     for kind in kinds:
         kind.check_columns(snapshot.schema)
@@ -115,11 +114,10 @@ def refresh(
     handle: Handle,
     name: str,
     mode: Literal["incremental", "quick", "full", "identity"],
-    *,
+    at: At,
     builder: BuilderName | Builder | None = None,
     progress: Progress | None = None,
-    version: VersionLike = None,
-    timestamp: TimestampLike = None,
+    *,
     where: object = None,
     under: str | None = None,
 ) -> Outcome:
@@ -145,7 +143,7 @@ def refresh(
             f" {Cure('same_name')}"
         )
     handle = handle.as_built(base)
-    target = handle.target(At.asked(version, timestamp), where, under)
+    target = handle.target(at, where, under)
     if mode != "full" and target.limit is None and target.settled:
         there = actions.recorded(base, target.version, mode)
         if there is not None:
@@ -156,22 +154,13 @@ def refresh(
     built_by = handle.builders.builder("local" if mode == "quick" else builder, kinds)
     options = handle.table_format.options_kept(handle.ref, base.table.options, target.snapshot)
     handle.remember(target)
-    return actions.refresh(
-        base,
-        target,
-        built_by,
-        options,
-        mode=mode,
-        written=handle.written,
-        progress=progress,
-    )
+    return actions.refresh(base, target, built_by, options, mode, handle.written, progress)
 
 
 def optimize(
     handle: Handle,
     name: str,
     mode: Literal["quick", "full"],
-    *,
     builder: BuilderName | Builder | None,
     progress: Progress | None,
 ) -> Outcome:
@@ -197,7 +186,7 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
     return replace(outcome, changed=outcome.changed or bool(cleaned), notes=notes)
 
 
-def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, progress: Progress | None) -> Outcome:
+def erase(handle: Handle, name: str, builder: BuilderName | Builder | None, progress: Progress | None) -> Outcome:
     """Implement `Table.erase_index`."""
     table_format, ref, actions = handle.table_format, handle.ref, handle.indexes().actions(name)
     snapshot = table_format.snapshot(ref, At())

@@ -95,7 +95,6 @@ class IndexActions:
         target: Target,
         builder: Builder,
         options: dict[str, object],
-        *,
         mode: Mode,
         written: Written | None,
         progress: Progress | None,

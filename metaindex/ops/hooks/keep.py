@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from metaindex.core import BoundedCache, BuilderName, ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
-from metaindex.formats import Version
+from metaindex.formats import At, Version
 from metaindex.index import KINDS, Builder, IndexFolder, IndexLogEntry, OpenIndex, State
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of, refresh
@@ -145,13 +145,13 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
         if stands_at(table, name, entry, version):
             return Kept(table.path, name, version.id, bool(ended), time.perf_counter() - started, notes=ended)
         handle = handle_of(table)
-        at = version.id if handle.table_format.numbered else None  # named so, it is not looked for again
+        at = At(version.id) if handle.table_format.numbered else At()  # named so, it is not looked for again
         builder = _able(handle, entry, builder)
         try:
-            outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
+            outcome = refresh(handle.as_built(entry), name, "incremental", at, builder)
         except ConcurrentWriteError as lost:
             logger.debug("once more: %s", lost)
-            outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
+            outcome = refresh(handle.as_built(entry), name, "incremental", at, builder)
     except Exception as error:
         why = first_line(error)
         logger.warning("index %r of %s stays as it was: %s", name, table.path, why)
