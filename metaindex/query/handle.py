@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metaindex.core import (
     ArgumentError,
+    BoundedCache,
     Config,
     IndexNotFoundError,
     MetaIndexError,
@@ -69,7 +70,7 @@ class Handle:
     suspects: QuarantinedIndexes = field(default_factory=QuarantinedIndexes)
     opened: ReadOptions | None = None
     """The reader options that were said, if those of the indexes are read with instead."""
-    _snapshots: dict[Version, Snapshot] = field(default_factory=dict)
+    _snapshots: BoundedCache[Version, Snapshot] = field(default_factory=lambda: BoundedCache(4))
     _folder: IndexFolder | None = None
     _made: dict[object, Any] = field(default_factory=dict)
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = None
@@ -204,13 +205,11 @@ class Handle:
 
     def loaded(self, resolved: Resolved) -> Snapshot:
         """The snapshot of a version; the last few are kept."""
-        snapshot = self._snapshots.get(resolved.version)
+        snapshot = self._snapshots.find(resolved.version)
         if snapshot is None:
             snapshot = resolved.load()
             self.confined(snapshot.files)
-            if len(self._snapshots) >= 4:
-                self._snapshots.pop(next(iter(self._snapshots)))
-            self._snapshots[snapshot.version] = snapshot
+            self._snapshots.keep(snapshot.version, snapshot)
         return snapshot
 
     def confined(self, files: FileTable) -> None:

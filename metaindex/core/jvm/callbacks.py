@@ -12,9 +12,10 @@ import hmac
 import logging
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
+
+from metaindex.core.bounded import BoundedCache
 
 logger = logging.getLogger("metaindex")
 
@@ -63,16 +64,14 @@ class _Pieces:
     with the count of those before. Of requests whose last piece never comes, a few are kept."""
 
     def __init__(self) -> None:
-        self._begun: OrderedDict[str, list[str]] = OrderedDict()
+        self._begun: BoundedCache[str, list[str]] = BoundedCache(_MOST_BEGUN)
         self._lock = threading.Lock()
 
     def take(self, told: str) -> str:
         """Says that a piece was taken."""
         number, _, piece = told[1:].partition("\n")
         with self._lock:
-            self._begun.setdefault(number, []).append(piece)
-            while len(self._begun) > _MOST_BEGUN:
-                self._begun.popitem(last=False)
+            (self._begun.find(number) or self._begun.keep(number, [])).append(piece)
         return "+"
 
     def joined(self, told: str) -> str | None:
@@ -82,7 +81,7 @@ class _Pieces:
         said, _, piece = told[1:].partition("\n")
         number, _, count = said.partition(" ")
         with self._lock:
-            before = self._begun.pop(number, [])
+            before = self._begun.take(number) or []
         if str(len(before)) != count:
             logger.warning("a request of the session's JVM lacks a piece, and was not answered")
             return None

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, StorageError, UnsupportedFeatureError, first_line
-from metaindex.formats.damage import parse_json
-from metaindex.formats.parquet.schema import varint
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
+from metaindex.formats.damage import as_damage, parse_json
+from metaindex.formats.iceberg.avro import container
 from metaindex.formats.unpacked import hold
 from metaindex.storage import Storage
 
@@ -30,7 +31,6 @@ _FILE = re.compile(r"\.commits_\.archive\.\d+(?:_\d+-\d+-\d+)?\Z", re.ASCII)
 _MOST_BYTES = 512 << 20  # of a file
 _SCHEMA, _AVRO_BLOCK, _BLOCK_VERSION, _LOG_VERSION = 2, 3, 3, 1
 _RECORDS = ["commitTime", "actionType", "actionState", "hoodieCommitMetadata", "hoodieReplaceCommitMetadata"]
-_SYNC = b"metaindex archive"[:16]
 _COLUMNS = ["instantTime", "completionTime", "action", "metadata"]
 _ROW_BYTES = 4 * len(_COLUMNS)  # of a row whose texts are held elsewhere
 
@@ -77,12 +77,10 @@ def _blocks_of(storage: Storage, table: str, config: TableConfig) -> Iterator[Co
             continue
         _checked(table, info.path, info.size_bytes)
         where = f"archive {info.path!r} of Hudi table {table}"
-        try:
-            for block in _blocks(storage.read(info.path)):
-                for record in avro_rows(_container(*block), where, only=_RECORDS):
+        with _whole(where):
+            for schema, count, records in _blocks(storage.read(info.path)):
+                for record in avro_rows(container(schema, [(count, records)]), where, only=_RECORDS):
                     yield from _commit_of_record(record, table)
-        except (struct.error, ValueError, KeyError, TypeError) as damage:
-            raise _damaged(where, damage) from damage
 
 
 def _blocks(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
@@ -126,18 +124,6 @@ def _records(body: bytes) -> tuple[int, bytes]:
     return count, b"".join(out)
 
 
-def _container(schema: bytes, count: int, records: bytes) -> bytes:
-    """Records as an Avro file."""
-    pairs = ((b"avro.schema", schema), (b"avro.codec", b"null"))
-    said = b"".join(_long(len(part)) + part for pair in pairs for part in pair)
-    head = b"Obj\x01" + _long(len(pairs)) + said + _long(0) + _SYNC
-    return head + _long(count) + _long(len(records)) + records + _SYNC
-
-
-def _long(value: int) -> bytes:
-    return varint(value << 1)
-
-
 def _commit_of_record(record: dict[str, Any], table: str) -> Iterator[Commit]:
     action, begun = record["actionType"], record["commitTime"]
     _check_action(table, action, begun)
@@ -160,7 +146,7 @@ class _Named:
 def _rows_of(storage: Storage, table: str, config: TableConfig) -> Iterator[tuple[Instant, bytes]]:
     for file in _manifest(storage, table, config):
         where = f"archive {file.path!r} of Hudi table {table}"
-        try:
+        with _whole(where):
             for row in _rows(storage, file):
                 begun, done, action = row["instantTime"], row["completionTime"], row["action"]
                 _check_action(table, action, begun)
@@ -168,10 +154,6 @@ def _rows_of(storage: Storage, table: str, config: TableConfig) -> Iterator[tupl
                     if not isinstance(done, str) or not isinstance(row["metadata"], bytes):
                         raise ValueError(f"nothing said of {action} {begun}")
                     yield Instant(begun, done, action), row["metadata"]
-        except StorageError:
-            raise
-        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError) as damage:
-            raise _damaged(where, damage) from damage
 
 
 def _manifest(storage: Storage, table: str, config: TableConfig) -> list[_Named]:
@@ -179,7 +161,7 @@ def _manifest(storage: Storage, table: str, config: TableConfig) -> list[_Named]
     names = {info.path.rpartition("/")[2]: info for info in storage.list(config.history, recursive=False)}
     if "_version_" not in names:
         return []
-    try:
+    with _whole(f"archive of Hudi table {table}"):
         number = int(storage.read(names["_version_"].path, 0, 32))
         path = names[f"manifest_{number}"].path
         _checked(table, path, names[f"manifest_{number}"].size_bytes)
@@ -190,8 +172,6 @@ def _manifest(storage: Storage, table: str, config: TableConfig) -> list[_Named]
                 raise ValueError(f"{name!r} of {size!r} B is not there")
             _checked(table, name, size)
             out.append(_Named(names[name].path, size))
-    except (ValueError, KeyError, TypeError) as damage:
-        raise _damaged(f"archive of Hudi table {table}", damage) from damage
     return out
 
 
@@ -219,8 +199,7 @@ def _check_action(table: str, action: object, begun: object) -> None:
         )
 
 
-def _damaged(where: str, damage: Exception) -> CorruptTableError:
-    return CorruptTableError(
-        f"archived instants are whole, as they tell which files are live; {where} is not ({first_line(damage)});"
-        " restore it"
+def _whole(where: str) -> AbstractContextManager[None]:
+    return as_damage(
+        f"archived instants are whole, as they tell which files are live; {where} is not (", "); restore it"
     )

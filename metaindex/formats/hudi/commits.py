@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError, first_line
-from metaindex.formats.damage import parse_json
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
+from metaindex.formats.damage import as_damage, parse_json
 from metaindex.storage import Storage
 
 from .timeline import Instant
@@ -80,22 +80,14 @@ def commit_of(data: bytes, table: str, instant: Instant) -> Commit:
 def commit_said(said: Mapping[str, Any], table: str, instant: Instant) -> Commit:
     """Return the commit that this metadata describes. Raises CorruptTableError, UnsupportedFeatureError."""
     where = f"{instant.action} {instant.begun} of Hudi table {table}"
-    try:
+    rule = f"commit metadata says of each file its path and file group; that of {where} does not ("
+    with as_damage(rule, "); restore it"):
         return _commit(said, where, instant)
-    except (TypeError, ValueError, AttributeError, KeyError) as damage:
-        raise CorruptTableError(
-            f"commit metadata says of each file its path and file group; that of {where} does not"
-            f" ({first_line(damage)}); restore it"
-        ) from damage
 
 
 def _from_json(data: bytes, where: str) -> dict[str, Any]:
-    try:
+    with as_damage(f"commit metadata is JSON or Avro; that of {where} is neither (", "); restore it"):
         said = parse_json(data)
-    except ValueError as damage:
-        raise CorruptTableError(
-            f"commit metadata is JSON or Avro; that of {where} is neither ({first_line(damage)}); restore it"
-        ) from damage
     if not isinstance(said, dict):
         raise CorruptTableError(f"commit metadata is one JSON object; that of {where} is not; restore it")
     return said

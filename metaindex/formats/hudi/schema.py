@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError, first_line
+from metaindex.core import UnsupportedFeatureError
 from metaindex.formats.column_names import alike
-from metaindex.formats.damage import parse_json
+from metaindex.formats.damage import as_damage, parse_json
 from metaindex.formats.model import Field, Schema
 
 from .properties import TableConfig
@@ -52,16 +52,12 @@ _MOST_TYPES = 200_000
 def parse_schema(text: str, where: str, config: TableConfig) -> Schema:
     """Return the columns of a table: Hudi's own, those of the files, and the partition columns, whose values are those
     of the partition paths, as in Spark. Raises CorruptTableError, UnsupportedFeatureError."""
-    try:
+    rule = f"the columns of a Hudi table are a record in Avro's JSON; those of {where} are not ("
+    with as_damage(rule, "); restore the commit"):
         record = parse_json(text)
         if not isinstance(record, dict) or record.get("type") != "record":
             raise ValueError("it is no record")
         fields = list(_Reader(where, {}).fields(record, 0))
-    except (ValueError, TypeError, KeyError, AttributeError) as damage:
-        raise CorruptTableError(
-            f"the columns of a Hudi table are a record in Avro's JSON; those of {where} are not"
-            f" ({first_line(damage, named=True)}); restore the commit"
-        ) from damage
     have = {alike(field.name) for field in fields}
     if len(have) < len(fields):
         raise UnsupportedFeatureError(f"names of columns differ by more than case; those of {where} do not; rename one")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str]
     except UnsupportedFeatureError as refused:
         raise UnsupportedFeatureError(f"{name}: {refused}") from None
     count = sum(rows for rows, _ in blocks)
-    plain = b"".join([_plain_header(json.dumps(same_bytes)), *_plain_blocks(blocks)])
+    plain = container(json.dumps(same_bytes).encode(), blocks)
     wanted = None if only is None else [field_name for field_name in only if field_name in names]
     with as_damage(f"the Avro records of {name} do not decode (", "); restore it", PolarsError, PanicException):
         rows = polars.read_avro(io.BytesIO(plain), columns=wanted)
@@ -197,14 +197,10 @@ def _zigzag(value: int) -> bytes:
     return varint(value << 1)
 
 
-def _plain_header(schema: str) -> bytes:
-    text = schema.encode()
-    pairs = b"".join(_zigzag(len(part)) + part for part in (b"avro.schema", text, b"avro.codec", b"null"))
-    return _MAGIC + _zigzag(2) + pairs + _zigzag(0) + _SYNC
-
-
-def _plain_blocks(blocks: list[tuple[int, bytes]]) -> list[bytes]:
-    out: list[bytes] = []
+def container(schema: bytes, blocks: Sequence[tuple[int, bytes]]) -> bytes:
+    """Return an Avro file of these records, not compressed. `blocks`: how many records each has, and their bytes."""
+    pairs = b"".join(_zigzag(len(part)) + part for part in (b"avro.schema", schema, b"avro.codec", b"null"))
+    parts = [_MAGIC, _zigzag(2), pairs, _zigzag(0), _SYNC]
     for rows, plain in blocks:
-        out += (_zigzag(rows), _zigzag(len(plain)), plain, _SYNC)
-    return out
+        parts += (_zigzag(rows), _zigzag(len(plain)), plain, _SYNC)
+    return b"".join(parts)

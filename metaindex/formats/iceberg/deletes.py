@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, UnsupportedFeatureError, Vector
+from metaindex.core import BoundedCache, CorruptTableError, UnsupportedFeatureError, Vector
 from metaindex.formats.damage import as_damage, must_exist
 from metaindex.formats.deletion_vectors import decode_framed
 from metaindex.formats.model import Deletes, EqualityDelete, Leaf, Schema
@@ -126,7 +126,7 @@ class DeleteLoader:
     metadata: TableMetadata
     schema: Schema
     version: str
-    _tables: dict[str, pa.Table] = field(default_factory=dict)
+    _tables: BoundedCache[str, pa.Table] = field(default_factory=lambda: BoundedCache(_KEPT_TABLES))
     _equality: dict[tuple[str, ...], tuple[EqualityDelete, ...]] = field(default_factory=dict)
 
     def load(self, location: str, rows: Sequence[Mapping[str, Any]]) -> Deletes:
@@ -213,8 +213,8 @@ class DeleteLoader:
         import pyarrow.parquet as pq
 
         location = row["location"]
-        if location in self._tables:
-            return self._tables[location]
+        if (held := self._tables.find(location)) is not None:
+            return held
         if row["file_format"] != "parquet":
             raise UnsupportedFeatureError(
                 f"delete files are read in Parquet and Puffin; {self._whose(row)} is {row['file_format']}; rewrite the"
@@ -229,10 +229,7 @@ class DeleteLoader:
         table = pa.table(
             [_narrowed(Vector(table.column(path[0])).array, path[1:]) for path in picked], names=[str(i) for i in ids]
         )
-        if len(self._tables) >= _KEPT_TABLES:
-            self._tables.pop(next(iter(self._tables)))
-        self._tables[location] = table
-        return table
+        return self._tables.keep(location, table)
 
 
 _KEPT_TABLES = 8
