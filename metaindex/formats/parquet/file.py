@@ -16,7 +16,7 @@ from metaindex.formats.older_calendar import created_by, may_be_in_older_calenda
 from .bounds import RawColumn
 from .chunks import Chunks, LeafForm, forms_of, look
 from .schema import Node, in_total_order, read_schema, type_defined_order
-from .trust import AbsentLeaf, Doubt, Found, locate
+from .trust import AbsentLeaf, Doubt, Found, LeafPlace, locate
 from .writers import Writer
 
 TAIL = 1 << 16
@@ -103,11 +103,10 @@ class Layouts:
     schemas: dict[bytes, FileSchema] = field(default_factory=dict)
     known: dict[ShapeKey, Shape] = field(default_factory=dict)
 
-    def places(self, footer: bytes, metadata: pq.FileMetaData) -> list[tuple[int | None, pa.Array | None, str]]:
-        """Return of each leaf its column in a file, or the one value that is shown in its place, or why neither is
-        known."""
+    def places(self, footer: bytes, metadata: pq.FileMetaData) -> list[LeafPlace]:
+        """Return what a file shows of each leaf."""
         places = shape_of(self, footer, metadata, self.known)[0].places
-        return [place.told(leaf.type) for place, leaf in zip(places, self.leaves, strict=True)]
+        return [place.place(leaf.type) for place, leaf in zip(places, self.leaves, strict=True)]
 
     def schema_of(self, footer: bytes) -> FileSchema:
         for prefix, schema in reversed(self.schemas.copy().items()):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntFlag
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -22,7 +22,17 @@ from .schema import Coding, FileType, Node
 from .writers import EVERY, Claim, Writer
 
 Finder: TypeAlias = Callable[[Node], Sequence[Node]]
-_Place: TypeAlias = tuple[Node, bool, bool, bool]  # `_descended`
+_Place: TypeAlias = tuple[Node, bool, bool, Sequence[Node]]  # `_descended`
+
+
+class LeafPlace(NamedTuple):
+    """What a file shows of a leaf: a column of it, by its number among the primitive ones and the names that lead to
+    it; or one value in every row; or `unknown` says why neither is known."""
+
+    column: int | None = None
+    names: tuple[str, ...] = ()
+    constant: pa.Array | None = None
+    unknown: str = ""
 
 
 class Doubt(Enum):
@@ -70,11 +80,12 @@ class Found:
     required: bool
     doubt: Doubt | None
     believed: Claim = EVERY  # of its statistics
+    names: tuple[str, ...] = ()
     numbered: bool = False  # it, or a struct around it, has a field id
 
-    def told(self, type_: pa.DataType) -> tuple[int | None, pa.Array | None, str]:
-        """See `Layouts.places`. Of other doubts only bounds are unknown."""
-        return self.column, None, Doubt.OTHER_TYPE.value if self.doubt is Doubt.OTHER_TYPE else ""
+    def place(self, type_: pa.DataType) -> LeafPlace:
+        """Of other doubts only bounds are unknown."""
+        return LeafPlace(self.column, self.names, None, self.doubt.value if self.doubt is Doubt.OTHER_TYPE else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +96,13 @@ class AbsentLeaf:
     default: object
     doubt: Doubt | None = None
 
-    def told(self, type_: pa.DataType) -> tuple[int | None, pa.Array | None, str]:
-        """See `Layouts.places`."""
+    def place(self, type_: pa.DataType) -> LeafPlace:
+        """The default, where it is a value of the column's type."""
         try:
             constant = pa.array([self.default], type_) if self.known else None
         except (pa.ArrowException, TypeError, ValueError):
             constant = None
-        return None, constant, (self.doubt or Doubt.NOT_MAPPED).value
+        return LeafPlace(None, (), constant, (self.doubt or Doubt.NOT_MAPPED).value)
 
 
 def locate(leaf: Leaf, root: Node, writer: Writer, typed_order: bool) -> Found | AbsentLeaf:
@@ -104,12 +115,13 @@ def locate(leaf: Leaf, root: Node, writer: Writer, typed_order: bool) -> Found |
         place = _by_id(leaf, root) if by_id else _by_name(leaf, root)
     if not isinstance(place, tuple):
         return place
-    node, required, whole, numbered = place
+    node, required, whole, way = place
     if node.column is None or node.type is None:
         return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
     claims = writer.believed(node.type, not whole)
     doubt = _doubt(node.type, leaf.type, claims, typed_order)
-    return Found(node.column, node.type, required, doubt, claims, numbered)
+    names, numbered = tuple(each.name for each in way), any(each.field_id is not None for each in way)
+    return Found(node.column, node.type, required, doubt, claims, names, numbered)
 
 
 def _all(node: Node) -> list[Node]:
@@ -155,8 +167,8 @@ def _named(node: Node, names: Sequence[str]) -> Sequence[Node]:
 
 
 def _descended(root: Node, finders: Sequence[Finder], absent: Callable[[int], AbsentLeaf]) -> _Place | AbsentLeaf:
-    """The node, whether it is never NULL, whether no struct around it is, and whether one on the way has an id."""
-    node, required, whole, numbered = root, True, True, False
+    """The node, whether it is never NULL, whether no struct around it is, and all nodes on the way, itself too."""
+    node, required, whole, way = root, True, True, list[Node]()
     for depth, find in enumerate(finders):
         if node.column is not None:
             return AbsentLeaf(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
@@ -166,11 +178,11 @@ def _descended(root: Node, finders: Sequence[Finder], absent: Callable[[int], Ab
         if len(matches) > 1:
             return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
         node = matches[0]
+        way.append(node)
         whole, required = required, required and not node.optional
-        numbered = numbered or node.field_id is not None
         if node.repeated:
             return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
-    return node, required, whole, numbered
+    return node, required, whole, way
 
 
 def _absent(leaf: Leaf, depth: int) -> AbsentLeaf:

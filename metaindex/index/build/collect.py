@@ -23,7 +23,7 @@ from metaindex.core import Mask, MetaIndexError, ScanError, StorageUnavailableEr
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import Doubt, Field, Footer, FooterColumn, Leaf, Trust
 from metaindex.index.build.extremes import ColumnScan, bounds_of
-from metaindex.index.build.parquet_scan import scan_parquet
+from metaindex.index.build.parquet_scan import ParquetScanner
 from metaindex.index.build.protocol import BuildRequest, Progress
 from metaindex.index.kinds.facts import (
     MOST_ROWS,
@@ -150,7 +150,7 @@ class _Chunk:
         problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
         collected = Collected(_footer_facts(columns, count), problems, np.zeros(count, np.bool_))
         if wanted := [_to_scan(column, source.scan_floats) & readable for column in columns]:
-            self._scan_into(collected, scan_parquet, np.array(wanted, np.bool_))
+            self._scan_into(collected, ParquetScanner(), np.array(wanted, np.bool_))
         return collected
 
     def _scan_into(self, collected: Collected, scanner: Scanner, wanted: Mask) -> None:

@@ -14,7 +14,7 @@ from metaindex.index.kinds.canonical import answers_for
 from metaindex.storage import Storage
 
 from .key_file import Batches, KeyFile
-from .parquet_scan import AmbiguousLeafError, FileColumn, FileColumns
+from .parquet_scan import FileColumn
 
 _BATCH_ROWS = 65_536
 _LARGE_GROUP = 64 << 20
@@ -45,10 +45,8 @@ class ParquetOpener:
             metadata = footer.metadata
             opened = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=ahead)
             file = ParquetKeyFile(source, opened, groups=metadata.num_row_groups)
-            schema = opened.schema_arrow
-            columns = FileColumns(schema)
             for leaf, place in zip(self.leaves, self._layouts.places(footer.raw, metadata), strict=True):
-                _put(file, schema, columns, leaf, *place)
+                _put(file, opened.schema_arrow, leaf, *place)
             if ahead and size <= _AHEAD:
                 file.read_now()
         except BaseException:
@@ -134,29 +132,21 @@ class ParquetKeyFile(KeyFile):
 def _put(
     file: ParquetKeyFile,
     schema: pa.Schema,
-    columns: FileColumns,
     leaf: Leaf,
-    place: int | None,
+    index: int | None,
+    path: tuple[str, ...],
     constant: pa.Array | None,
     unknown: str,
 ) -> None:
-    """Says of a column what it is in the file; the last three are of `Layouts.places`."""
+    """Says of a column what it is in the file; the last four are of `Layouts.places`."""
     if constant is not None:
         file.constants[leaf.stable] = constant
         return
-    if unknown:
+    if unknown or index is None:
         file.unknown[leaf.stable] = unknown
         return
-    try:
-        at = columns.locate(leaf)
-    except AmbiguousLeafError as error:
-        file.unknown[leaf.stable] = str(error)
-        return
-    if at is None or at[1] != place:
-        file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
-        return
-    column = FileColumn.of(file.file, leaf, *at)
-    if not answers_for(column.clock or _held(_type_of(schema, at[0]), leaf.type), leaf.type):
+    column = FileColumn.of(file.file, leaf, path, index)
+    if not answers_for(column.clock or _held(_type_of(schema, column.path), leaf.type), leaf.type):
         file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
         return
     file.present.add(leaf.stable)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +23,13 @@ import pyarrow.compute as pc
 from metaindex.core import BuildError, StorageUnavailableError
 from metaindex.index.build.collect import UNREADABLE, readable
 from metaindex.index.build.row_source import DataFile, RowSource
-from metaindex.index.build.spark_tasks import GATHERED, gathered, sql_schema, unpickled
+from metaindex.index.build.spark_tasks import gathered
 from metaindex.index.kinds.pieces import WrittenPart
 from metaindex.index.kinds.row_plan import RowPlan
 from metaindex.index.kinds.row_sums import RowSum, sum_of_files
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import Storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 
 Ordinals = npt.NDArray[np.int32]
 
@@ -197,18 +192,3 @@ class WriteRows:
             every = pa.concat_tables(told)
             out.tallied, out.tallies = every.column(ORDINAL).to_numpy(), every.column(ROW).to_numpy()
         yield gathered(partition, out)
-
-
-def few_rows(frame: DataFrame, schema: pa.Schema) -> pa.Table:
-    """The rows of a DataFrame, which are few, under the names and types of `schema`. By a call that an interrupt ends:
-    PySpark's own `toArrow` waits for its job whatever comes."""
-
-    def handed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield gathered(0, batch)
-
-    rows = unpickled(frame.mapInArrow(handed, sql_schema(GATHERED)).collect())
-    batches = [batch for _, batch in rows if isinstance(batch, pa.RecordBatch)]
-    if not batches:
-        return schema.empty_table()
-    return pa.Table.from_batches(batches).rename_columns(schema.names).cast(schema)

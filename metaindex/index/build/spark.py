@@ -39,7 +39,7 @@ from metaindex.index.store.writer import RunSink
 
 from .collect import FactScan
 from .protocol import BuildReport, BuildRequest, Progress
-from .spark_tasks import FILE, FILE_ROWS, GATHERED, ReadTask, WriteTask, by_task, sql_schema, unpickled
+from .spark_tasks import FILE, FILE_ROWS, ReadTask, WriteTask, by_task, results, struct
 from .spark_text import text_rows
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class SparkBuilder:
             if source.file_format in ("csv", "json"):
                 rows = text_rows(self.spark, request, source, files)
             else:
-                rows = files.mapInArrow(ReadTask(request.ref.storage, source).run, sql_schema(FILE_ROWS))
+                rows = files.mapInArrow(ReadTask(request.ref.storage, source).run, struct(FILE_ROWS))
             with SparkDriver.persisted(rows):
                 say("statistics computed", 0, _STEPS)
                 report = _report(rows)
@@ -141,8 +141,8 @@ class SparkBuilder:
         task = WriteTask(sink, level, ranges)
         rows = rows.select(*schema.names)
         rows = rows.repartitionByRange(ranges, *order) if ranges > 1 else rows.coalesce(1)
-        written = rows.sortWithinPartitions(*order).mapInArrow(by_task(task.run), sql_schema(GATHERED))
-        parts = tuple(part for _, some in unpickled(written.collect()) for part in some)
+        written = results(rows.sortWithinPartitions(*order), by_task(task.run))
+        parts = tuple(part for _, some in written for part in some)
         return parts or (sink.write(level.partition, schema.empty_table(), 0, level.columns),)
 
     def _partitions(self, request: BuildRequest, rows: DataFrame) -> DataFrame:

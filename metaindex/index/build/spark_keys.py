@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -31,7 +31,7 @@ from metaindex.storage import Storage
 from .key_build import BuiltKey, key_build
 from .key_scan import KeyScan, scan_keys
 from .protocol import BuildReport, BuildRequest, Progress
-from .spark_tasks import GATHERED, gathered, sql_schema, unpickled
+from .spark_tasks import gathered, results
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,7 +102,7 @@ class KeyJob:
         task = CollectTask(self.request.ref.storage, source, self.sink, count, self.held_bytes // len(self.plans))
         shares: list[list[Gathered]] = [[] for _ in self.plans]
         scanned: list[_KeyTaskReport] = []
-        for place, value in unpickled(files.mapInArrow(task.run, sql_schema(GATHERED)).collect()):
+        for place, value in results(files, task.run):
             if isinstance(value, _KeyTaskReport):
                 scanned.append(value)
             else:
@@ -123,7 +123,7 @@ class KeyJob:
             return [[] for _ in finishers]
         task = FinishTask(tuple(finishers), tuple(ranges))
         numbers = self.spark.range(0, len(ranges), 1, min(len(ranges), _MOST_FINISHING))
-        return task.parts(numbers.mapInArrow(task.run, sql_schema(GATHERED)).collect())
+        return task.parts(results(numbers, task.run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +168,10 @@ class FinishTask:
                 place, number = self.ranges[at]
                 yield gathered(at, self.finishers[place].write(number))
 
-    def parts(self, rows: Iterable[Any]) -> list[list[PartInfo]]:
+    def parts(self, written: Iterable[tuple[int, list[PartInfo]]]) -> list[list[PartInfo]]:
         """Return the parts of each key, in order, from all tasks' reports."""
         out: list[list[PartInfo]] = [[] for _ in self.finishers]
-        for at, parts in unpickled(rows):
+        for at, parts in written:
             out[self.ranges[at][0]] += parts
         return out
 

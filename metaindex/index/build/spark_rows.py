@@ -40,10 +40,9 @@ from metaindex.index.build.row_tasks import (
     RowTaskReport,
     SampledRows,
     WriteRows,
-    few_rows,
 )
 from metaindex.index.build.spark_keys import tasks_for
-from metaindex.index.build.spark_tasks import GATHERED, Run, by_task, gathered, sql_schema, struct, unpickled
+from metaindex.index.build.spark_tasks import by_task, gathered, results, struct
 from metaindex.index.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge, WrittenPart
 from metaindex.index.kinds.row_plan import RowPlan
 from metaindex.index.kinds.row_sums import RowSum, sum_of_counts
@@ -160,7 +159,7 @@ class RowJob:
         size_bytes = self._stored_bytes(plan)
         frame = plan.spread(rows.frame(asked), size_bytes)
         task = WriteRows(self.sink, plan, size_bytes)
-        return [told for _, told in unpickled(frame.mapInArrow(by_task(task.run), sql_schema(GATHERED)).collect())]
+        return [told for _, told in results(frame, by_task(task.run))]
 
     def _stored_bytes(self, plan: RowPlan) -> int:
         """Estimate the data files' bytes in the stored columns."""
@@ -200,24 +199,23 @@ class FileRows:
 
     def frame(self, ordinals: Ordinals) -> DataFrame:
         schema = struct(self.source.plan.travels)
-        return self._over(ordinals, ReadRows(self.request.ref.storage, self.source).run, schema)
+        return self._files(ordinals).mapInArrow(ReadRows(self.request.ref.storage, self.source).run, schema)
 
     def sample(self, ordinals: Ordinals) -> pa.Table:
         schema = self.source.plan.travelling
         total_bytes = int(pc.sum(self.files.column("size_bytes").take(pa.array(ordinals))).as_py() or 0)
         task = SampledRows(self.request.ref.storage, self.source, SAMPLE_ROWS, total_bytes)
-        frame = self._over(ordinals, task.run, struct(schema))
-        return few_rows(frame, schema)
+        frame = self._files(ordinals).mapInArrow(task.run, struct(schema))
+        return SparkDriver.arrow_of(frame).rename_columns(schema.names).cast(schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
-        rows = self._over(ordinals, Doubts(self.request.ref.storage, self.source).run, sql_schema(GATHERED)).collect()
-        return {ordinal: str(why) for ordinal, why in unpickled(rows)}
+        task = Doubts(self.request.ref.storage, self.source)
+        return {ordinal: str(why) for ordinal, why in results(self._files(ordinals), task.run)}
 
-    def _over(self, ordinals: Ordinals, run: Run, schema: object) -> DataFrame:
+    def _files(self, ordinals: Ordinals) -> DataFrame:
         files = SparkDriver(self.spark).frame(self.files.take(pa.array(ordinals)))
         tasks = min(tasks_for(self.request, self.files_per_task), max(1, len(ordinals)))
-        spread = files.coalesce(1) if tasks == 1 else files.repartition(tasks)
-        return spread.mapInArrow(run, schema)
+        return files.coalesce(1) if tasks == 1 else files.repartition(tasks)
 
 
 def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSink) -> BuildReport:
@@ -290,8 +288,7 @@ def merge_on_spark(spark: SparkSession, merge: RowMerge, progress: Progress) -> 
     run = by_task(MergeTask(merge).run)
     numbers = spark.range(0, count, 1, merging_tasks(sizes, spark.sparkContext.defaultParallelism))
     with tasks_told(spark, progress, PIECES_MERGED, count):
-        rows = numbers.mapInArrow(run, sql_schema(GATHERED)).collect()
-    pieces: list[MergedPiece] = [piece for _, piece in unpickled(rows)]
+        pieces: list[MergedPiece] = [piece for _, piece in results(numbers, run)]
     merge.tidy(pieces)
     return pieces
 

@@ -25,8 +25,8 @@ from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW
 from .collect import UNREADABLE, FactScan
 from .protocol import BuildRequest
 from .row_source import CommonValues
-from .row_tasks import LATE_DOUBT, SAMPLE_ROWS, Ordinals, few_rows
-from .spark_tasks import FILE, sql_schema, struct
+from .row_tasks import LATE_DOUBT, SAMPLE_ROWS, Ordinals
+from .spark_tasks import FILE, struct
 from .spark_text import CORRUPT, KEYED, CheckTask, text_frame
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class TextRows:
         size = int(pc.sum(self.request.files.table.column("size_bytes").take(pa.array(some))).as_py() or 0)
         share = min(1.0, SAMPLE_ROWS * _LEAST_ROW_BYTES / max(1, size))
         rows = self._rows(np.unique(some)).sample(share, seed=0).limit(_MOST_ROWS * SAMPLE_ROWS)
-        return few_rows(rows, schema)
+        return SparkDriver.arrow_of(rows).rename_columns(schema.names).cast(schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
         """Return reasons for doubt (`spark_rows.RowsToStore`), the first file's with details if our reader has any."""
@@ -156,5 +156,5 @@ def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
         schema=FILE,
     )
     check = CheckTask(request.ref.storage)
-    unreadable = SparkDriver(spark).frame(files).mapInArrow(check.run, sql_schema(KEYED)).filter("problem IS NOT NULL")
+    unreadable = SparkDriver(spark).frame(files).mapInArrow(check.run, struct(KEYED)).filter("problem IS NOT NULL")
     return {row["ordinal"]: row["problem"] for row in unreadable.select("ordinal", "problem").collect()}

@@ -23,6 +23,7 @@ from metaindex.index.store.writer import PartStream, RunSink
 from metaindex.storage import Storage
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 
@@ -108,6 +109,11 @@ def gathered(place: int, value: object) -> pa.RecordBatch:
     )
 
 
+def results(frame: DataFrame, run: Run) -> list[tuple[int, Any]]:
+    """What a function of batches gathers of a DataFrame (GATHERED), in the order of their places."""
+    return unpickled(frame.mapInArrow(run, struct(GATHERED)).collect())
+
+
 def unpickled(rows: Iterable[Any]) -> list[tuple[int, Any]]:
     """Rows of GATHERED as they were collected, in the order of their places."""
     told = [(row["place"], pickle.loads(bytes(row["data"]))) for row in rows]  # noqa: S301 - our own tasks wrote it
@@ -139,24 +145,9 @@ FILE_ROWS = pa.schema(
 GATHERED = pa.schema([pa.field("place", pa.int32()), pa.field("data", pa.binary())])
 """What a task found or wrote, by its place: a pickled value of ours."""
 
-_SQL = {
-    pa.int8(): "tinyint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float64(): "double",
-    pa.binary(): "binary",
-    pa.string(): "string",
-    pa.bool_(): "boolean",
-}
-
-
-def sql_schema(schema: pa.Schema) -> str:
-    """The schema in Spark's words."""
-    return ", ".join(f"`{field.name}` {_SQL[field.type]}" for field in schema)
-
 
 def struct(schema: pa.Schema) -> StructType:
-    """Return the schema as a Spark type, with nested columns."""
+    """Return the schema as a Spark type."""
     import json
 
     from pyspark.sql.types import StructType

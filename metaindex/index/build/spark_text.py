@@ -27,7 +27,7 @@ from metaindex.storage import Storage
 
 from .collect import Collected, FactScan, readable
 from .protocol import BuildRequest
-from .spark_tasks import FILE, FILE_ROWS, file_rows, sql_schema
+from .spark_tasks import FILE, FILE_ROWS, file_rows, struct
 from .text_scan import as_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _NOT_PASSED = {
 
 def text_rows(spark: SparkSession, request: BuildRequest, source: FactScan, files: DataFrame) -> DataFrame:
     """FILE_ROWS of every file and leaf."""
-    keyed = files.mapInArrow(CheckTask(request.ref.storage).run, sql_schema(KEYED)).persist()
+    keyed = files.mapInArrow(CheckTask(request.ref.storage).run, struct(KEYED)).persist()
     left_out = {row["ordinal"] for row in keyed.filter("problem IS NOT NULL").select("ordinal").collect()}
     paths = request.files.paths.to_pylist()
     uris = [request.ref.storage.uri(path) for ordinal, path in enumerate(paths) if ordinal not in left_out]
@@ -57,7 +57,7 @@ def text_rows(spark: SparkSession, request: BuildRequest, source: FactScan, file
         joined = keyed.join(groups, "key", "full_outer")
     else:
         joined = keyed
-    return joined.mapInArrow(TextTask(source).run, sql_schema(FILE_ROWS))
+    return joined.mapInArrow(TextTask(source).run, struct(FILE_ROWS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from metaindex.core import Mask, MetaIndexError, ScanError, Vector, first_line
 from metaindex.formats import Leaf, Schema, Snapshot, TableRef, Trust
 from metaindex.index.build.collect import UNREADABLE, Scanner
 from metaindex.index.build.extremes import ColumnScan, bounds_of
-from metaindex.index.build.parquet_scan import scan_parquet
+from metaindex.index.build.parquet_scan import ParquetScanner
 from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import FileIdentities
 from metaindex.index.kinds.fact_rows import wrong_facts
@@ -73,7 +73,7 @@ def _scanner(snapshot: Snapshot, report: Verification) -> Scanner | None:
     options = dict(snapshot.details.read_options())
     file_format = str(options.pop("file_format", "parquet"))
     if file_format == "parquet":
-        return scan_parquet
+        return ParquetScanner()
     from metaindex.index.build.text_scan import TextScanner
 
     try:
