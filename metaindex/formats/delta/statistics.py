@@ -46,8 +46,6 @@ from .stats_rows import Column, LeafStatistics, Row, parsed_rows, read_rows
 _MARKS = ("\ufffd".encode(), "\U0010ffff".encode())
 _CUT_LENGTH = 32
 
-Mask = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True)
 class LogStatistics:

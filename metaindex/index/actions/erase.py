@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from metaindex.core import ConcurrentWriteError, IndexStateError, counted, dataclass
+from metaindex.core import ConcurrentWriteError, IndexStateError, Mask, counted, dataclass
 from metaindex.formats import FileTable, Snapshot, Version
 from metaindex.index.build.merging import merge_runs, unmerged
 from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
@@ -39,7 +39,6 @@ from .change import Renumbering, Replacement
 from .optimize import mergeable
 from .records import RecordWriter
 
-Mask = npt.NDArray[np.bool_]
 _KEPT_VERSIONS = 32
 
 

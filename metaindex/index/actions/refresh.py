@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from metaindex.core import Cure, DamagedIndexError, Vector, compute, counted
+from metaindex.core import Cure, DamagedIndexError, Mask, Vector, compute, counted
 from metaindex.expressions import ColumnRef
 from metaindex.formats import Base, Changes, FileTable, Format, Schema, Snapshot, Version
 from metaindex.index.actions.action import Action, Change, NothingToDo
@@ -302,7 +302,6 @@ def _touched(index: OpenIndex, snapshot: Snapshot, fresh: Ordinals) -> int:
     return 0 if has_log else index.touched(snapshot.files.take(pa.array(fresh)))
 
 
-Mask = npt.NDArray[np.bool_]
 Ordinals = npt.NDArray[np.int64]
 
 

@@ -14,7 +14,7 @@ in the file: a proof.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
@@ -101,6 +101,11 @@ class Gathered:
     unkeyed: tuple[int, ...]
     details: Mapping[str, object] = field(default_factory=dict)
 
+    @staticmethod
+    def unkeyed_of(shares: Sequence[Gathered]) -> Units:
+        """Return the ordinals that are unkeyed, of all shares."""
+        return np.array(sorted(ordinal for share in shares for ordinal in share.unkeyed), np.int64)
+
 
 def unit(ordinal: int, group: int, groups: int, group_bits: int) -> int:
     """The unit of a row group of a file that has so many."""
@@ -173,6 +178,14 @@ class KeyFinisher(Protocol):
 
     def covered(self) -> tuple[CoveredKey, Units]:
         """The key as the log entry names it, and the ordinals that are unkeyed."""
+
+    def close(self, spill: Spill, paths: Iterable[str]) -> tuple[CoveredKey, list[PartInfo], Units]:
+        """Write all ranges here, and remove the spills; see `KeyCollector.close`."""
+        parts = [part for number in range(self.ranges) for part in self.write(number)]
+        for path in paths:
+            spill.storage.delete(path)
+        key, unkeyed = self.covered()
+        return key, parts, unkeyed
 
 
 @dataclass(frozen=True, slots=True)

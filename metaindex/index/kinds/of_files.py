@@ -26,7 +26,7 @@ from metaindex.index.store.rows import Columns
 
 from .canonical import UnkeyedValuesError
 from .exact_sums import can_be_summed
-from .keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill, Units
+from .keyed import EqualityReader, Gathered, Hits, KeyFinisher, KeyPlan, Spill, Units
 from .kind import KeyCheck, KeyRows, Merged, MergeInto, Mismatch, PlannedKey, WholeKind, keys_of
 from .stored_rows import named, stored_rows
 from .theta.sketch import can_be_sketched
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # what writes, and what reads parts, is loaded by the verbs t
     from metaindex.index.store.writer import RunSink
 
     from .command import KindCommand
-    from .keyed import KeyCollector, KeyFinisher
+    from .keyed import KeyCollector
     from .kind import Kind
 
 
@@ -239,11 +239,7 @@ class OfFilesCollector(_FileByFile):
 
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         finisher = OfFilesFinisher(self._kind, self._plan, self._sink, self._spill, self._files, (self.hand_over(),))
-        parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
-        for path in self._away:
-            self._spill.storage.delete(path)
-        key, unkeyed = finisher.covered()
-        return key, parts, unkeyed
+        return finisher.close(self._spill, self._away)
 
     def hand_over(self) -> Gathered:
         if self._held:
@@ -261,7 +257,7 @@ class OfFilesCollector(_FileByFile):
 
 
 @dataclass(frozen=True)
-class OfFilesFinisher:
+class OfFilesFinisher(KeyFinisher):
     """Writes ranges of files, as many as a part may have rows; see `KeyFinisher`."""
 
     kind: OfFilesKind
@@ -287,7 +283,7 @@ class OfFilesFinisher:
         return _written(self.kind.name, some, self.sink, self.plan.number(number))
 
     def covered(self) -> tuple[CoveredKey, Units]:
-        unkeyed = np.array(sorted(ordinal for share in self.gathered for ordinal in share.unkeyed), np.int64)
+        unkeyed = Gathered.unkeyed_of(self.gathered)
         return self.plan.covered(self.kind.said_layout, len(unkeyed)), unkeyed
 
 

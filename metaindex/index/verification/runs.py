@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, first_line
+from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, Vector, first_line
 from metaindex.formats import At, FileTable, Format, TableRef
 from metaindex.index.actions.target import retains
 from metaindex.index.build.merging import unkeyed_of
@@ -114,7 +114,7 @@ def _files(index: OpenIndex, run: RunRef) -> pa.Table:
         raise Mismatch("it is not in order of partition and path", "files")
     ids = file_ids(table)
     if (
-        not ids.equals(_one(files.column("file_id")))
+        not ids.equals(Vector(files.column("file_id")).array)
         or xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b"") != run.files_digest
     ):
         raise Mismatch("the ids of its files do not follow from their paths, sizes, times and signs", "files")
@@ -138,10 +138,6 @@ def _all(index: OpenIndex, run: RunRef, kind: str, schema: pa.Schema) -> pa.Tabl
     if not tables:
         raise DamagedIndexError(f"a run has a part of each kind; run {run.run} has none of {kind}; repair the index")
     return pa.concat_tables(tables).cast(schema).combine_chunks()
-
-
-def _one(values: pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
 
 
 def check_keys(index: OpenIndex, run: RunRef, named: set[int], records: pa.ChunkedArray) -> None:

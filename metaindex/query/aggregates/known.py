@@ -172,9 +172,9 @@ def _attained(told: ColumnFacts, side: str, all_null: Mask) -> Attained:
     exact = Vector(told.facts.column(f"{side}_exact")).truths(null=False)
     stands = Vector(values).valid
     known = exact if stands is None else exact & stands
-    return Attained(_only(as_compared(values), known), all_null | known)
+    return Attained(only(as_compared(values), known), all_null | known)
 
 
-def _only(values: pa.Array, where: Mask) -> pa.Array:
+def only(values: pa.Array, where: Mask) -> pa.Array:
     """The values there, NULL elsewhere."""
     return values.take(arrow_array(np.arange(len(values)), where, pa.int64()))

@@ -29,7 +29,7 @@ from metaindex.query.readers.plan import shown_field
 from metaindex.query.readers.scan import Scan
 
 from .counts import KnownCounts
-from .known import certain_by, leaves_of, live_rows
+from .known import certain_by, leaves_of, live_rows, only
 
 _SIDES = {"asc": False, "desc": True}
 _NULLS = {"nulls first": True, "nulls last": False}
@@ -101,7 +101,7 @@ class Sorted:
             ranks = np.where(no_null, ranks, NULL_FIRST)
         ranks = np.where(self.told.all_null, null_rank(self.direction), ranks)
         ranks = np.where(self.told.unknown_files, NULL_FIRST, ranks).astype(np.int8)
-        return OrderPlaces(ranks, _only(bound, ranks == VALUE), self.direction)
+        return OrderPlaces(ranks, only(bound, ranks == VALUE), self.direction)
 
     def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> Threshold | None:
         """A place at which, or before which, `limit` live rows stand in files of which every row matches. None if that
@@ -167,10 +167,6 @@ class Sorted:
     def _attained(self) -> Mask:
         side = "upper" if self.direction.descending else "lower"
         return Vector(self.told.facts.column(f"{side}_exact")).truths(null=False)
-
-
-def _only(values: pa.Array, where: Mask) -> pa.Array:
-    return values.take(arrow_array(np.arange(len(values)), where, pa.int64()))
 
 
 _MOST = 1 << 62

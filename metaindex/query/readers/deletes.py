@@ -12,12 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Mask, Vector, arrow_array
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from metaindex.index.kinds.bloom.blocks import BLOCK_BYTES
 from metaindex.index.kinds.canonical import hash_key
-from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
+from metaindex.index.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill, Units
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
@@ -60,11 +60,7 @@ class BloomCollector:
 
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         finisher = BloomFinisher(self._plan, self._sink, self._filters.pieces(), self._unkeyed)
-        parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
-        for path in self._filters.paths:
-            self._spill.storage.delete(path)
-        key, unkeyed = finisher.covered()
-        return key, parts, unkeyed
+        return finisher.close(self._spill, self._filters.paths)
 
     def hand_over(self) -> Gathered:
         self._filters.put_all_away()
@@ -84,7 +80,7 @@ def filter_of(hashes: DistinctHashes, fpp: float) -> Bytes:
     return words.astype("<u4", copy=False).view(np.uint8)
 
 
-class BloomFinisher:
+class BloomFinisher(KeyFinisher):
     """A `KeyFinisher`: a range is a part."""
 
     def __init__(self, plan: KeyPlan, sink: RunSink, pieces: Sequence[FilterPiece], unkeyed: Sequence[int]) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metaindex.core import dataclass
-from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
+from metaindex.index.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill, Units
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
@@ -79,7 +79,7 @@ class GroupCollector(ABC, Generic[T]):
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         """Write the key; see `keyed.KeyCollector`."""
         if self._spills:
-            return self._finisher([self.hand_over()]).close()
+            return self._finisher([self.hand_over()]).close(self._spill, self._spills)
         finisher = self._finisher([Gathered((), self._entries, tuple(self._unkeyed), self._details())])
         key, unkeyed = finisher.covered()
         return key, self._written(finisher.layout, *self._taken()), unkeyed
@@ -136,7 +136,7 @@ class GroupCollector(ABC, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Finisher(ABC):
+class Finisher(KeyFinisher, ABC):
     """Writes a key gathered by several collectors; see `keyed.KeyFinisher`."""
 
     plan: KeyPlan
@@ -150,26 +150,10 @@ class Finisher(ABC):
     def layout(self) -> Layout:
         """The bits of the rows."""
 
-    @property
-    @abstractmethod
-    def ranges(self) -> int:
-        """Return the number of ranges; see `keyed.KeyFinisher`."""
-
-    @abstractmethod
-    def write(self, number: int) -> list[PartInfo]:
-        """Write a range; see `keyed.KeyFinisher`."""
-
     def covered(self) -> tuple[CoveredKey, Units]:
         """Return the key; see `keyed.KeyFinisher`."""
-        unkeyed = unkeyed_of(self.gathered)
+        unkeyed = Gathered.unkeyed_of(self.gathered)
         return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
-
-    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
-        """Write all ranges here, and remove the spills; see `keyed.KeyCollector.close`."""
-        parts = [part for number in range(self.ranges) for part in self.write(number)]
-        remove_spills(self.spill, tuple(path for share in self.gathered for path in share.spills))
-        key, unkeyed = self.covered()
-        return key, parts, unkeyed
 
     @property
     def entries(self) -> int:
@@ -177,15 +161,10 @@ class Finisher(ABC):
         return sum(share.entries for share in self.gathered)
 
 
-def unkeyed_of(gathered: Sequence[Gathered]) -> Units:
-    """The ordinals that are unkeyed, of all shares."""
-    return np.array(sorted(ordinal for share in gathered for ordinal in share.unkeyed), np.int64)
-
-
 def torn_of(gathered: Sequence[Gathered]) -> Units:
     """Return the ordinals whose rows are dropped when spills are read back: those of files that failed after some of
     their rows were spilled."""
-    return unkeyed_of(gathered) if any(share.details["torn"] for share in gathered) else np.empty(0, np.int64)
+    return Gathered.unkeyed_of(gathered) if any(share.details["torn"] for share in gathered) else np.empty(0, np.int64)
 
 
 def most_groups(gathered: Sequence[Gathered]) -> int:
@@ -226,11 +205,6 @@ def read_spill(spill: Spill, path: str, low: int | bytes | None, high: int | byt
             wanted.append(group)
         for group in wanted:
             yield file.read_row_group(group, use_threads=False)
-
-
-def remove_spills(spill: Spill, paths: tuple[str, ...]) -> None:
-    for path in paths:
-        spill.storage.delete(path)
 
 
 def unsigned(column: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
