@@ -290,6 +290,14 @@ class Leaf:
         return self.path[-1].type
 
     @property
+    def alone(self) -> Field:
+        """Return the top-level field with nothing else inside it."""
+        field = self.field
+        for above in reversed(self.path[:-1]):
+            field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
+        return field
+
+    @property
     def inner_fields(self) -> str:
         """Return what identifies the fields inside the column, in the order of its type, as a JSON list: ids, or names
         in files that are never reused. Empty if there are no fields, or names are all there is."""

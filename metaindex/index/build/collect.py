@@ -43,6 +43,8 @@ UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
 """What reading one damaged, missing or foreign file raises. Anything else is a fault of ours, and the build fails."""
 
 _NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE, Doubt.ENCRYPTED)
+_COUNTS_AND_SIGNS = dict.fromkeys(("null_count", "nan_count", "row_count"), pa.int64())
+_COUNTS_AND_SIGNS |= dict.fromkeys(("lower_exact", "upper_exact"), pa.bool_())
 _FOREIGN = {".orc": "ORC", ".avro": "Avro"}
 _BESIDE = ("compressed_bytes", "uncompressed_bytes", "form")
 """What a footer says of a column beside its values, as `facts_of` takes it."""
@@ -293,15 +295,10 @@ def facts_together(
         def every(values: Sequence[pa.Array | pa.ChunkedArray | None], type_: pa.DataType) -> pa.Array:
             return joined([pa.nulls(count, type_) if value is None else value.cast(type_) for value in values], type_)
 
+        types = dict.fromkeys(("lower", "upper"), kind[0]) | _COUNTS_AND_SIGNS
         whole = ColumnBounds(
             some[0].type,
-            every([column.lower for column in some], kind[0]),
-            every([column.upper for column in some], kind[0]),
-            every([column.null_count for column in some], pa.int64()),
-            every([column.nan_count for column in some], pa.int64()),
-            every([column.row_count for column in some], pa.int64()),
-            every([column.lower_exact for column in some], pa.bool_()),
-            every([column.upper_exact for column in some], pa.bool_()),
+            **{name: every([getattr(column, name) for column in some], type_) for name, type_ in types.items()},
         )
         said = [constant(int(t), count, pa.int8()) if isinstance(t, Trust) else t for t in (trusts[p] for p in mine)]
         more = [every([of[place] for place in mine], of[0].type) for of in beside]

@@ -8,7 +8,7 @@ partition gives) is worked out once, by kinds of files: those of one partition a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import ObjectNotFoundError, ScanError
-from metaindex.formats import Field, Format, Leaf, ParquetRows, PartitionValues
+from metaindex.formats import Field, Format, ParquetRows, PartitionValues
 from metaindex.index.kinds.row_plan import RowPlan
 from metaindex.storage import Storage
 
@@ -63,7 +63,7 @@ class CommonValues:
                 known = pa.array([value is not None for value in scalars])
                 some = [pa.nulls(1, column.type) if v is None else pa.repeat(v.cast(column.type), 1) for v in scalars]
                 values[place] = (pa.concat_arrays(some) if some else pa.nulls(0, column.type), known)
-            pruned = chain(plan.columns[place])
+            pruned = plan.columns[place].alone
             for kind, row in enumerate(rows):
                 shown = partitions.missing(pruned, row)
                 if shown is not pruned:
@@ -110,7 +110,7 @@ class RowSource:
                 raise ScanError(f"the table's log says {file.rows} rows of {file.path!r}; it has {total}")
 
     def _field(self, kind: int, place: int) -> Field:
-        return self.common.fields.get((kind, place)) or chain(self.plan.columns[place])
+        return self.common.fields.get((kind, place)) or self.plan.columns[place].alone
 
     def _stored(self, place: int, values: pa.Array | None, given: Mapping[int, pa.Scalar], count: int) -> pa.Array:
         leaf, target = self.plan.columns[place], self.plan.stored.field(place).type
@@ -119,14 +119,6 @@ class RowSource:
         if depth := len(leaf.path) - 1:
             values = pc.struct_field(values, indices=[0] * depth)
         return values if values.type.equals(target) else values.cast(target)
-
-
-def chain(leaf: Leaf) -> Field:
-    """The column's top-level field with nothing else inside it."""
-    field = leaf.path[-1]
-    for above in reversed(leaf.path[:-1]):
-        field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
-    return field
 
 
 def _opened(storage: Storage, file: DataFile) -> pa.NativeFile:

@@ -45,6 +45,8 @@ PARTITION, LOG, FOOTERS = "partition", "log", "footers"
 _LEAVES = 16
 """So many columns are asked of the log at a time."""
 _THREADS = 16
+_OF_BOUNDS = ("lower", "upper", "null_count", "nan_count", "value_count", "lower_exact", "upper_exact")
+"""The facts that are `ColumnBounds`, in the order of its fields."""
 _OfFooters = tuple[Ordinals, dict[tuple[str, ...], pa.Table]]
 """Files, and the facts of columns in them."""
 
@@ -71,8 +73,7 @@ class ColumnFacts:
     @property
     def as_bounds(self) -> ColumnBounds:
         """Return the facts as a walk asks them."""
-        names = ("lower", "upper", "null_count", "nan_count", "value_count", "lower_exact", "upper_exact")
-        return ColumnBounds(self.leaf.type, *(Vector(self.facts.column(name)).array for name in names))
+        return ColumnBounds(self.leaf.type, *(Vector(self.facts.column(name)).array for name in _OF_BOUNDS))
 
     @property
     def all_null(self) -> Mask:
@@ -322,16 +323,6 @@ def _stored_facts(
         values = Vector(table.column(name)).array
         return values if claims else pc.if_else(copied, pa.scalar(None, values.type), values)
 
-    bounds = ColumnBounds(
-        stored,
-        said("lower"),
-        said("upper"),
-        said("null_count"),
-        said("nan_count"),
-        said("value_count"),
-        said("lower_exact"),
-        said("upper_exact"),
-    )
-    bounds = take_bounds(bounds, rows)
+    bounds = take_bounds(ColumnBounds(stored, *map(said, _OF_BOUNDS)), rows)
     carried = bounds if stored == leaf.type else convert_bounds(bounds, leaf.type, back=True)
     return None if carried is None else facts_of(carried, len(rows), trust.take(pa.array(rows)))

@@ -186,7 +186,7 @@ class _FileReader:
 
     def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
         """Batches of the file's physical rows: the scan's fields, then the columns that equality deletes compare."""
-        wanted = self._fields + tuple(_chain(leaf) for leaf in extra)
+        wanted = self._fields + tuple(leaf.alone for leaf in extra)
         shared: dict[str, pa.Scalar] = {}
         for f in wanted:
             if f.partition and (value := self._shared(f, row)) is not None:
@@ -226,7 +226,7 @@ class _FileReader:
         for delete in deletes.equality:
             if id(delete) not in self._value_deletes:  # one delete file serves many data files
                 keys = [
-                    _as(column, _chain(leaf).type)
+                    _as(column, leaf.alone.type)
                     for column, leaf in zip(delete.rows.columns, delete.columns, strict=True)
                 ]
                 self._value_deletes[id(delete)] = (delete, ValueDeletes(keys))
@@ -244,14 +244,6 @@ class _FileReader:
             kind = files.column("iceberg_file_format")[row].as_py()
             if kind.lower() != "parquet":
                 raise ScanError.for_spark(f"data files are read as Parquet, CSV or JSON; {where} is {kind.upper()}")
-
-
-def _chain(leaf: Leaf) -> Field:
-    """The leaf's top-level field with nothing else inside it."""
-    field = leaf.path[-1]
-    for above in reversed(leaf.path[:-1]):
-        field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
-    return field
 
 
 def _as(column: pa.ChunkedArray, t: pa.DataType) -> pa.ChunkedArray:
