@@ -32,7 +32,7 @@ from metaindex.core import (
     Words,
 )
 from metaindex.formats import ReadOptions, TableRef
-from metaindex.storage import above, is_remote, name_of, own_folder
+from metaindex.storage import above, each_at, is_remote, name_of, own_folder
 
 from .kinds.registry import KINDS
 from .log.entry import IndexLogEntry
@@ -47,7 +47,6 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
 logger = logging.getLogger("metaindex")
 _NAMESPACES = "_namespaces"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
-_AT_ONCE = 16
 _FILE_BYTES = 16
 """Of a run, what each of its files takes at least: an id of so many bytes that do not compress."""
 
@@ -245,12 +244,7 @@ class IndexFolder:
             except Exception as error:  # noqa: BLE001 - the one guard of all that is decoded: see `readable`
                 return name, error
 
-        if len(names) < 2 or not is_remote(self.path):
-            return [latest(name) for name in names]
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(min(len(names), _AT_ONCE)) as pool:
-            return list(pool.map(latest, names))
+        return each_at(self.path, names, latest)
 
     def _why_not(self, entry: IndexLogEntry, ref: TableRef) -> str | None:
         """Why the index may not be used for the table as it is opened, or None. Raises where the entry cannot be

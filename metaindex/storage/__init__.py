@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .local import LocalStorage as LocalStorage
     from .local_paths import local_path as local_path
     from .opening import above as above
+    from .opening import each_at as each_at
     from .opening import is_path as is_path
     from .opening import is_remote as is_remote
     from .opening import name_of as name_of
@@ -27,6 +28,5 @@ if TYPE_CHECKING:
     from .protocol import SupportsIdentity as SupportsIdentity
     from .protocol import SupportsVersions as SupportsVersions
     from .protocol import back_off as back_off
-    from .protocol import exists as exists
 
 __getattr__, __dir__ = door(__name__)

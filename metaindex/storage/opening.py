@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import xxhash
 
@@ -13,6 +14,9 @@ from metaindex.core import ArgumentError
 from .local import LocalStorage
 from .local_paths import local_path
 from .protocol import Storage
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
@@ -46,6 +50,21 @@ def is_path(text: str) -> bool:
 def is_remote(path: str) -> bool:
     """Return whether the path is the URI of a store, which alone takes storage options."""
     return local_path(path) is None
+
+
+def each_at(
+    root: str, items: Iterable[_T], work: Callable[[_T], _R], *, of_store: int = 16, of_disk: int = 1
+) -> list[_R]:
+    """Do the work on each item, and return the results in order. So many are under way at once: a store is waited for,
+    a disk mostly is not."""
+    some = items if isinstance(items, Sequence) else list(items)
+    threads = min(of_store if is_remote(root) else of_disk, len(some))
+    if threads < 2:
+        return [work(item) for item in some]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="metaindex-each") as pool:
+        return list(pool.map(work, some))
 
 
 def parent_of(root: str) -> str:

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from metaindex.core import ObjectNotFoundError, dataclass
+from metaindex.core import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,6 @@ class SupportsVersions(Protocol):
 
     def keeps_versions(self, path: str) -> bool:
         """Return whether the store keeps versions, by one request about an existing object."""
-
-
-def exists(storage: Storage, path: str) -> bool:
-    """Return whether the object exists. Raises StorageError if the storage cannot tell."""
-    try:
-        storage.head(path)
-    except ObjectNotFoundError:
-        return False
-    return True
 
 
 def back_off(attempt: int, first_seconds: float, most_seconds: float = 60.0) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -18,13 +17,11 @@ from typing import Final
 from metaindex.core import Cure, OutsideTableError, StorageError, StoragePermissionError, UnsupportedFeatureError
 from metaindex.formats.format import Format
 from metaindex.formats.names import FILES, FORMATS
-from metaindex.storage import Glance, Glances, LocalStorage, Storage
+from metaindex.storage import Glance, Glances, LocalStorage, Storage, each_at
 
 SINK_LOG: Final = "_spark_metadata"
 HUDI_PARTITION: Final = ".hoodie_partition_metadata"
 """A file in each folder of a Hudi table that has its data."""
-_AT_ONCE: Final = 16
-"""Requests to a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +98,7 @@ def refuse_in(storage: Storage, folders: Iterable[str], allowed: str = "") -> No
     """Raise UnsupportedFeatureError if one of the folders, which are absolute, is somebody's. `allowed`: by this mark
     it may be."""
     asked = [(owner, where) for where in sorted(folders) for owner in owners().values() if owner.mark != allowed]
-    if isinstance(storage, LocalStorage):
-        are = [owner.is_in(storage, where) for owner, where in asked]
-    else:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            are = list(pool.map(lambda each: each[0].is_in(storage, each[1]), asked))
-    for owner, where in compress(asked, are):
+    for owner, where in compress(asked, each_at(storage.root, asked, lambda each: each[0].is_in(storage, each[1]))):
         raise owner.refusal(storage, where)
 
 

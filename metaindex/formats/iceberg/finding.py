@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from metaindex.core import CorruptTableError, NotATableError, ObjectNotFoundError
-from metaindex.storage import Storage, exists
+from metaindex.storage import Storage
 
 from .metadata import read_metadata
 
@@ -60,8 +61,9 @@ def _number(hinted: str | None) -> int | None:
 def _latest_from(storage: Storage, folder: str, number: int) -> str | None:
     """A writer commits the file first and the hint after it, so the hint may lag behind."""
     latest = None
-    while exists(storage, path := f"{folder}/v{number}.metadata.json"):
-        latest, number = path, number + 1
+    with suppress(ObjectNotFoundError):
+        while storage.head(path := f"{folder}/v{number}.metadata.json"):
+            latest, number = path, number + 1
     return latest
 
 

@@ -15,15 +15,14 @@ and of delete files what attaches them: referenced, content_offset, content_size
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from metaindex.formats.damage import as_damage, must_exist, parse_json
-from metaindex.storage import Storage
+from metaindex.storage import Storage, each_at
 
 from .avro import AvroFile, read_avro
 from .locations import Place
@@ -113,7 +112,7 @@ def read_manifests(
         with _as_specified(whose):
             return _entries(file, manifest, metadata, whose, only_live)
 
-    frames = _each(entries_of, manifests)
+    frames = each_at(storage.root, manifests, entries_of, of_store=4, of_disk=4)
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema=_types())
 
 
@@ -151,7 +150,7 @@ def read_statistics(
         column = pl.col(inner) if inner in file.names else pl.lit(None)
         return column.cast(pl.List(pl.Struct({"key": pl.Int32, "value": value}))).alias(name)
 
-    frames = _each(statistics_of, manifests)
+    frames = each_at(storage.root, manifests, statistics_of, of_store=4, of_disk=4)
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
@@ -161,13 +160,6 @@ def _as_specified(whose: str) -> AbstractContextManager[None]:
     return as_damage(
         f"{whose} must have the fields of the specification (", "); restore it", PolarsError, PanicException
     )
-
-
-def _each(task: Callable[[Manifest], pl.DataFrame], manifests: Sequence[Manifest]) -> list[pl.DataFrame]:
-    if len(manifests) < 2:
-        return [task(m) for m in manifests]
-    with ThreadPoolExecutor(max_workers=min(4, len(manifests))) as pool:
-        return list(pool.map(task, manifests))
 
 
 def _read(storage: Storage, place: Place, location: str, whose: str) -> bytes:

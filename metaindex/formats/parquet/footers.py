@@ -16,7 +16,6 @@ touches another file. A file that cannot be read is told in `failures`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -40,7 +39,7 @@ from metaindex.core import (
 from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
 from metaindex.formats.model import Leaf
 from metaindex.formats.older_calendar import may_be_in_older_calendar, predates
-from metaindex.storage import Storage
+from metaindex.storage import Storage, each_at
 
 from .bounds import DOUBTS, FileColumn, aggregate
 from .chunks import forms_of, look
@@ -105,12 +104,7 @@ def read_footers(
     if len(jobs) == 1 and threads > 1 and len(jobs[0]) > 2 * threads:
         step = -(-len(jobs[0]) // threads)
         jobs = [jobs[0][at : at + step] for at in range(0, len(jobs[0]), step)]
-    if threads == 1 or len(jobs) <= 1:
-        parts = [work(job) for job in jobs]
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(work, jobs))
-    return _joined(parts or [work([])])
+    return _joined(each_at(storage.root, jobs or [[]], work, of_store=threads, of_disk=threads))
 
 
 def read_metadata(storage: Storage, path: str) -> pq.FileMetaData:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from metaindex.core import Cure, DamagedIndexError, ForeignIndexError, ObjectNotFoundError, counted, dataclass
 from metaindex.index.log.entry import Content, IndexLogEntry, ObjectRef
@@ -16,7 +16,7 @@ from metaindex.index.log.liveness import heartbeat_path
 from metaindex.index.log.operation_log import EntryListing, OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.index.log.record_codec import decode_segment
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
-from metaindex.storage import Storage
+from metaindex.storage import Storage, each_at
 
 from .action import Outcome, missing
 from .removal import abandoned, heartbeats, leftovers, on_storage, remove, version_objects
@@ -26,7 +26,6 @@ KEPT_ENTRIES = 256
 """Entries that stay in the log, whatever their age. Older ones are removed although they may be younger than the
 retention: the tombstone keeps what they say of runs."""
 
-_READS_AT_ONCE = 16
 _TRIES = 8
 
 
@@ -215,12 +214,11 @@ class _Usage:
 def _entries(log: OperationLog, numbers: list[int]) -> Iterator[tuple[int, IndexLogEntry]]:
     """Yield the readable entries. A damaged one in the past was followed by others, so nobody can have its runs
     in use."""
-    with ThreadPoolExecutor(_READS_AT_ONCE if "://" in log.storage.root else 1) as pool:
-        for start in range(0, len(numbers), 1024):
-            some = numbers[start : start + 1024]
-            for number, entry in zip(some, pool.map(lambda number: _entry(log, number), some), strict=True):
-                if entry is not None:
-                    yield number, entry
+    for start in range(0, len(numbers), 1024):
+        some = numbers[start : start + 1024]
+        for number, entry in zip(some, each_at(log.storage.root, some, partial(_entry, log)), strict=True):
+            if entry is not None:
+                yield number, entry
 
 
 def _entry(log: OperationLog, number: int) -> IndexLogEntry | None:

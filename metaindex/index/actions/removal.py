@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from metaindex.index.log.liveness import FOLDER as HEARTBEATS
 from metaindex.index.log.liveness import is_nonce
 from metaindex.index.log.operation_log import OperationLog, entry_path
 from metaindex.index.store.layout import is_run, manifest_path, run_folder, run_of
-from metaindex.storage import KeepsLeftovers, ObjectInfo, Storage, SupportsVersions, meant_by
+from metaindex.storage import KeepsLeftovers, ObjectInfo, Storage, SupportsVersions, each_at, meant_by
 
 MANIFESTS, VERSIONS = "_manifests", "_versions"
 GRACE_SECONDS = 3600
 """For what a put left of which it is not known whose it is: no put takes so long."""
 
-_THREADS = 16
 _KIND = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
@@ -89,12 +87,7 @@ def remove_everything(log: OperationLog, nonce: str) -> tuple[str, ...]:
 
 def remove(storage: Storage, paths: Iterable[str]) -> None:
     """Removes objects, some at a time where each is a request. Those gone already are no error."""
-    if "://" not in storage.root:
-        for path in paths:
-            storage.delete(path)
-        return
-    with ThreadPoolExecutor(_THREADS) as pool:
-        list(pool.map(storage.delete, paths))
+    each_at(storage.root, paths, storage.delete)
 
 
 def remove_runs(storage: Storage, runs: Iterable[str]) -> None:

@@ -14,7 +14,6 @@ that was killed leaves belongs to no entry: `clean` removes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from metaindex.index.kinds.keyed import Gathered, KeyFinisher, Spill
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.store.layout import PartInfo, run_folder
 from metaindex.index.store.writer import RunSink
-from metaindex.storage import Storage
+from metaindex.storage import Storage, each_at
 
 from .key_build import BuiltKey, key_build
 from .key_scan import KeyScan, scan_keys
@@ -195,6 +194,6 @@ def spill_of(sink: RunSink, limit_bytes: int) -> Spill:
 
 def _remove_spills(sink: RunSink) -> None:
     """Remove the spills. What remains after an error is garbage for `clean`, and no reason to fail."""
-    with suppress(StorageError), ThreadPoolExecutor(16 if "://" in sink.storage.root else 1) as pool:
+    with suppress(StorageError):
         paths = [info.path for info in sink.storage.list(run_folder(SPILLS, sink.run))]
-        list(pool.map(sink.storage.delete, paths))
+        each_at(sink.storage.root, paths, sink.storage.delete)

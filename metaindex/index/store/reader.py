@@ -36,7 +36,7 @@ from metaindex.core import (
 )
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
-from metaindex.storage import ObjectInfo, Storage
+from metaindex.storage import ObjectInfo, Storage, each_at
 
 from .cache import Decoded, Footer, span_of
 from .cache import StoreCache as StoreCache
@@ -47,7 +47,6 @@ from .rows import LATER
 _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
 _NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once, or the disk is local
-_READS_AT_ONCE = 16
 _PARTS_APART = 4  # fewer parts are read sooner than threads are started
 _COUNTING = threading.Lock()
 _NOTHING = object()
@@ -103,11 +102,7 @@ class RunReader:
         TooLate.check()
         if len(items) < _PARTS_APART:
             return [work(item) for item in items]
-        from concurrent.futures import ThreadPoolExecutor
-
-        threads = _READS_AT_ONCE if "://" in self._storage.root else min(os.cpu_count() or 1, 4)
-        with ThreadPoolExecutor(min(len(items), threads)) as pool:
-            return list(pool.map(work, items))
+        return each_at(self._storage.root, items, work, of_disk=min(os.cpu_count() or 1, 4))
 
     def derived(self, name: str, compute: Callable[[], Any]) -> Any:
         """Something small that follows from the run's parts, computed once."""
@@ -202,7 +197,7 @@ class RunReader:
             spans.setdefault(part.path, []).append((start, start + length))
         reads = [(path, start, end) for path, some in spans.items() for start, end in _merged(some, _NEAR_BYTES)]
         held: dict[str, list[tuple[int, bytes]]] = {path: [] for path in spans}
-        for (path, start, end), data in zip(reads, self._read_all(reads), strict=True):
+        for (path, start, end), data in zip(reads, each_at(self._storage.root, reads, self._stretch), strict=True):
             self._counted(path, start, end - start, data)
             held[path].append((start, data))
         slices = []
@@ -212,17 +207,9 @@ class RunReader:
             slices.append(memoryview(data)[start - first : start - first + length])
         return slices
 
-    def _read_all(self, reads: Sequence[tuple[str, int, int]]) -> list[bytes]:
-        def read(stretch: tuple[str, int, int]) -> bytes:
-            path, start, end = stretch
-            return self._uncounted(path, start, end - start)
-
-        if len(reads) < 2 or "://" not in self._storage.root:
-            return [read(stretch) for stretch in reads]
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(min(len(reads), _READS_AT_ONCE)) as pool:
-            return list(pool.map(read, reads))
+    def _stretch(self, of: tuple[str, int, int]) -> bytes:
+        path, start, end = of
+        return self._uncounted(path, start, end - start)
 
     def _manifest(self) -> tuple[PartInfo, ...]:
         path = manifest_path(self.run.run)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +15,7 @@ from metaindex.index import FileStatistics
 from metaindex.query.arguments import names_of
 from metaindex.query.lookups.answer import Answer
 from metaindex.query.readers.plan import narrowest
+from metaindex.storage import each_at
 
 from .aggregating import Rows, aggregate, from_metadata
 from .known import KnownFiles, certain_by, leaves_of
@@ -118,9 +117,11 @@ def _check_deletes(snapshot: Snapshot, answered: Rows) -> None:
     """Read the deletes of files whose rows are not read: how many they delete is a claim of the log. Raises
     CorruptTableError where they delete another number, as a scan does."""
     rows = answered[snapshot.files.with_deletes[answered]]
-    if len(rows):
-        with ThreadPoolExecutor(min(_AT_ONCE, len(rows))) as pool:
-            deque(pool.map(snapshot.details.deletes, rows.tolist()), 0)
+
+    def read(row: int) -> None:
+        snapshot.details.deletes(row)  # large, and of no use here
+
+    each_at(snapshot.table, rows.tolist(), read, of_disk=_AT_ONCE)
 
 
 def _known(scan: Scan, bounds: FileStatistics, question: AggregateQuestion) -> tuple[KnownFiles, Mask]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +16,7 @@ import pyarrow as pa
 from metaindex.core import Cure, ObjectNotFoundError, ScanError, Words, arrow_array
 from metaindex.expressions import Opaque, Predicate
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
+from metaindex.storage import each_at
 
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
@@ -27,7 +26,6 @@ from .replaced import seen
 from .row_filter import RowFilter
 from .row_groups import RowGroups
 
-_LOOKED_AT_ONCE = 16
 _Part = tuple[int, int, list[pa.Array]]
 
 
@@ -48,13 +46,7 @@ def try_out(scan: ScanPlan) -> None:
     """Raise if the scan cannot be answered, or a file's columns cannot be read as asked, as far as footers show: of
     Parquet files whose columns all stand in them."""
     reader = _FileReader(scan)
-    rows = scan.file_rows.tolist()
-    if "://" not in scan.storage.root:
-        for row in rows:
-            reader.check(row)
-        return
-    with ThreadPoolExecutor(_LOOKED_AT_ONCE, thread_name_prefix="metaindex-look") as pool:
-        deque(pool.map(Words.kept(reader.check), rows), maxlen=0)
+    each_at(scan.storage.root, scan.file_rows.tolist(), Words.kept(reader.check))
 
 
 def matching_rows(scan: ScanPlan) -> Iterator[tuple[int, int, int]]:

@@ -7,7 +7,6 @@ columns), and files on which pyarrow ends the process; `Scan.to_dataset` reads t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pyarrow.fs as fs
 from metaindex.core import ArgumentError, CorruptTableError, MissingDependencyError, ScanError, UnsupportedFeatureError
 from metaindex.expressions import IsNull, to_arrow
 from metaindex.formats import Field, Footer, Format, PartitionValues
-from metaindex.storage import is_remote
+from metaindex.storage import each_at, is_remote
 
 from .arrow import refuse_opaque
 from .plan import ScanPlan
@@ -89,9 +88,7 @@ def _refuse_deadly(scan: ScanPlan, store: fs.FileSystem, sizes: Mapping[str, int
         if deadly:
             raise _refused(scan, f"asks for the statistics of all columns; {scan.snapshot.described(path)} {deadly}")
 
-    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        for _ in pool.map(look, sizes):
-            pass
+    each_at(scan.storage.root, sizes, look, of_disk=_FOOTERS_AT_ONCE)
 
 
 def _deadly(source: pa.NativeFile) -> str:
@@ -110,14 +107,13 @@ def _refuse_views(scan: ScanPlan, made: Sequence[ds.ParquetFileFragment]) -> Non
     asked = {column.parts[0] for column in compared if column.parts[0] in types}
     if not any(_has_bytes(types[name]) for name in asked):
         return
-    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        for fragment, held in zip(made, pool.map(_physical_schema, made), strict=True):
-            views = sorted(name for name in asked & set(held.names) if _has_views(held.field(name).type))
-            if views:
-                raise _refused(
-                    scan,
-                    f"compares texts that are not stored as views; {fragment.path} has views of {', '.join(views)}",
-                )
+    schemas = each_at(scan.storage.root, made, _physical_schema, of_disk=_FOOTERS_AT_ONCE)
+    for fragment, held in zip(made, schemas, strict=True):
+        views = sorted(name for name in asked & set(held.names) if _has_views(held.field(name).type))
+        if views:
+            raise _refused(
+                scan, f"compares texts that are not stored as views; {fragment.path} has views of {', '.join(views)}"
+            )
 
 
 def _physical_schema(fragment: ds.ParquetFileFragment) -> pa.Schema:
