@@ -41,11 +41,9 @@ _RUNS = frozenset(
 """What has a job of Spark run, and is called without arguments, or with a function."""
 
 _TAGGED_ELSEWHERE = {
-    "index/build/row_tasks.py": "SparkBuilder's methods are blocks of `_on_spark`, which tags",
-    "index/build/spark.py": "as above",
-    "index/build/spark_keys.py": "as above",
-    "index/build/spark_rows.py": "as above",
+    "index/build/spark.py": "SparkBuilder's methods are blocks of `_on_spark`, which tags",
     "index/build/spark_rows_text.py": "as above",
+    "index/build/spark_tasks.py": "as above",
     "index/build/spark_text.py": "as above",
     "query/semi_join/sources.py": "Polars' collect",
     "spark/optimizer/remote.py": "a SET runs no job",

@@ -26,7 +26,7 @@ _Place: TypeAlias = tuple[Node, bool, bool, Sequence[Node]]  # `_descended`
 
 
 class LeafPlace(NamedTuple):
-    """What a file shows of a leaf: a column of it, by its number among the primitive ones and the names that lead to
+    """Place of a leaf in a file: a column of it, by its number among the primitive ones and the names that lead to
     it; or one value in every row; or `unknown` says why neither is known."""
 
     column: int | None = None
@@ -84,7 +84,7 @@ class Found:
     numbered: bool = False  # it, or a struct around it, has a field id
 
     def place(self, type_: pa.DataType) -> LeafPlace:
-        """Of other doubts only bounds are unknown."""
+        """Return the column; with another doubt than of its type only bounds are unknown."""
         return LeafPlace(self.column, self.names, None, self.doubt.value if self.doubt is Doubt.OTHER_TYPE else "")
 
 

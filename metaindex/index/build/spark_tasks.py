@@ -110,7 +110,7 @@ def gathered(place: int, value: object) -> pa.RecordBatch:
 
 
 def results(frame: DataFrame, run: Run) -> list[tuple[int, Any]]:
-    """What a function of batches gathers of a DataFrame (GATHERED), in the order of their places."""
+    """Return what a function of batches gathers of a DataFrame (GATHERED), in the order of the places."""
     return unpickled(frame.mapInArrow(run, struct(GATHERED)).collect())
 
 

@@ -68,8 +68,8 @@ kind. A default of none has no such text, and counts as unknown."""
 
 
 def _default_to_json(value: object) -> list[str] | None:
-    found = ((kind, write) for kind, (type_, write, _) in _DEFAULTS.items() if isinstance(value, type_))
-    return next(([kind, write(value)] for kind, write in found), None)
+    fitting = ((kind, write) for kind, (type_, write, _) in _DEFAULTS.items() if isinstance(value, type_))
+    return next(([kind, write(value)] for kind, write in fitting), None)
 
 
 def _default_from_json(v: Fields, name: str) -> object:

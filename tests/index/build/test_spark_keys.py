@@ -24,7 +24,7 @@ from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.build.spark import SparkBuilder
 from metaindex.index.build.spark_keys import CollectTask, FinishTask, held_bytes_for, spill_of, tasks_for
-from metaindex.index.build.spark_tasks import FILE
+from metaindex.index.build.spark_tasks import FILE, unpickled
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.keyed import Gathered, Units
@@ -129,7 +129,7 @@ def by_tasks(
 def finished(task: FinishTask) -> list[list[PartInfo]]:
     """The parts of each key, from one task for all ranges."""
     batches = task.run(iter([pa.record_batch({"id": pa.array(range(len(task.ranges)))})]))
-    return task.parts([row for batch in batches for row in batch.to_pylist()])
+    return task.parts(unpickled(row for batch in batches for row in batch.to_pylist()))
 
 
 @dataclass(frozen=True)
