@@ -71,14 +71,13 @@ def lies_within(values: pa.Array, bounds: ColumnBounds | None, row: int = 0) -> 
 
 
 def hold(values: pa.ChunkedArray, bounds: ColumnBounds, row: int) -> int:
-    """Every bound and count that is stated holds for the physical values of a file, or for one row where all are alike
-    (the value of a partition); how many bounds are."""
-    if bounds.row_count is not None and bounds.row_count[row].as_py() == 1 and len(values) > 1:
-        assert len(values.unique()) == 1
-        values = values.slice(0, 1)
+    """Every bound and count that is stated holds for the physical values of a file; those of a partition are counts of
+    one of its rows, which are all NULL or all not. How many bounds are stated."""
     nan = pc.sum(pc.is_nan(values)).as_py() or 0 if pa.types.is_floating(values.type) else 0
+    of_one = bounds.row_count is not None and bounds.row_count[row].as_py() == 1
     for counts, true in ((bounds.null_count, values.null_count), (bounds.nan_count, nan)):
-        assert counts is None or counts[row].as_py() in (None, true)
+        said = None if counts is None else counts[row].as_py()
+        assert said is None or true == (said * len(values) if of_one else said)
     stated = 0
     for bound, upper in ((bounds.lower, False), (bounds.upper, True)):
         if bound is not None and (limit := bound[row].as_py()) is not None:

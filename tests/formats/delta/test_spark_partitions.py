@@ -1,5 +1,6 @@
 """Partition texts that no writer writes, and what Spark shows of them."""
 
+import datetime as dt
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ _MORE = [
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """A partition column of every type; file n holds row n, and the n-th text of every column."""
-    names = {t: name for name, t in reversed(_PRIMITIVES.items())} | {pa.decimal128(5, 2): "decimal(5,2)"}
+    names = {t: name for name, t in _PRIMITIVES.items()} | {  # the protocol's names, which come last there
+        pa.decimal128(5, 2): "decimal(5,2)"
+    }
     texts = {f"p{at}": (names[t], list(said)) for at, (t, said) in enumerate([*CASTS, *_MORE])}
     adds = []
     for n in range(max(len(said) for _, said in texts.values())):
@@ -43,6 +46,8 @@ def test_partition_texts_are_shown_as_spark_shows_them(facts: Facts, table: Path
     paths = found.files.paths.to_pylist()
     order = pa.array([paths.index(f"{n}.parquet") for n in range(len(paths))])
 
+    today = [str(dt.datetime.now(dt.UTC).date() + dt.timedelta(days)) for days in (-1, 0, 1)]
+
     def ask(spark: SparkSession) -> list[str]:
         with SparkDriver(spark).setting("spark.sql.session.timeZone", zone):
             theirs = SparkDriver.arrow_of(spark.read.format("delta").load(str(table))).sort_by("id")
@@ -50,7 +55,7 @@ def test_partition_texts_are_shown_as_spark_shows_them(facts: Facts, table: Path
             f"{name}[{n}]: {text}"
             for name in found.partition_columns
             for n, text in enumerate(texts(theirs.column(name).combine_chunks().cast(leaf(found, name).type)))
-            if text != NULL
+            if text != NULL and text[:10] not in today  # a clock alone is shown at the day of the query
         ]
 
     said = dict(line.split(": ", 1) for line in facts.said(f"in {zone}", ask))
