@@ -6,6 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -29,7 +31,7 @@ class Facts {
   private final boolean remote; // is any of them in a store?
   private final boolean instead;
   private final long since = System.nanoTime();
-  private int round; // of tasks; the first is 1
+  private final Map sent = new IdentityHashMap(); // of each list the tasks (BitSet) in this round of them
   private boolean held; // what the round's tasks go by
   private volatile boolean failed; // for good: the bytes that were proved are gone
 
@@ -90,19 +92,21 @@ class Facts {
   }
 
   /** Returns what a task of a list goes by that is sent now. */
-  synchronized boolean hold(Restored.Left list, int task) {
+  synchronized boolean hold(Object list, int task) {
     if (!instead) {
       return !failed;
     }
-    if (round == 0 || list.round == round && list.sent.get(task)) {
-      round++;
+    BitSet tasks = (BitSet) sent.get(list);
+    if (sent.isEmpty() || tasks != null && tasks.get(task)) {
+      sent.clear();
+      tasks = null;
       held = !failed;
     }
-    if (list.round != round) {
-      list.round = round;
-      list.sent.clear();
+    if (tasks == null) {
+      tasks = new BitSet();
+      sent.put(list, tasks);
     }
-    list.sent.set(task);
+    tasks.set(task);
     return held;
   }
 

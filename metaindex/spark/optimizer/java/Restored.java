@@ -1,7 +1,6 @@
 package metaindex;
 
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -19,8 +18,6 @@ abstract class Restored implements FileIndex, Cloneable {
   static class Left {
     final Facts facts;
     final List folders; // PartitionDirectory
-    final BitSet sent = new BitSet(); // tasks, in a round of the facts
-    int round;
     volatile FileSourceScanExec scan; // that reads them: made with the scan's rows, as it takes the thread's session
     private List parts; // FilePartition
 
