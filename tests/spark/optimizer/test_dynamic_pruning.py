@@ -35,9 +35,9 @@ def test_a_look_up_is_read_of_the_index_and_the_rest_by_partitions(lake: Lake, s
                 asked(spark, text, by="")
             with SparkDriver(spark).setting("spark.sql.adaptive.enabled", "false"):
                 plan = asked(spark, text, by=by)
-                assert (
-                    plan.count("dynamicpruningexpression(p") + plan.count("dynamicpruningexpression(id:7") == filters
-                ), plan
+                found = plan.count("dynamicpruningexpression(p") + plan.count("dynamicpruningexpression(id:7")
+                # plain files have a scan for those that change before the plan runs again
+                assert found == (1 if "lacks 0/" in plan else filters), plan
                 asked(spark, JOIN.format(t=lake.name) + " AND f.k IN (7, 8) AND f.id > 50", by="")
             lake.append(rows_of(spark, 600, 60, files=1))
 

@@ -277,7 +277,7 @@ def test_a_damaged_index_is_told_as_damaged_with_the_cure(
     assert verdict.detail.endswith("repair the index with repair_index()")
     (row,) = enabled.sql(f"EXPLAIN INDEXES {query}").collect()
     assert row["reason"].startswith("NOT_USABLE: ")
-    assert row["reason"].endswith("; REFRESH INDEX i ON table FULL")
+    assert row["reason"].endswith("; REPAIR INDEX i ON table")
 
 
 def test_figures_stand_where_everything_is_read(enabled: SparkSession, lake: Path, tmp_path: Path) -> None:
