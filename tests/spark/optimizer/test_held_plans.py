@@ -179,3 +179,40 @@ def test_a_file_that_is_gone_fails_alike(session: SparkSession, tmp_path: Path) 
         frame.collect()
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     assert len(session.read.parquet(str(path)).where("id = 30050").collect()) == 1
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("changed", ["overwritten", "same bytes"])
+@pytest.mark.parametrize("again", ["lost block", "other jobs"])
+def test_what_is_computed_again_in_part_is_of_one_state(
+    session: SparkSession, tmp_path: Path, adaptive: str, changed: str, again: str
+) -> None:
+    """Of blocks that are kept one is lost, or jobs take some partitions each: others have what they had."""
+    session.conf.set("spark.sql.adaptive.enabled", adaptive)
+    path = tmp_path / "t"
+    path.mkdir()
+    for number in range(FILES):
+        write(path, number, 10_000 * (number + 1))
+    mi.open_table(path, spark=session).create_index("x", mi.Covering(["id"], ["v"], buckets=4))
+    frame = FRAMES["all"](session, str(path))
+    context, jvm = session.sparkContext, session._jvm
+    assert jvm is not None
+    if again == "lost block":
+        first = frame.cache().count()
+        (kept,) = {int(one) for one in context._jsc.getPersistentRDDs()}
+    else:
+        rows = frame.rdd
+        first = FILES * ROWS - 50
+        rows.first()
+    assert rule.counts(session).rewritten > 0
+    write(path, 2, 90_000) if changed == "overwritten" else (path / "2.parquet").chmod(0o600)
+    if again == "lost block":
+        blocks = jvm.org.apache.spark.SparkEnv.get().blockManager()
+        blocks.removeBlock(jvm.org.apache.spark.storage.RDDBlockId(kept, 1), True)
+        found = frame.collect()
+        frame.unpersist(True)
+    else:
+        parts = range(rows.getNumPartitions())
+        found = [row for some in (list(parts)[1:], [0]) for row in context.runJob(rows, list, some)]
+    ids = [row.id for row in found]
+    assert len(ids) == len(set(ids)) == first

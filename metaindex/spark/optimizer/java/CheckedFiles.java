@@ -22,6 +22,7 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 public class CheckedFiles extends RDD {
   private final transient FileScanRDD read;
   private final transient List left; // Restored.Left
+  private transient SentStage sent; // the last stage
 
   private CheckedFiles(FileScanRDD read, List left) {
     super(read.sparkContext(), Scala.none(), scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
@@ -80,10 +81,12 @@ public class CheckedFiles extends RDD {
   }
 
   /** Public: Janino gives private methods other names. */
-  public Object writeReplace() {
-    for (int i = 0; i < left.size(); i++) {
+  public synchronized Object writeReplace() {
+    SentStage now = SentStage.of(this), before = sent;
+    sent = now;
+    for (int i = 0; i < left.size() && !now.is(before); i++) {
       Deadline.look();
-      ((Restored.Left) left.get(i)).facts.look();
+      ((Restored.Left) left.get(i)).facts.sent(left.get(i), now.begins(before));
     }
     return read;
   }
@@ -94,7 +97,7 @@ public class CheckedFiles extends RDD {
     for (int i = 0; i < left.size(); i++) {
       Deadline.look();
       Restored.Left more = (Restored.Left) left.get(i);
-      boolean hold = more.facts.hold(more, one.index());
+      boolean hold = more.facts.hold();
       if (!hold && more.scan == null) {
         files.clear();
       } else if (!hold) {

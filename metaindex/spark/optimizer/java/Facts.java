@@ -6,7 +6,6 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -19,8 +18,9 @@ import java.util.concurrent.TimeUnit;
  * Objects of a store are not, as each look is a request: of them nothing is taken for granted after a while.
  *
  * Where other rows stand in a plan for those of the files (`instead`), tasks that see different things lose rows or
- * double them, and a run may be several jobs (`toLocalIterator`, `take`), as plans and RDDs may be run again. So tasks
- * go by what was seen when the first of them was sent, until one is sent again.
+ * double them, and a run may be several jobs (`toLocalIterator`, `take`), as plans and RDDs may be run again, in part.
+ * So tasks go by what was seen when the first of them was sent, until another run begins that gives all rows anew
+ * (`SentStage`).
  */
 class Facts {
   // Whatever is done to a file changes one of them; three microseconds a file.
@@ -31,8 +31,8 @@ class Facts {
   private final boolean remote; // is any of them in a store?
   private final boolean instead;
   private final long since = System.nanoTime();
-  private final Map sent = new IdentityHashMap(); // of each list the tasks (BitSet) in this round of them
-  private boolean held; // what the round's tasks go by
+  private final Map sent = new IdentityHashMap(); // the lists of which a stage was sent in this run
+  private boolean held; // what the run's tasks go by
   private volatile boolean failed; // for good: the bytes that were proved are gone
 
   private Facts(List paths, List signs, boolean remote, boolean instead) {
@@ -71,7 +71,7 @@ class Facts {
   }
 
   /** Looks whether the files are as they were; a second at most, as Spark waits for it. */
-  void look() {
+  private void look() {
     failed = failed || remote && System.nanoTime() - since > WHILE;
     Deadline deadline = Deadline.in(SECOND);
     try {
@@ -86,28 +86,19 @@ class Facts {
     }
   }
 
-  /** Returns what the last look saw. */
-  boolean hold() {
-    return !failed;
+  /** Returns what tasks go by that are sent now. */
+  synchronized boolean hold() {
+    return instead && !sent.isEmpty() ? held : !failed;
   }
 
-  /** Returns what a task of a list goes by that is sent now. */
-  synchronized boolean hold(Object list, int task) {
-    if (!instead) {
-      return !failed;
-    }
-    BitSet tasks = (BitSet) sent.get(list);
-    if (sent.isEmpty() || tasks != null && tasks.get(task)) {
+  /** Looks, as a stage of a list is sent. `anew`: where this list was sent before, another run begins. */
+  synchronized void sent(Object list, boolean anew) {
+    look();
+    if (sent.isEmpty() || anew && sent.containsKey(list)) {
       sent.clear();
-      tasks = null;
       held = !failed;
     }
-    if (tasks == null) {
-      tasks = new BitSet();
-      sent.put(list, tasks);
-    }
-    tasks.set(task);
-    return held;
+    sent.put(list, list);
   }
 
   /** Returns the end of its sign. */
