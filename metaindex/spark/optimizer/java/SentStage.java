@@ -57,9 +57,9 @@ class SentStage {
     return before != null && attempt != null && attempt == before.attempt;
   }
 
-  /** Returns whether a run begins with it. */
+  /** Returns whether a run begins with it; always where it is the first of its RDD: Spark 3.5 makes one a run. */
   boolean begins(SentStage before) {
-    return whole || query != null && before != null && !query.equals(before.query);
+    return before == null || whole || query != null && !query.equals(before.query);
   }
 
   /** The running stages that compute the RDD. */
