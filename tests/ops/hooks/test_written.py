@@ -55,7 +55,7 @@ def no_scan(*_: object) -> None:
 
 def test_a_synchronous_hook_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = indexed(tmp_path, mi.ColumnStats(), mi.ColumnStats(trust_log=True))
-    monkeypatch.setattr(collect, "scan_parquet", no_scan)
+    monkeypatch.setattr(collect.ParquetScanner, "__call__", no_scan)
     before = hooks.counts().failed
     hooks.deltalake.write_deltalake(path, rows(1.5, None, -INF), mode="append", hook="synchronous")
     assert hooks.counts().failed == before
@@ -114,7 +114,7 @@ def test_pyiceberg_tells_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     mi.open_table(path).create_index("stats-0", mi.ColumnStats(), builder="local")
     hooks.pyiceberg.append(table, rows(NAN, 2.0), hook="synchronous")
     assert sorted(counted(path).values(), key=str) == [0, 1]
-    monkeypatch.setattr(collect, "scan_parquet", no_scan)
+    monkeypatch.setattr(collect.ParquetScanner, "__call__", no_scan)
     hooks.pyiceberg.append(table, rows(3.0, None), hook="synchronous")
     assert sorted(counted(path).values(), key=str) == [0, 0, 1]
     assert mi.open_table(path).indexes()[0].fresh

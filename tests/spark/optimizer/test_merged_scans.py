@@ -208,8 +208,8 @@ def test_a_frame_that_is_kept_and_one_that_is_written(sorting: SparkSession, tmp
 def test_disabled_sessions_keep_no_strategy(spark: SparkSession) -> None:
     session = spark.newSession()
     mi.enable(session)
-    assert session._jsparkSession.experimental().extraStrategies().size() == 4
+    assert session._jsparkSession.experimental().extraStrategies().size() == 5
     mi.enable(session)
-    assert session._jsparkSession.experimental().extraStrategies().size() == 4
+    assert session._jsparkSession.experimental().extraStrategies().size() == 5
     mi.disable(session)
     assert session._jsparkSession.experimental().extraStrategies().size() == 0
