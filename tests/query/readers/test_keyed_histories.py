@@ -13,6 +13,7 @@ import metaindex as mi
 from metaindex.core import SparkDriver
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate, physical_type
 from metaindex.index import Kind
+from tests.answers import one_answer
 from tests.histories.driver import Index, run
 from tests.histories.spark import SparkHistory, columns_of
 from tests.query.readers.test_random_histories import compare, readable
@@ -61,14 +62,14 @@ def check(history: SparkHistory, table: mi.Table, version: str | None) -> None:
     scan = table.scan(version=version)
     for i, text in enumerate(texts):
         if readable(text, scan):
-            found = table.scan(text, version=version).to_arrow()
+            found = one_answer(table, text, version)
             compare(found, rows.filter(marked.column(f"__{i}")), f"version {version}: {text}")
     for _ in range(4):
         asked, expected = needle(history, rows)
         if asked is None:
             continue
         where = f"version {version}: {asked}"
-        compare(table.scan(asked, version=version).to_arrow(), expected, where)
+        compare(one_answer(table, asked, version), expected, where)
         located = table.locate(asked, version=version, exact=True)
         assert sum(located.table.column("matches").to_pylist()) == expected.num_rows, where
 

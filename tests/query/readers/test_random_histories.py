@@ -19,6 +19,7 @@ from metaindex.expressions import Opaque
 from metaindex.expressions.engines.duckdb import to_duckdb
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.query.readers.scan import Scan
+from tests.answers import one_answer
 from tests.duck import connected
 from tests.histories.driver import run
 from tests.histories.spark import SparkHistory, columns_of
@@ -70,6 +71,8 @@ def check_version(history: SparkHistory, table: mi.Table, version: str | None, w
     for engine, read in engines.items():
         compare(read(scan), rows, f"{where}, {engine}")
     for i, predicate in enumerate(predicates):
+        if readable(predicate, scan):
+            one_answer(table, predicate, version)
         expected = rows.filter(marked.column(f"__{i}"))
         shown = history.random.sample(whole.columns, history.random.randint(1, len(whole.columns)))
         asked = f"{where}, {shown} where {predicate}"
