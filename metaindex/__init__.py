@@ -48,15 +48,15 @@ if TYPE_CHECKING:
     from metaindex.core import WorkerError as WorkerError
     from metaindex.expressions import ColumnBuilder as ColumnBuilder
     from metaindex.expressions import col as col
-    from metaindex.index.kinds.bloom.spec import Bloom as Bloom
-    from metaindex.index.kinds.column_stats.spec import ColumnStats as ColumnStats
-    from metaindex.index.kinds.covering.spec import Covering as Covering
-    from metaindex.index.kinds.covering.spec import CoveringCurve as CoveringCurve
-    from metaindex.index.kinds.covering.spec import CoveringRange as CoveringRange
-    from metaindex.index.kinds.sketches.spec import Sketches as Sketches
-    from metaindex.index.kinds.sums.spec import Sums as Sums
-    from metaindex.index.kinds.values.spec import ValueList as ValueList
-    from metaindex.index.kinds.values.spec import Values as Values
+    from metaindex.index import Bloom as Bloom
+    from metaindex.index import ColumnStats as ColumnStats
+    from metaindex.index import Covering as Covering
+    from metaindex.index import CoveringCurve as CoveringCurve
+    from metaindex.index import CoveringRange as CoveringRange
+    from metaindex.index import Sketches as Sketches
+    from metaindex.index import Sums as Sums
+    from metaindex.index import ValueList as ValueList
+    from metaindex.index import Values as Values
     from metaindex.ops import Lake as Lake
     from metaindex.ops import hooks as hooks
     from metaindex.ops import open_lake as open_lake

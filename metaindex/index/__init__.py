@@ -14,13 +14,22 @@ if TYPE_CHECKING:
     from .build.protocol import Builder as Builder
     from .build.protocol import Progress as Progress
     from .folder import IndexFolder as IndexFolder
+    from .kinds.bloom.spec import Bloom as Bloom
+    from .kinds.column_stats.spec import ColumnStats as ColumnStats
+    from .kinds.covering.spec import Covering as Covering
+    from .kinds.covering.spec import CoveringCurve as CoveringCurve
+    from .kinds.covering.spec import CoveringRange as CoveringRange
     from .kinds.covering.spec import RowKind as RowKind
     from .kinds.different import DistinctKeys as DistinctKeys
     from .kinds.kind import AskedColumns as AskedColumns
     from .kinds.kind import Kind as Kind
     from .kinds.registry import KINDS as KINDS
     from .kinds.served import StoredPart as StoredPart
+    from .kinds.sketches.spec import Sketches as Sketches
+    from .kinds.sums.spec import Sums as Sums
     from .kinds.theta.sketch import Theta as Theta
+    from .kinds.values.spec import ValueList as ValueList
+    from .kinds.values.spec import Values as Values
     from .kinds.written import Using as Using
     from .lacking import Lacking as Lacking
     from .log.entry import IndexLogEntry as IndexLogEntry

@@ -30,6 +30,14 @@ def write(path: Path, number: int, first: int, rows: int = ROWS) -> None:
     os.utime(path / f"{number}.parquet", (THEN, THEN))
 
 
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "t"
+    path.mkdir()
+    for number in range(FILES):
+        write(path, number, 10_000 * (number + 1))
+    return path
+
+
 def joined(spark: SparkSession, path: str) -> DataFrame:
     keys = spark.sql("SELECT * FROM VALUES (30050L), (90050L), (10050L) AS few(id)").hint("broadcast")
     return spark.read.parquet(path).join(keys, "id")
@@ -102,10 +110,7 @@ def test_a_plan_that_is_held_reads_what_was_replaced(
     session: SparkSession, tmp_path: Path, adaptive: str, covered: bool
 ) -> None:
     session.conf.set("spark.sql.adaptive.enabled", adaptive)
-    path = tmp_path / "t"
-    path.mkdir()
-    for number in range(FILES):
-        write(path, number, 10_000 * (number + 1))
+    path = folder(tmp_path)
     table = mi.open_table(path, spark=session)
     table.create_index("x", *([mi.Covering(["id"], ["v"])] if covered else [mi.ColumnStats(), mi.Values("id")]))
     first = [planned(session, path, indexed=indexed) for indexed in (True, False)]
@@ -125,10 +130,7 @@ def test_a_plan_that_is_held_reads_what_was_replaced(
 
 def test_rows_that_are_fetched_little_by_little_are_of_one_state(session: SparkSession, tmp_path: Path) -> None:
     """An index that has given some rows of a file gives all of them, in all jobs of a run."""
-    path = tmp_path / "t"
-    path.mkdir()
-    for number in range(FILES):
-        write(path, number, 10_000 * (number + 1))
+    path = folder(tmp_path)
     mi.open_table(path, spark=session).create_index("x", mi.Covering(["id"], ["v"]))
     frame = FRAMES["all"](session, str(path))
     expected = sorted(ACTIONS["collect"](frame))
@@ -152,10 +154,7 @@ def test_rows_that_are_fetched_little_by_little_are_of_one_state(session: SparkS
 
 def test_a_plan_of_which_nobody_looks_reads_the_files(session: SparkSession, tmp_path: Path) -> None:
     """What plans scans that look was taken away once the plan was made."""
-    path = tmp_path / "t"
-    path.mkdir()
-    for number in range(FILES):
-        write(path, number, 10_000 * (number + 1))
+    path = folder(tmp_path)
     mi.open_table(path, spark=session).create_index("x", mi.Covering(["id"], ["v"]), mi.ColumnStats())
     frames = {name: ask(session, str(path)) for name, ask in FRAMES.items()}
     for frame in frames.values():
@@ -167,10 +166,7 @@ def test_a_plan_of_which_nobody_looks_reads_the_files(session: SparkSession, tmp
 
 
 def test_a_file_that_is_gone_fails_alike(session: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "t"
-    path.mkdir()
-    for number in range(FILES):
-        write(path, number, 10_000 * (number + 1))
+    path = folder(tmp_path)
     mi.open_table(path).create_index("x", mi.ColumnStats(), builder="local")
     frame = session.read.parquet(str(path)).where("id = 30050")
     assert len(frame.collect()) == 1
@@ -189,10 +185,7 @@ def test_what_is_computed_again_in_part_is_of_one_state(
 ) -> None:
     """Of blocks that are kept one is lost, or jobs take some partitions each: others have what they had."""
     session.conf.set("spark.sql.adaptive.enabled", adaptive)
-    path = tmp_path / "t"
-    path.mkdir()
-    for number in range(FILES):
-        write(path, number, 10_000 * (number + 1))
+    path = folder(tmp_path)
     mi.open_table(path, spark=session).create_index("x", mi.Covering(["id"], ["v"], buckets=4))
     frame = FRAMES["all"](session, str(path))
     context, jvm = session.sparkContext, session._jvm

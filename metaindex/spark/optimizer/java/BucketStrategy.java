@@ -72,15 +72,9 @@ public class BucketStrategy extends Guarded {
 
   /** The covering index in buckets below filters and choices of columns; null where something else stands there. */
   private static LogicalRelation index(LogicalPlan plan) {
-    while (plan instanceof Filter || plan instanceof Project) {
-      Deadline.look();
-      plan = (LogicalPlan) plan.children().apply(0);
-    }
-    if (!(plan instanceof LogicalRelation) || !(((LogicalRelation) plan).relation() instanceof IndexedRelation)) {
-      return null;
-    }
-    IndexedRelation found = (IndexedRelation) ((LogicalRelation) plan).relation();
-    return found.bucketSpec().isDefined() && found.location() instanceof CoveringFiles ? (LogicalRelation) plan : null;
+    LogicalRelation node = IndexedRelation.below(plan);
+    IndexedRelation found = node == null ? null : (IndexedRelation) node.relation();
+    return found != null && found.bucketSpec().isDefined() && found.location() instanceof CoveringFiles ? node : null;
   }
 
   private static CoveringFiles files(LogicalRelation index) {

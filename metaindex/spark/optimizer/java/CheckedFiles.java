@@ -22,12 +22,19 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 public class CheckedFiles extends RDD {
   private final transient FileScanRDD read;
   private final transient List left; // Restored.Left
-  private transient SentStage sent; // the last stage
+  private final transient boolean instead; // do other rows stand for files?
+  private transient SentStage sent; // the last stage, where they do
 
   private CheckedFiles(FileScanRDD read, List left) {
     super(read.sparkContext(), Scala.none(), scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
     this.read = read;
     this.left = left;
+    boolean found = false;
+    for (int i = 0; i < left.size(); i++) {
+      Deadline.look();
+      found = found || ((Restored.Left) left.get(i)).facts.instead;
+    }
+    instead = found;
   }
 
   /** The rows of a scan. */
@@ -82,11 +89,11 @@ public class CheckedFiles extends RDD {
 
   /** Public: Janino gives private methods other names. */
   public synchronized Object writeReplace() {
-    SentStage now = SentStage.of(this), before = sent;
-    sent = now;
-    for (int i = 0; i < left.size() && !now.is(before); i++) {
+    SentStage before = sent;
+    sent = instead ? SentStage.of(this) : null;
+    for (int i = 0; i < left.size() && (sent == null || !sent.is(before)); i++) {
       Deadline.look();
-      ((Restored.Left) left.get(i)).facts.sent(left.get(i), now.begins(before));
+      ((Restored.Left) left.get(i)).facts.sent(left.get(i), sent != null && sent.begins(before));
     }
     return read;
   }

@@ -2,9 +2,7 @@ package metaindex;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -18,19 +16,12 @@ public class CheckedStrategy extends Guarded {
   }
 
   SparkPlan physical(LogicalPlan plan) {
-    LogicalPlan node = plan;
-    while (node instanceof Filter || node instanceof Project) {
-      Deadline.look();
-      node = (LogicalPlan) node.children().apply(0);
-    }
-    if (!(node instanceof LogicalRelation) || !(((LogicalRelation) node).relation() instanceof IndexedRelation)) {
+    LogicalRelation node = IndexedRelation.below(plan);
+    if (node == null) {
       return null;
     }
-    HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) node).relation();
-    if (!isDue(relation) && ((IndexedRelation) relation).narrowed == null) {
-      return null;
-    }
-    SparkPlan made = byOthers(plan, relation);
+    IndexedRelation relation = (IndexedRelation) node.relation();
+    SparkPlan made = isDue(relation) || relation.narrowed != null ? byOthers(plan, relation) : null;
     return made == null ? null : looking(made);
   }
 

@@ -29,7 +29,7 @@ class Facts {
   private static final long SECOND = 1000L * 1000 * 1000, WHILE = 60 * SECOND; // nanoseconds
   private final String[] paths, signs;
   private final boolean remote; // is any of them in a store?
-  private final boolean instead;
+  final boolean instead;
   private final long since = System.nanoTime();
   private final Map sent = new IdentityHashMap(); // the lists of which a stage was sent in this run
   private boolean held; // what the run's tasks go by

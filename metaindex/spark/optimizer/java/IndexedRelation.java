@@ -1,9 +1,13 @@
 package metaindex;
 
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -37,6 +41,16 @@ public class IndexedRelation extends HadoopFsRelation {
     made.narrowed = by;
     made.before = one;
     return made;
+  }
+
+  /** Returns its node below filters and choices of columns; null where something else stands there. */
+  static LogicalRelation below(LogicalPlan plan) {
+    while (plan instanceof Filter || plan instanceof Project) {
+      Deadline.look();
+      plan = (LogicalPlan) plan.children().apply(0);
+    }
+    return plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof IndexedRelation
+        ? (LogicalRelation) plan : null;
   }
 
   /** Returns what it reads once the query runs. */

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -25,16 +24,11 @@ public class RuntimeFilterStrategy extends Guarded {
   }
 
   SparkPlan physical(LogicalPlan plan) {
-    LogicalPlan node = plan;
-    while (node instanceof Filter || node instanceof Project) {
-      Deadline.look();
-      node = (LogicalPlan) node.children().apply(0);
-    }
-    if (!(node instanceof LogicalRelation) || !(((LogicalRelation) node).relation() instanceof IndexedRelation)
-        || ((IndexedRelation) ((LogicalRelation) node).relation()).narrowed == null) {
+    LogicalRelation node = IndexedRelation.below(plan);
+    if (node == null || ((IndexedRelation) node.relation()).narrowed == null) {
       return null;
     }
-    IndexedRelation relation = (IndexedRelation) ((LogicalRelation) node).relation();
+    IndexedRelation relation = (IndexedRelation) node.relation();
     Arrivals arrivals = new Arrivals();
     List bring = new ArrayList();
     SparkPlan made = byOthers(bare(plan, relation, arrivals, bring), relation);

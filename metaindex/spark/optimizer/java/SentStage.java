@@ -16,6 +16,9 @@ import org.apache.spark.rdd.RDD;
  * of it runs.
  */
 class SentStage {
+  private static final SentStage UNKNOWN = new SentStage(null, false, null); // no run is known to begin
+  private static final String SCHEDULER = "dag-scheduler-event-loop"; // its thread
+  private static final long SECOND = 1000L * 1000 * 1000; // nanoseconds
   private final Object attempt; // StageInfo; null: not known
   private final boolean whole;
   private final String query; // whose results they are; null: not known
@@ -27,19 +30,21 @@ class SentStage {
   }
 
   static SentStage of(RDD one) {
+    Deadline deadline = Deadline.in(SECOND);
     try {
-      if (Thread.currentThread().getName().equals("dag-scheduler-event-loop")) {
-        return of(one, running(one));
-      }
+      return Thread.currentThread().getName().equals(SCHEDULER) ? of(one, running(one)) : UNKNOWN;
     } catch (RuntimeException error) {
-      return new SentStage(null, false, null); // a scheduler of another Spark: nothing is known to begin
+      return UNKNOWN; // a scheduler of another Spark
+    } catch (Deadline.TooLate late) {
+      return UNKNOWN; // all stages wait for it
+    } finally {
+      deadline.over();
     }
-    return new SentStage(null, false, null);
   }
 
   private static SentStage of(RDD one, List stages) {
     if (stages.size() != 1 || isKept(one)) {
-      return new SentStage(null, false, null);
+      return UNKNOWN;
     }
     Object stage = stages.get(0), attempt = Reflected.call(stage, "latestInfo");
     int missing = ((scala.collection.Seq) Reflected.call(stage, "findMissingPartitions")).size();
