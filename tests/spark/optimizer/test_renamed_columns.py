@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Row, SparkSession
 
 import metaindex as mi
 import metaindex.spark as rule
@@ -138,6 +139,16 @@ def test_an_aggregate_is_of_columns_whatever_they_are_called(tmp_path: Path, nam
         assert sorted(map(tuple, found.rows), key=str) == sorted(expected, key=str), asked
 
 
+def _rows(spark: SparkSession, text: str) -> list[Row] | None:
+    """Return the rows in an order of their own; None where Iceberg itself does not find a column that it renamed."""
+    try:
+        return sorted(spark.sql(text).collect())
+    except Py4JJavaError as error:
+        if "Cannot find field" not in str(error):
+            raise
+        return None
+
+
 @pytest.mark.spark
 def test_aggregates_after_names_were_swapped(spark: SparkSession) -> None:
     """On main until the next commit, on a branch for good. Rows of a covering index and first rows, too."""
@@ -160,9 +171,10 @@ def test_aggregates_after_names_were_swapped(spark: SparkSession) -> None:
                     selected, _, behind = asked.partition(" | ")
                     text = f"SELECT {selected} FROM {name}{at} {behind}{grouped}"
                     with SparkDriver(spark).setting("spark.metaindex.enabled", "false"):
-                        plain = sorted(spark.sql(text).collect())
+                        plain = _rows(spark, text)
+                    assert plain is not None or at, "Iceberg plans no condition on a branch's columns of before"
                     before_ = rule.counts(spark).rewritten
-                    assert sorted(spark.sql(text).collect()) == plain, (text, committed)
+                    assert _rows(spark, text) == plain, (text, committed)
                     # Iceberg answers the others by itself, and a sum may not fit of values that no index knows.
                     ours = not committed and ("sum" in asked or "DISTINCT" in asked)
                     assert rule.counts(spark).rewritten > before_ or not ours, text

@@ -207,7 +207,7 @@ def test_a_refresh_blames_what_somebody_said(sql: SparkSession, tmp_path: Path) 
         for statement in ("REFRESH INDEX i ON unescaped", "CREATE INDEX i ON unescaped (id)"):
             with pytest.raises(PySparkException, match="DROP INDEX i ON unescaped and VACUUM INDEX i ON unescaped"):
                 sql.sql(statement)
-        with pytest.raises(PySparkException, match="'i' is ACTIVE; refresh it, or choose another name"):
+        with pytest.raises(PySparkException, match="'i' is ACTIVE; refresh it, choose another name, or keep it"):
             sql.sql("CREATE INDEX i ON mended (id)")
         assert rows(sql, "REFRESH INDEX i ON mended")[0]["state"] == "ACTIVE"
     finally:
