@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -333,7 +334,7 @@ def test_an_application_runs_without_what_metaindex_needs(
 ) -> None:
     if python is None:
         bare = tmp_path / "bare"
-        python("-m", "venv", "--without-pip", str(bare))
+        venv.create(bare)
         python = str(bare / "bin" / "python")
     conf = {"spark.metaindex.python": python, "spark.driver.extraClassPath": ""}
     ran = sql(jar, tmp_path, conf, f"{needle(users)}; SET spark.metaindex.state")
