@@ -221,6 +221,10 @@ class ManyFiles(Asks):
         """Return what is known of each row group of the file at a position: by default, what is known of the file."""
         return np.full(groups, question.ask(self)[position], np.bool_)
 
+    def apart(self, column: ColumnRef) -> Iterable[ManyFiles]:
+        """Return the sources of which all are asked about a column, none in view of another's answer."""
+        return (self,)
+
     def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
         """Return a source for each kind of answers that are put together here."""
         return {"": self}

@@ -32,7 +32,7 @@ from metaindex.core import (
     Words,
 )
 from metaindex.formats import ReadOptions, TableRef
-from metaindex.storage import above, each_at, is_remote, name_of, own_folder
+from metaindex.storage import above, both_at, each_at, is_remote, name_of, own_folder
 
 from .kinds.registry import KINDS
 from .log.entry import IndexLogEntry
@@ -183,8 +183,9 @@ class IndexFolder:
         """The indexes that a query of the table may use, and by name why it may not use others. Raises
         IndexNotFoundError for a name in `only` that is no index; nothing else is raised."""
         wanted = set(only) if only is not None else None
-        try:
-            names = self.names()
+        seen = [name for name, log in self._logs.items() if log.seen and (wanted is None or name in wanted)]
+        try:  # those that were there mostly still are: they are looked at beside the listing
+            names, latest = both_at(self.path, self.names, lambda: dict(self._latest(seen)))
         except MetaIndexError as error:
             return [], {"(all)": f"the indexes cannot be listed: {error}"}
         if wanted is not None and (missing := wanted - set(names)):
@@ -194,7 +195,9 @@ class IndexFolder:
             )
         indexes: list[OpenIndex] = []
         refused: dict[str, str] = {}
-        for name, entry in self._latest([name for name in names if wanted is None or name in wanted]):
+        asked = [name for name in names if wanted is None or name in wanted]
+        latest |= self._latest([name for name in asked if name not in latest])
+        for name, entry in ((name, latest[name]) for name in asked):
             try:
                 if isinstance(entry, Exception):
                     raise entry

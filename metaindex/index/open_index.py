@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 
 import numpy as np
@@ -38,7 +39,7 @@ from metaindex.index.store.cache import Footer
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.index.store.rows import FILES
-from metaindex.storage import Storage
+from metaindex.storage import Storage, is_remote
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -205,10 +206,8 @@ class OpenIndex:
     def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
         """FileTable.SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
         if run.files <= _FEW_FILES:
-            everything = self.reader(run).derived(
-                "files", lambda: _one_batch(self.rows(run, "files", np.arange(run.files), _LISTED))
-            )
-            rows = compute("take", everything, arrow_array(ordinals.astype(np.int64), None, pa.int64()))
+            every = self._every_file(run).select(_LISTED)
+            rows = compute("take", every, arrow_array(ordinals.astype(np.int64), None, pa.int64()))
         else:
             rows = self.rows(run, "files", ordinals, _LISTED)
         attached: pa.Array = pa.nulls(len(ordinals), pa.string())
@@ -219,8 +218,35 @@ class OpenIndex:
         columns[_DELETES:_DELETES] = [attached, pa.nulls(len(ordinals), pa.int64())]
         return pa.Table.from_arrays(columns, schema=FileTable.SCHEMA)
 
+    def _every_file(self, run: RunRef) -> pa.RecordBatch | pa.Table:
+        def read() -> pa.RecordBatch | pa.Table:
+            return _one_batch(self._read_rows(run, "files", np.arange(run.files), [*_LISTED, "file_id"]))
+
+        return self.reader(run).derived("files", read)
+
+    def list_ahead(self, run: RunRef) -> None:
+        """Read the files of a small run before it is known which are asked. Raises nothing: who needs them meets what
+        is wrong."""
+        if run.files <= _FEW_FILES:
+            with suppress(Exception):
+                self._every_file(run)
+
+    def ids_ahead(self, run: RunRef) -> None:
+        """Read where the ids of the files of a run are before some are looked up. Raises nothing, as above."""
+        reader = self.reader(run)
+        with suppress(Exception):
+            reader.each(reader.parts("file_ids"), reader.footer)
+
     def rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
         """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""
+        if kind == "files" and run.files <= _FEW_FILES and is_remote(self.storage.root):
+            held = self._every_file(run).select(names)
+            whole = pa.Table.from_batches([held]) if isinstance(held, pa.RecordBatch) else held
+            places = arrow_array(ordinals.astype(np.int64), None, pa.int64())
+            return whole if len(ordinals) == run.files else whole.take(places)
+        return self._read_rows(run, kind, ordinals, names)
+
+    def _read_rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
         reader = self.reader(run)
         asked: list[tuple[PartInfo, Ordinals, int]] = []
         start = 0

@@ -40,7 +40,7 @@ from metaindex.index import (
     OperationLog,
     State,
 )
-from metaindex.storage import Confines, confined, is_remote, local_path, own_folder
+from metaindex.storage import Confines, both_at, confined, is_remote, local_path, own_folder
 
 from .pruning.quarantine import QuarantinedIndexes
 from .pruning.report import IndexReport
@@ -304,6 +304,18 @@ class Handle:
         return [index for index in indexes if index.name in wanted], [
             report for report in refused if report.name in wanted
         ]
+
+    def opened_at(
+        self, at: At, only: Iterable[str] | None
+    ) -> tuple[Sequence[OpenIndex], Sequence[IndexReport], Resolved]:
+        """The indexes that a query may use, reports of those that it may not, and the version that it asks."""
+        needs_indexes = self.trust_index or not (self.table_format.has_log or at == At())
+        if needs_indexes or self._looked is not None or not self.config.use_indexes:
+            indexes, refused = self.open_indexes(only)
+            return indexes, refused, self.resolved(self.trusted(at, indexes), indexes)
+        self.indexes()  # a catalog is asked in the thread that it was made in
+        opened, resolved = both_at(self.ref.storage.root, lambda: self.open_indexes(only), lambda: self.resolved(at))
+        return *opened, resolved
 
     def open_index(self, name: str) -> OpenIndex:
         """IndexNotFoundError, with the reason, where a query may not use it."""

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -163,8 +164,23 @@ class ObjectStorage:
         """Open with one request for the size and the end, where footers are; a small object is then read."""
         where, key = self.uri(path), self._key(path)
         with storage_errors(where, "open"):
-            size, tail = self._end(key)
-        return range_file(lambda start, length: self.read(path, start, length), size, tail)
+            info, tail = self._end(path, key)
+        return range_file(partial(self._same, path, info.etag or "W/"), info.size_bytes, tail, info)
+
+    def _same(self, path: str, etag: str, start: int, length: int) -> bytes:
+        """Read of the object that has the etag; of any, where that is a weak one."""
+        if etag.startswith("W/"):
+            return self.read(path, start, length)
+        import obstore
+
+        with storage_errors(self.uri(path), "read"):
+            asked: Any = {"range": (start, start + length), "if_match": etag}
+            try:
+                return bytes(obstore.get(self.store, self._key(path), options=asked).bytes())
+            except obstore.exceptions.PreconditionError:
+                raise StorageError(
+                    f"an object that is open is read whole; {clean(self.uri(path))!r} was replaced meanwhile; ask again"
+                ) from None
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         import obstore
@@ -262,18 +278,18 @@ class ObjectStorage:
 
         return int(obstore.head(self.store, key)["size"])
 
-    def _end(self, key: str) -> tuple[int, bytes]:
-        """The object's size and its last bytes."""
+    def _end(self, path: str, key: str) -> tuple[ObjectInfo, bytes]:
+        """The object, and its last bytes."""
         import obstore
 
         try:
             answer = obstore.get(self.store, key, options={"range": {"suffix": _TAIL_BYTES}})
-            return int(answer.meta["size"]), bytes(answer.bytes())
+            return _info(path, answer.meta), bytes(answer.bytes())
         except obstore.exceptions.BaseError as error:
             # An empty object has no end to stores, and some have no such range.
             if is_of_transport(error) or status_of(error) not in (None, 400, 416, 501):
                 raise
-            return self._size(key), b""
+            return _info(path, obstore.head(self.store, key)), b""
 
 
 def _info(path: str, meta: Mapping[str, Any]) -> ObjectInfo:
@@ -284,10 +300,19 @@ def _info(path: str, meta: Mapping[str, Any]) -> ObjectInfo:
     )
 
 
-def range_file(fetch: Callable[[int, int], bytes], size: int, tail: bytes = b"") -> pa.NativeFile:
+class _OpenedObject(pa.PythonFile):  # type: ignore[misc]
+    info: ObjectInfo | None
+
+
+def range_file(
+    fetch: Callable[[int, int], bytes], size: int, tail: bytes = b"", info: ObjectInfo | None = None
+) -> pa.NativeFile:
     """A file of `size` bytes of which `fetch(start, length)` gives any stretch; it may give less, and nothing only at
-    the end. `tail`: its last bytes, which are never fetched."""
-    return pa.PythonFile(_RangeFile(fetch, size, tail), mode="r")
+    the end. `tail`: its last bytes, which are never fetched; `info`: what was said of the object where they come
+    from, an attribute of the file."""
+    opened = _OpenedObject(_RangeFile(fetch, size, tail), mode="r")
+    opened.info = info
+    return opened
 
 
 class _RangeFile(io.RawIOBase):

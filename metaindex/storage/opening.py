@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from .protocol import Storage
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+_S = TypeVar("_S")
 
 
 def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
@@ -64,7 +66,25 @@ def each_at(
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(threads, thread_name_prefix="metaindex-each") as pool:
-        return list(pool.map(work, some))
+        here = [copy_context() for _ in some]  # words, deadline
+        return list(pool.map(lambda context, item: context.run(work, item), here, some))
+
+
+def both_at(root: str, first: Callable[[], _R], second: Callable[[], _S]) -> tuple[_R, _S]:
+    """Do both, neither of which needs the other, and return their results: at a store side by side, `second` in this
+    thread. An error of `first` is the one that is raised."""
+    if not is_remote(root):
+        return first(), second()
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, thread_name_prefix="metaindex-both") as pool:
+        under_way = pool.submit(copy_context().run, first)
+        try:
+            result = second()
+        except BaseException:
+            under_way.result()
+            raise
+    return under_way.result(), result
 
 
 def parent_of(root: str) -> str:

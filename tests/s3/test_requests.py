@@ -9,6 +9,7 @@ import pytest
 import metaindex as mi
 
 from .proxy import Proxy, Request
+from .rounds import Rounds
 from .server import S3Server
 from .test_tables import MAKERS, rows
 
@@ -149,3 +150,48 @@ def test_filters_that_lie_apart_are_asked_for_at_once(s3: S3Server, proxy: Proxy
     proxy.fault = wait
     holding(run, one, reader)
     assert len(proxy.requests) == 3
+
+
+STEPS = ("cold prune", "cold scan", "warm prune", "warm scan", "stale prune", "stale scan", "refresh", "recorded")
+BOUNDS = {
+    "delta": ((7, 12), (8, 13), (1, 4), (2, 5), (8, 22), (2, 5), (19, 25), (4, 5)),
+    "iceberg": ((9, 14), (10, 15), (1, 4), (2, 5), (10, 36), (2, 5), (18, 24), (4, 5)),
+    "parquet": ((15, 35), (16, 36), (1, 4), (2, 5), (7, 10), (2, 6), (20, 25), (7, 8)),
+}
+"""Round trips and requests of each step."""
+
+
+@pytest.mark.parametrize("kind", BOUNDS)
+def test_what_depends_on_no_answer_is_asked_at_once(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, kind: str
+) -> None:
+    lake = next(MAKERS[kind](s3, bucket, tmp_path))
+    for first in range(0, 120, 10):
+        lake.append(rows(first))
+    lake.open().create_index("find", mi.Values("id"), mi.ColumnStats())
+    table = lake.open()
+
+    def pruned(of: mi.Table) -> bool:
+        return len(of.prune("id = 15").files) == 1
+
+    def scanned(of: mi.Table, value: int = 15) -> bool:
+        return of.scan(f"id = {value}").to_arrow().column("id").to_pylist() == [value]
+
+    steps = (
+        lambda: pruned(lake.open()),
+        lambda: scanned(lake.open()),
+        lambda: pruned(table),
+        lambda: scanned(table, 85),
+        lambda: len(table.prune("id = 15").files) <= 2,
+        lambda: scanned(table, 105),
+        lambda: table.refresh_index("find").changed,
+        lambda: not table.refresh_index("find").changed,
+    )
+    table.prune("id = 25")
+    for name, (trips, requests), step in zip(STEPS, BOUNDS[kind], steps, strict=True):
+        if name == "stale prune":
+            lake.append(rows(1000))
+        with Rounds.of(proxy) as rounds:
+            assert step()
+        assert rounds.trips <= trips, f"{name}:\n{rounds}"
+        assert rounds.requests <= requests, f"{name}:\n{rounds}"

@@ -7,9 +7,9 @@ the base's commit (a few bytes of it) and the commits behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import itemgetter
 
 import pyarrow as pa
@@ -19,9 +19,10 @@ from metaindex.formats.columns import integers, strings
 from metaindex.formats.damage import parse_json
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import Base, Changes, FileTable, Version
+from metaindex.storage import each_at
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
-from .log_segment import LOG, commit_fingerprint, commit_number, commit_path, stored_commit_fingerprint
+from .log_segment import LOG, commit_number, commit_path, stored_commit_fingerprint
 from .replay import ReplayedFiles, read_commit
 from .schema import TableSchema, parse_schema
 from .snapshot import snapshot_of
@@ -41,9 +42,9 @@ def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Chang
     said = _Said()
     fingerprint = base.version.fingerprint
     try:
-        for commit, data in _commits(ref, versions):
-            fingerprint = commit_fingerprint(data)
-            if not said.take(commit, ref.path):
+        for commit in each_at(ref.storage.root, versions, partial(read_commit, ref.storage, ref.path)):
+            fingerprint = commit.fingerprint
+            if not said.take(commit.content, ref.path):
                 return None
     except CorruptTableError as error:
         if isinstance(error.__cause__, ObjectNotFoundError):
@@ -52,19 +53,6 @@ def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Chang
     if fingerprint != to.fingerprint:
         return None  # the log was written anew while it was read
     return _changes(ref, base, to, said)
-
-
-def _commits(ref: TableRef, versions: range) -> Iterator[tuple[Commit, bytes]]:
-    """Yield the commits in order. From an object store several are read in parallel."""
-
-    def commit_of(version: int) -> tuple[Commit, bytes]:
-        return read_commit(ref.storage, ref.path, version)
-
-    if len(versions) < 2 or "://" not in ref.storage.root:
-        yield from map(commit_of, versions)
-        return
-    with ThreadPoolExecutor(min(16, len(versions))) as pool:
-        yield from pool.map(commit_of, versions)
 
 
 @dataclass(slots=True)

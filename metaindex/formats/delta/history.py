@@ -50,7 +50,7 @@ def version_at(storage: Storage, table: str, listing: LogListing, metadata: Meta
 
 
 def _stamp(storage: Storage, table: str, version: int) -> int:
-    stamp = read_commit(storage, table, version)[0].in_commit_timestamp_ms
+    stamp = read_commit(storage, table, version).content.in_commit_timestamp_ms
     if stamp is None:
         raise CorruptTableError(
             f"in-commit timestamps are on; {table} version {version} has none; ask for a version number"

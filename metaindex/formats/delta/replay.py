@@ -7,6 +7,7 @@ columns, and what the commits touched is taken out of it by one anti-join. A sna
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow as pa
 from metaindex.core import CorruptTableError, ObjectNotFoundError
 from metaindex.formats.columns import among, kept, rows_array, strings, take, unchunked, where
 from metaindex.formats.damage import must_exist
-from metaindex.storage import Storage
+from metaindex.storage import Storage, each_at
 
 from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
 from .checkpoint import CheckpointReader, joined, open_checkpoint
@@ -42,30 +43,40 @@ class ReplayedFiles:
     loose: pa.Array
 
 
-def read_commit(storage: Storage, table: str, version: int) -> tuple[Commit, bytes]:
+@dataclass(frozen=True, slots=True)
+class StoredCommit:
+    """A commit as it was read."""
+
+    content: Commit
+    size_bytes: int
+    fingerprint: str
+
+
+def read_commit(storage: Storage, table: str, version: int) -> StoredCommit:
     """Read one commit. Raises CorruptTableError for a missing one, which is a gap in the log."""
     path = commit_path(version)
     gap = f"every commit after a checkpoint must be there; {table} lacks version {version} ({path}); its log has a gap"
     with must_exist(gap):
         data = storage.read(path)
-    return parse_commit(data, f"{table} version {version}, {path}"), data
+    commit = parse_commit(data, f"{table} version {version}, {path}")
+    return StoredCommit(commit, len(data), commit_fingerprint(data))
 
 
 def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
     """Protocol and metadata of a version, checked: what cannot be read whole is refused here."""
     commits: list[Commit] = []
     fingerprint: str | None = None
-    for version in segment.commits:
-        commit, data = read_commit(storage, table, version)
+    read = each_at(storage.root, segment.commits, partial(read_commit, storage, table))
+    for version, commit in zip(segment.commits, read, strict=True):
         listed = segment.listing.commits.get(version)
-        if listed is not None and listed.size_bytes != len(data):
+        if listed is not None and listed.size_bytes != commit.size_bytes:
             raise CorruptTableError(
                 f"a commit never changes; {table} version {version} ({listed.path}) was listed with {listed.size_bytes}"
-                f" bytes and read with {len(data)}; its writer is still at it: read again"
+                f" bytes and read with {commit.size_bytes}; its writer is still at it: read again"
             )
-        commits.append(commit)
+        commits.append(commit.content)
         if version == segment.version:
-            fingerprint = commit_fingerprint(data)
+            fingerprint = commit.fingerprint
     # Gates first: the checkpoint of a table that must be refused need not be readable.
     protocol = next((c.protocol for c in reversed(commits) if c.protocol), None)
     metadata = next((c.metadata for c in reversed(commits) if c.metadata), None)
@@ -86,7 +97,7 @@ def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
         assert segment.checkpoint is not None
         fingerprint = version_fingerprint(storage, segment)
         if segment.version in segment.listing.commits and in_commit_timestamps(metadata):
-            stamp = read_commit(storage, table, segment.version)[0].in_commit_timestamp_ms
+            stamp = read_commit(storage, table, segment.version).content.in_commit_timestamp_ms
     return Header(protocol, metadata, tuple(commits), checkpoint, fingerprint, stamp)
 
 

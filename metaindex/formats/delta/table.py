@@ -21,9 +21,10 @@ from metaindex.core import (
 )
 from metaindex.formats.format import At, Format, TableRef
 from metaindex.formats.model import Base, Changes, Snapshot, Version
-from metaindex.storage import Storage
+from metaindex.storage import Storage, both_at
 
 from .log_segment import (
+    LOG,
     LogListing,
     LogSegment,
     commit_number,
@@ -55,6 +56,9 @@ class DeltaFormat(Format):
     library = "deltalake"
     named_by_path = True
 
+    def __init__(self) -> None:
+        self._newest: Version | None = None  # as it was resolved last
+
     def detect(self, ref: TableRef) -> bool:
         return has_log(ref.storage)
 
@@ -65,6 +69,32 @@ class DeltaFormat(Format):
                 return _version(wanted, stored_commit_fingerprint(ref.storage, wanted))
             except ObjectNotFoundError:
                 pass  # cleaned, perhaps: its checkpoint may still stand
+        if wanted is None:
+            self._newest = version = self._going_on(ref.storage) or self._resolved(ref, None)
+            return version
+        return self._resolved(ref, wanted)
+
+    def _going_on(self, storage: Storage) -> Version | None:
+        """Return the newest version if its log goes on from the one that was resolved last: that one's commit is there
+        unchanged. A listing then begins there, by no hint."""
+        if self._newest is None:
+            return None
+        number = int(self._newest.id)
+        try:
+            listing, fingerprint = both_at(
+                storage.root,
+                lambda: list_log(storage, start_after=f"{LOG}/{number:020d}"),
+                lambda: stored_commit_fingerprint(storage, number),
+            )
+            if fingerprint != self._newest.fingerprint or number not in listing.commits:
+                return None
+            latest = listing.latest
+            return _version(latest, fingerprint if latest == number else stored_commit_fingerprint(storage, latest))
+        except ObjectNotFoundError:  # cleaned
+            return None
+
+    @staticmethod
+    def _resolved(ref: TableRef, wanted: int | None) -> Version:
         from .replay import version_fingerprint
 
         segment = find_segment(ref.storage, ref.path, wanted)

@@ -80,12 +80,14 @@ class FilesFormat(Format):
 
     def __init__(self) -> None:
         self._last: tuple[Listing, str] | None = None  # listed last, and its fingerprint
+        self._of_folder = False  # as it was found
 
     def detect(self, ref: TableRef, passed: Passed | None = None) -> bool:
         """Return whether there is a table: one data file among others suffices, and opening such a folder refuses the
         others by name. `passed`: is told what lies there beside data."""
         files = some_files(ref.storage, ref.patterns, passed)
         first = next(files, None)
+        self._of_folder = first is not None and first != ref.storage.root
         if first is None or _options(ref).format is not None or _format_of_file(ref, first) is not None:
             return first is not None
         return any(format_of(path.rpartition("/")[2]) for path in islice(files, _LOOKED_AT))
@@ -166,7 +168,7 @@ class FilesFormat(Format):
         return file_format
 
     def _present(self, ref: TableRef, options: FilesOptions) -> Resolved:
-        listing = _listing(ref, options)
+        listing = _listing(ref, options, self._of_folder)
         version = version_named(ref, self._fingerprint(listing))
         return Resolved(version, lambda: _now(ref, options, listing, version))
 
@@ -241,9 +243,9 @@ def _named(schema: pa.Schema | None, reader: Mapping[str, str], id_: str) -> Ver
     return Version("", id_, f"{id_}-{xxhash.xxh64_hexdigest(text.encode())}")
 
 
-def _listing(ref: TableRef, options: FilesOptions) -> Listing:
-    passed = Passed()
-    listing = list_files(ref.storage, options.glob, ref.patterns, options.base_path is not None, passed)
+def _listing(ref: TableRef, options: FilesOptions, of_folder: bool) -> Listing:
+    passed, storage, based = Passed(), ref.storage, options.base_path is not None
+    listing = list_files(storage, options.glob, ref.patterns, based, passed, of_folder=of_folder)
     inside = zip(listing.folders, listing.starts, strict=True)
     if options.recursive is False and not any("=" in folder[start:] for folder, start in inside):
         listing = listing.in_roots()

@@ -16,10 +16,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import groupby, islice
+from functools import partial
+from itertools import chain, groupby, islice
 
 from metaindex.core import Cure, ObjectNotFoundError, StorageError, StoragePermissionError
-from metaindex.storage import LocalStorage, ObjectInfo, Storage
+from metaindex.storage import LocalStorage, ObjectInfo, Storage, both_at
 
 from .globs import matcher
 from .listing import Listing
@@ -67,27 +68,35 @@ def list_files(
     patterns: Sequence[str] = (),
     base_path: bool = False,
     passed: Passed | None = None,
+    *,
+    of_folder: bool = False,
 ) -> Listing:
     """List every data file at or below the storage's root, or those that match `patterns` there (`base_path`:
     partitions begin at the storage's root all the same). `glob`: only matching file names (Spark's pathGlobFilter).
-    `passed`: collects empty files."""
+    `passed`: collects empty files. `of_folder`: it was a folder before, and mostly still is: a store is not asked that
+    first."""
     if isinstance(storage, LocalStorage):
         refuse_above(storage, [storage.root])  # on a store by requests, which are made when a table is opened
     fits, passed = None if glob is None else matcher(glob), passed or Passed()
-    listing, of_stream = _listed(storage, fits, patterns, base_path, passed)
+    listing, of_stream = _listed(storage, fits, patterns, base_path, passed, of_folder)
     if not of_stream:
         return listing
     live = live_files(storage)
     due = {path for path, size in live.items() if size and (fits is None or fits.fullmatch(path.rpartition("/")[2]))}
     if not due.issubset(listing.paths):  # a batch came since the folder was listed, and wrote its files before
-        listing, _ = _listed(storage, fits, patterns, base_path, passed)
+        listing, _ = _listed(storage, fits, patterns, base_path, passed, of_folder)
     for path in sorted(due.difference(listing.paths))[:1]:
         raise missing(storage, path)
     return listing.of(live)
 
 
 def _listed(
-    storage: Storage, fits: re.Pattern[str] | None, patterns: Sequence[str], base_path: bool, passed: Passed
+    storage: Storage,
+    fits: re.Pattern[str] | None,
+    patterns: Sequence[str],
+    base_path: bool,
+    passed: Passed,
+    of_folder: bool,
 ) -> tuple[Listing, bool]:
     """Return what there is, and whether that is the output of a stream, whose files are not all live."""
     listing = Listing(taken_ns=time.time_ns(), local=isinstance(storage, LocalStorage))
@@ -97,14 +106,27 @@ def _listed(
         if base_path:
             listing.bases = frozenset({""})
         return _utf8(listing.sorted()), False
-    single = single_file(storage)
+    inside = None
+    if of_folder and not isinstance(storage, LocalStorage):
+        single, inside = both_at(storage.root, partial(single_file, storage), partial(_begun, storage))
+    else:
+        single = single_file(storage)
     if single is not None:
         # The root is the file: it is named by its absolute path, as it is not below itself.
         listing.folders.append("")
         walk.add(storage.root, single, 0)
+    elif inside is not None:
+        walk.objects("", inside)
     else:
         walk.folder("")
     return _utf8(listing), walk.of_stream
+
+
+def _begun(storage: Storage) -> Iterator[ObjectInfo]:
+    """Return the objects of the storage, for which it was asked."""
+    listed = storage.list("")
+    first = next(listed, None)
+    return iter(()) if first is None else chain((first,), listed)
 
 
 def some_files(storage: Storage, patterns: Sequence[str] = (), passed: Passed | None = None) -> Iterator[str]:
@@ -178,7 +200,7 @@ class _Walk:
         if isinstance(self.storage, LocalStorage):
             self._walk(self.storage.uri(path).rstrip("/") or "/", f"{path}/" if path else "", ())
         else:
-            self._objects(path)
+            self.objects(path, self.storage.list(path))
 
     def add(self, path: str, info: ObjectInfo, folder: int) -> None:
         if not is_data_file(path.rpartition("/")[2], info.size_bytes):
@@ -286,12 +308,13 @@ class _Walk:
             listing.folder += [ordinal] * len(kept)
         return ordinal
 
-    def _objects(self, prefix: str) -> None:
+    def objects(self, prefix: str, inside: Iterable[ObjectInfo]) -> None:
+        """Add the data files among the objects of a folder."""
         ordinals: dict[str, int] = {}
         folders = self.listing.folders
         cut = len(prefix) + 1 if prefix else 0
         marks = owners()
-        for info in self.storage.list(prefix):
+        for info in inside:
             folder, slash, name = info.path.rpartition("/")
             ordinal = ordinals.get(folder)
             if ordinal is None:

@@ -5,28 +5,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from metaindex.core import CorruptTableError, NotATableError, ObjectNotFoundError
-from metaindex.storage import Storage
+from metaindex.storage import ObjectInfo, Storage, both_at
 
 from .metadata import read_metadata
 
 METADATA_ENDS: Final = (".metadata.json", ".metadata.json.gz")
 
 
-def locate(storage: Storage, path: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A metadata file, with what the store says of it (None: it was not looked at), and the number that the hint said
+    (None: it was found without)."""
+
+    path: str
+    info: ObjectInfo | None = None
+    hint: int | None = None
+
+
+def locate(storage: Storage, path: str, last: Located | None = None) -> Located:
     """The current metadata file of the table at `path`: the file itself, what the version hint says (or a later version
-    beside it), else the highest number in `metadata/`."""
+    beside it), else the highest number in `metadata/`. `last`: as it was found before, which mostly is how it is found
+    again."""
     if path.endswith(METADATA_ENDS):
-        return path
+        return Located(path)
     folder = path.rstrip("/") + "/metadata"
-    hinted = _hinted(storage, folder)
+    latest: Located | None = None
+    listed: dict[str, ObjectInfo] | None = None
+    ask = partial(_hinted, storage, folder)
+    if last is None:
+        hinted = ask()
+    elif last.hint is None:
+        hinted, listed = both_at(storage.root, ask, partial(_listed, storage, folder))
+    else:
+        hinted, latest = both_at(storage.root, ask, partial(_latest_from, storage, folder, last.hint))
     hint = _number(hinted)
-    if hint is not None and (latest := _latest_from(storage, folder, hint)):
+    if hint is not None and (last is None or hint != last.hint):
+        latest = _latest_from(storage, folder, hint)
+    if hint is not None and latest is not None:
         return latest  # without a listing: the folder holds every manifest too
-    numbers = _listed(storage, folder)
+    listed = _listed(storage, folder) if listed is None else listed
+    name = _of_listed(storage, path, folder, hinted, hint, {name: _numbered(name) for name in listed})
+    return Located(name, listed[name])
+
+
+def _of_listed(
+    storage: Storage, path: str, folder: str, hinted: str | None, hint: int | None, numbers: Mapping[str, int]
+) -> str:
     if hinted is None and not numbers:
         raise NotATableError(
             f"an Iceberg table has metadata/*.metadata.json; {path} has none; name the metadata file or a catalog"
@@ -58,22 +87,33 @@ def _number(hinted: str | None) -> int | None:
     return int(hinted) if hinted is not None and hinted.isdecimal() and len(hinted) < 19 else None
 
 
-def _latest_from(storage: Storage, folder: str, number: int) -> str | None:
+def _latest_from(storage: Storage, folder: str, hint: int) -> Located | None:
     """A writer commits the file first and the hint after it, so the hint may lag behind."""
-    latest = None
-    with suppress(ObjectNotFoundError):
-        while storage.head(path := f"{folder}/v{number}.metadata.json"):
-            latest, number = path, number + 1
+
+    def look(number: int) -> Located | None:
+        path = f"{folder}/v{number}.metadata.json"
+        try:
+            return Located(path, storage.head(path), hint)
+        except ObjectNotFoundError:
+            return None
+
+    latest, number = None, hint
+    here, following = both_at(storage.root, partial(look, hint), partial(look, hint + 1))
+    while here is not None:
+        latest, number, here = here, number + 1, following
+        following = look(number + 1) if here is not None else None
     return latest
 
 
-def _listed(storage: Storage, folder: str) -> dict[str, int]:
-    out: dict[str, int] = {}
-    for info in storage.list(folder, recursive=False):
-        name = info.path.rsplit("/", 1)[-1]
-        if "metadata.json" in name and (number := re.match(r"v?(\d{1,18})[.-]", name)):
-            out[f"{folder}/{name}"] = int(number[1])
-    return out
+def _listed(storage: Storage, folder: str) -> dict[str, ObjectInfo]:
+    files = {f"{folder}/{info.path.rsplit('/', 1)[-1]}": info for info in storage.list(folder, recursive=False)}
+    return {name: info for name, info in files.items() if _numbered(name) >= 0}
+
+
+def _numbered(path: str) -> int:
+    name = path.rsplit("/", 1)[-1]
+    number = re.match(r"v?(\d{1,18})[.-]", name) if "metadata.json" in name else None
+    return -1 if number is None else int(number[1])
 
 
 def _highest(storage: Storage, numbers: Mapping[str, int]) -> str:

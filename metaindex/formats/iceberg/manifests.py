@@ -112,7 +112,7 @@ def read_manifests(
         with _as_specified(whose):
             return _entries(file, manifest, metadata, whose, only_live)
 
-    frames = each_at(storage.root, manifests, entries_of, of_store=4, of_disk=4)
+    frames = each_at(storage.root, manifests, entries_of, of_disk=4)
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema=_types())
 
 
@@ -150,7 +150,7 @@ def read_statistics(
         column = pl.col(inner) if inner in file.names else pl.lit(None)
         return column.cast(pl.List(pl.Struct({"key": pl.Int32, "value": value}))).alias(name)
 
-    frames = each_at(storage.root, manifests, statistics_of, of_store=4, of_disk=4)
+    frames = each_at(storage.root, manifests, statistics_of, of_disk=4)
     return pl.concat(frames) if frames else pl.DataFrame()
 
 

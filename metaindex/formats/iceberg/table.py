@@ -19,12 +19,12 @@ import xxhash
 from metaindex.core import Cure, MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.formats.format import At, Format, TableRef
 from metaindex.formats.model import Base, Changes, Field, Schema, Snapshot, Version
-from metaindex.storage import parent_of
+from metaindex.storage import both_at, is_remote, parent_of
 
 from .changes import changes_from_commits
 from .configured import identifier_of
 from .deletes import DeleteLoader
-from .finding import METADATA_ENDS, locate
+from .finding import METADATA_ENDS, Located, locate
 from .locations import Place, is_absolute, normal
 from .manifests import DATA, Manifest, read_manifest_list, read_manifests
 from .metadata import (
@@ -54,13 +54,17 @@ class IcebergFormat(Format):
     partitions_in_files = True
     library = "pyiceberg"
 
+    def __init__(self) -> None:
+        self._located: Located | None = None  # as it was found last
+        self._last: tuple[Located, TableMetadata] | None = None
+
     def detect(self, ref: TableRef) -> bool:
         """A catalog in the options, a metadata file as the path, or a version hint or metadata file below
         `metadata/`."""
         if ref.options.get("catalog") is not None or ref.path.endswith(METADATA_ENDS):
             return True
         try:
-            locate(ref.storage, ref.path)
+            self._located = locate(ref.storage, ref.path)
         except (NotATableError, StorageError):
             return False
         except MetaIndexError:
@@ -68,11 +72,12 @@ class IcebergFormat(Format):
         return True
 
     def resolve(self, ref: TableRef, at: At) -> Version:
-        metadata = _metadata(ref)
+        metadata = self._metadata(ref)
         return version_of(metadata, select(metadata, at))
 
     def read_options(self, ref: TableRef) -> Mapping[str, object]:
-        return read_options(_metadata(ref))
+        last = self._last  # of the version that was resolved last
+        return read_options(self._metadata(ref) if last is None else last[1])
 
     def root(self, ref: TableRef) -> str | None:
         if "catalog" in ref.options:
@@ -80,29 +85,38 @@ class IcebergFormat(Format):
         return parent_of(parent_of(ref.path)) if ref.path.endswith(".json") else ref.path
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
-        metadata = _metadata(ref)
+        metadata = self._metadata(ref)
         ordered = sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
         return [version_of(metadata, select(metadata, At(version=snapshot_info.id))) for snapshot_info in ordered]
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
-        metadata = _metadata(ref)
+        metadata = self._metadata(ref)
         selected = select(metadata, at)
         place = _place(ref, metadata)
         snapshot = selected.snapshot
         manifests = [] if snapshot is None else read_manifest_list(ref.storage, place, metadata, snapshot)
         of_data = [m for m in manifests if m.content == DATA]
         of_deletes = [m for m in manifests if m.content != DATA]
-        data, deletes = (
-            read_manifests(ref.storage, place, metadata, some, snapshot_id=snapshot.id if snapshot else 0)
-            for some in (of_data, of_deletes)
-        )
+        read = partial(read_manifests, ref.storage, place, metadata, snapshot_id=snapshot.id if snapshot else 0)
+        data, deletes = both_at(ref.storage.root, partial(read, of_data), partial(read, of_deletes))
         return _assembled(ref, place, metadata, selected, of_data, data, deletes, data["spec_id"].unique().to_list())
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
-        metadata = _metadata(ref)
+        metadata = self._metadata(ref)
         selected, place = select(metadata, target), _place(ref, metadata)
         assembled = partial(_assembled, ref, place, metadata, selected)
         return changes_from_commits(ref, place, metadata, bases, selected.snapshot, _commit_of, assembled)
+
+    def _metadata(self, ref: TableRef) -> TableMetadata:
+        """Read the current metadata file, but for one that the store says is as it was."""
+        if ref.options.get("catalog") is not None:
+            location = _in_catalog(ref)
+            self._last = Located(location), read_metadata(ref.storage, location)
+            return self._last[1]
+        last, self._located = self._last, (located := locate(ref.storage, ref.path, self._located))
+        if last is None or last[0] != located or located.info is None or not is_remote(ref.storage.root):
+            self._last = last = located, read_metadata(ref.storage, located.path)
+        return last[1]
 
 
 def version_of(metadata: TableMetadata, selected: Selected) -> Version:
@@ -157,10 +171,8 @@ def _assembled(
     )
 
 
-def _metadata(ref: TableRef) -> TableMetadata:
+def _in_catalog(ref: TableRef) -> str:
     catalog = ref.options.get("catalog")
-    if catalog is None:
-        return read_metadata(ref.storage, locate(ref.storage, ref.path))
     identifier = ref.options.get("identifier") or ref.path
     load = getattr(catalog, "load_table", None)
     if load is None:
@@ -174,7 +186,7 @@ def _metadata(ref: TableRef) -> TableMetadata:
         location = load(identifier_of(identifier)).metadata_location
     except (NoSuchTableError, NoSuchNamespaceError, ValueError) as refused:  # the last: an identifier of another shape
         raise NotATableError(f"the catalog has no table {identifier} ({refused}); check the identifier") from refused
-    return read_metadata(ref.storage, _from_here(location))
+    return _from_here(location)
 
 
 def _from_here(location: str) -> str:

@@ -102,6 +102,11 @@ class OperationLog:
         self._key = key
         self._held: _HeldEntry | None = None
 
+    @property
+    def seen(self) -> bool:
+        """Return whether an entry was read or written here before."""
+        return self._held is not None
+
     def listing(self, above: int = 0) -> EntryListing:
         """The entries above a number, and the tombstones. One listing."""
         entries: dict[int, int] = {}

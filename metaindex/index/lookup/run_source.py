@@ -3,7 +3,7 @@ and the answers that follow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -157,6 +157,9 @@ class RunSource(ManyFiles):
             for answer in key_answers:
                 row &= answer.mask()
         return out
+
+    def apart(self, column: ColumnRef) -> Iterable[ManyFiles]:
+        return (self,) if not self._keys or column in self._keys.exact_columns else (self._keys, self._statistics)
 
     def knows(self, column: ColumnRef) -> Mask:
         keyed = self._keys.keyed(column, self._asked.answered_by)

@@ -6,10 +6,11 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from pyarrow._parquet import ColumnChunkMetaData, FileMetaData
 from metaindex.core import BoundedCache, dataclass
 from metaindex.index.store.layout import PartInfo, run_of
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_NOTHING: Any = object()
 _OBJECTS = 64
 """Version objects that stay: a chain of recorded versions needs a few."""
 
@@ -49,12 +53,28 @@ class StoreCache:
     manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
     footers: dict[str, Footer] = field(default_factory=dict)
     derived: dict[tuple[str, str], Any] = field(default_factory=dict)  # small things computed from immutable parts
+    _being_made: dict[object, threading.RLock] = field(default_factory=dict)
     _holders: dict[tuple[str, str, int], Decoded] = field(default_factory=dict)  # by path, column and group
     _decoded: BoundedCache[int, Decoded] = field(default_factory=BoundedCache)
 
     def __post_init__(self) -> None:
         forget = partial(_forget, self._holders)
         self._decoded = BoundedCache(limit_bytes=self.limit_bytes, let_go=forget)
+
+    def once(self, held: dict[_K, _V], key: _K, make: Callable[[], _V]) -> _V:
+        """Return what is held by a key, or else what is made now: by one thread, for which others that ask for it
+        wait."""
+        value: _V = held.get(key, _NOTHING)
+        if value is _NOTHING:
+            place = id(held), key
+            try:
+                with self._being_made.setdefault(place, threading.RLock()):
+                    value = held.get(key, _NOTHING)
+                    if value is _NOTHING:
+                        value = held[key] = make()
+            finally:
+                self._being_made.pop(place, None)
+        return value
 
     def keep_only(self, runs: Collection[str]) -> None:
         """Forgets what is small of all other runs: they are out of use. Who reads one of them still reads it again. Of

@@ -14,6 +14,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 from mmap import mmap
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -49,7 +50,6 @@ _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than anot
 _NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once, or the disk is local
 _PARTS_APART = 4  # fewer parts are read sooner than threads are started
 _COUNTING = threading.Lock()
-_NOTHING = object()
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -106,17 +106,10 @@ class RunReader:
 
     def derived(self, name: str, compute: Callable[[], Any]) -> Any:
         """Something small that follows from the run's parts, computed once."""
-        key = (self.run.run, name)
-        value = self._cache.derived.get(key, _NOTHING)
-        if value is _NOTHING:
-            value = self._cache.derived[key] = compute()
-        return value
+        return self._cache.once(self._cache.derived, (self.run.run, name), compute)
 
     def footer(self, part: PartInfo) -> Footer:
-        footer = self._cache.footers.get(part.path)
-        if footer is None:
-            footer = self._cache.footers[part.path] = self._read_footer(part)
-        return footer
+        return self._cache.once(self._cache.footers, part.path, partial(self._read_footer, part))
 
     def vouch(self, part: PartInfo) -> None:
         """Reads a part's footer, which is not kept: DamagedIndexError where it is not the one that the manifest
@@ -213,21 +206,20 @@ class RunReader:
 
     def _manifest(self) -> tuple[PartInfo, ...]:
         path = manifest_path(self.run.run)
-        parts = self._cache.manifests.get(path)
-        if parts is None:
-            if self.run.manifest_bytes > MAX_MANIFEST:
-                raise self.damaged(path, f"a manifest has at most {MAX_MANIFEST:,} bytes")
-            data = self._read(path, 0, self.run.manifest_bytes)
-            if digest(data) != self.run.manifest_digest:
-                raise self.damaged(path, "the manifest does not match its digest")
-            try:
-                parts = parts_from_manifest(data, self.run.run)
-            except ForeignIndexError:
-                raise
-            except Exception as error:
-                raise self.damaged(path, f"the manifest cannot be understood ({first_line(error)})") from error
-            self._cache.manifests[path] = parts
-        return parts
+        return self._cache.once(self._cache.manifests, path, partial(self._read_manifest, path))
+
+    def _read_manifest(self, path: str) -> tuple[PartInfo, ...]:
+        if self.run.manifest_bytes > MAX_MANIFEST:
+            raise self.damaged(path, f"a manifest has at most {MAX_MANIFEST:,} bytes")
+        data = self._read(path, 0, self.run.manifest_bytes)
+        if digest(data) != self.run.manifest_digest:
+            raise self.damaged(path, "the manifest does not match its digest")
+        try:
+            return parts_from_manifest(data, self.run.run)
+        except ForeignIndexError:
+            raise
+        except Exception as error:
+            raise self.damaged(path, f"the manifest cannot be understood ({first_line(error)})") from error
 
     def _read_footer(self, part: PartInfo) -> Footer:
         data = self._footer_bytes(part)

@@ -44,7 +44,7 @@ class Planner:
         """Return the files that can hold matching rows at a version. `only`: names of the indexes that may answer."""
         started = time.perf_counter()
         with gc_paused(predicate):
-            asked = self._asked(OfSchema.at_moment(predicate), at, *self._handle.open_indexes(only))
+            asked = self._asked(OfSchema.at_moment(predicate), *self._handle.opened_at(at, only))
             answer = asked.answer()
         assert answer is not None, "a snapshot always answers"
         return PlannedAnswer(answer.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
@@ -57,7 +57,8 @@ class Planner:
             return None
         predicate = OfSchema.at_moment(predicate)
         with gc_paused(predicate):
-            asked = self._asked(predicate, At.asked(version), indexes, refused, alone=True)
+            resolved = self._handle.resolved(self._handle.trusted(At.asked(version), indexes), indexes)
+            asked = self._asked(predicate, indexes, refused, resolved, alone=True)
             if not asked.recorded and not self._known_lately(predicate, indexes):
                 return None  # nor is the table loaded
             return asked.answer()
@@ -104,13 +105,12 @@ class Planner:
     def _asked(
         self,
         predicate: object,
-        at: At,
         indexes: Sequence[OpenIndex],
         refused: Sequence[IndexReport],
+        resolved: Resolved,
         *,
         alone: bool = False,
     ) -> _Asked:
-        resolved = self._handle.resolved(self._handle.trusted(at, indexes), indexes)
         return _Asked(self._handle, self._remembered, self.predicate, predicate, resolved, indexes, refused, alone)
 
 

@@ -27,6 +27,7 @@ from metaindex.core import TELEMETRY, Mask, MetaIndexError, Words, arrow_array, 
 from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics
 from metaindex.formats import FileTable, Snapshot, Version
 from metaindex.index import KINDS, BoundPredicate, Lacking, OpenIndex, RunCoverage
+from metaindex.storage import each_at
 
 from .recorded import few, over_recorded
 from .report import IndexReport
@@ -337,19 +338,24 @@ def _sources(
     asked: BoundPredicate, indexes: Sequence[OpenIndex], snapshot: Snapshot
 ) -> tuple[dict[str, JoinedSources], dict[str, tuple[str, ...]], bool]:
     """Return the indexes that know something, by name, the columns that each knows, and whether keys are among them."""
-    keyed = False
-    files = None
     sources: dict[str, JoinedSources] = {}
     used: dict[str, tuple[str, ...]] = {}
+    covering: dict[str, list[RunCoverage]] = {}
     for index in indexes:
         with guard(index):
-            runs = RunCoverage.of_index(index, asked)
-        if not runs:
-            continue
-        files = files or index.identities(snapshot)
-        with guard(index):
-            portions = [portion for known in runs for portion in Portion.located(known, index.locate(known.run, files))]
-            sources[index.name] = JoinedSources(len(snapshot.files), portions)
-            keyed = keyed or any(known.key_columns for known in runs)
-            used[index.name] = column_names(set().union(*(known.columns for known in runs)))
+            if runs := RunCoverage.of_index(index, asked):
+                covering[index.name] = runs
+    every = [known for runs in covering.values() for known in runs]
+    files = every[0].index.identities(snapshot) if every else None
+
+    def located(known: RunCoverage) -> list[Portion]:
+        assert files is not None
+        with guard(known.index):
+            return Portion.located(known, known.index.locate(known.run, files))
+
+    portions = iter(each_at(indexes[0].storage.root, every, located) if every else ())
+    for name, runs in covering.items():
+        sources[name] = JoinedSources(len(snapshot.files), [portion for _ in runs for portion in next(portions)])
+        used[name] = column_names(set().union(*(known.columns for known in runs)))
+    keyed = any(known.key_columns for known in every)
     return sources, used, keyed

@@ -4,7 +4,7 @@ replayed."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -15,9 +15,22 @@ from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import CompositeStatistics, ManyFiles, PruningStatistics
 from metaindex.formats import FileTable, Format, Schema
 from metaindex.index import BoundPredicate, Lacking, OpenIndex, RunCoverage
+from metaindex.storage import both_at, each_at, is_remote
 
 from .sources import FileSource, HeardStatistics, JoinedSources, Portion
-from .walk import NeedsSnapshot, TableQuestion, Tally, Walked, column_names, guard, known_by, leaf_reports, surely, walk
+from .walk import (
+    NeedsSnapshot,
+    TableQuestion,
+    Tally,
+    Walked,
+    ask_ahead,
+    column_names,
+    guard,
+    known_by,
+    leaf_reports,
+    surely,
+    walk,
+)
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -47,13 +60,21 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
             with guard(index):
                 others.append((index, RunCoverage.of_index(index, asked)))
     tallies = {index.name: Tally() for index in indexes}
-    searched = [_search(segment, others, tallies, indexes) for segment in segments]
+    root = primary.storage.root
+    ahead = _ahead(segments, others) if is_remote(root) else []
+    own, _ = both_at(
+        root,
+        lambda: each_at(root, segments, lambda segment: _own(segment, tallies)),
+        lambda: each_at(root, ahead, lambda ask: ask(), of_store=len(ahead)),
+    )
+    pairs = list(zip(segments, own, strict=True))
+    searched = each_at(root, pairs, lambda pair: _search(*pair, others, tallies, indexes))
     kept = sum(piece.count for piece in searched)
     wide = not alone and not few(kept, record.files)
     if wide and (asked.answered_by_table(indexes) or _log_knows_more(question, asked, searched, indexes)):
         return NeedsSnapshot.HELPS
     with guard(primary):
-        files = FileTable(_concat([piece.segment.files(piece.kept) for piece in searched]))
+        files = FileTable(_concat(each_at(root, searched, lambda piece: piece.segment.files(piece.kept))))
     used = {
         primary.name: column_names(set().union(*(segment.known.columns for segment in segments)) if segments else set())
     }
@@ -222,11 +243,33 @@ class _Searched:
         return FileSource(groups, list(self.walked.values()), ordinal)
 
 
-def _search(segment: RunSegment, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]) -> _Searched:
+def _ahead(segments: Sequence[RunSegment], others: _Others) -> list[Callable[[], object]]:
+    """Return what will be asked of a store whatever the answers are: the files of the only run, or of all where several
+    sources are told apart; which of them other runs know, and what."""
+    several = any(runs for _, runs in others)
+    ahead: list[Callable[[], object]] = []
+    if several or len(segments) == 1:
+        ahead += [partial(segment.index.list_ahead, segment.run) for segment in segments]
+    for known in (known for _, runs in others for known in runs):
+        ahead.append(partial(ask_ahead, known.index.storage.root, known.asked.walked, {"": known.whole()}))
+        if any(known.run.files_digest != segment.run.files_digest for segment in segments):
+            ahead.append(partial(known.index.ids_ahead, known.run))
+    return ahead
+
+
+def _own(segment: RunSegment, tallies: dict[str, Tally]) -> ManyFiles:
+    """Return what the index itself knows of the segment."""
     started = time.perf_counter()
     with guard(segment.index):
         own = segment.with_later_runs(segment.known.narrowed())
+    ask_ahead(segment.index.storage.root, segment.asked.walked, {"": own})
     tallies[segment.index.name].seconds += time.perf_counter() - started
+    return own
+
+
+def _search(
+    segment: RunSegment, own: ManyFiles, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]
+) -> _Searched:
     more: dict[str, ManyFiles] = {}
     for index, runs in others:
         if runs:
@@ -239,15 +282,15 @@ def _search(segment: RunSegment, others: _Others, tallies: dict[str, Tally], ind
 
 def _portions(runs: Sequence[RunCoverage], segment: RunSegment) -> list[Portion]:
     """Return what runs say of the files of a segment: by equal numbering where the digests agree, else by file id."""
-    portions = []
     everything = np.arange(segment.run.files)
-    for known in runs:
+
+    def located(known: RunCoverage) -> list[Portion]:
         run = known.run
         if (run.table_uuid, run.files_digest) == (segment.run.table_uuid, segment.run.files_digest):
-            portions.append(Portion(known.whole(), everything, everything))
-        else:
-            portions += Portion.located(known, known.index.locate(run, segment.index.identities(segment.run)))
-    return portions
+            return [Portion(known.whole(), everything, everything)]
+        return Portion.located(known, known.index.locate(run, segment.index.identities(segment.run)))
+
+    return [portion for portions in each_at(segment.index.storage.root, runs, located) for portion in portions]
 
 
 def _tally(

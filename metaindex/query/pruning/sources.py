@@ -4,7 +4,7 @@ from the table's own log."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,11 @@ class JoinedSources(ManyFiles):
                 out[first:last, portion.positions] &= Question.ask_all(some, portion.source)[:, portion.ordinals]
                 first = last
         return out
+
+    def apart(self, column: ColumnRef) -> Iterable[ManyFiles]:
+        for portion in self._portions:
+            if isinstance(portion.source, ManyFiles):
+                yield from portion.source.apart(column)
 
     @property
     def tally(self) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from enum import Enum
 from functools import partial
@@ -33,6 +34,7 @@ from metaindex.expressions import (
 from metaindex.formats import FileTable, Schema, Version
 from metaindex.index import BoundPredicate, Combination, Lacking, OpenIndex
 from metaindex.query.described import describe
+from metaindex.storage import each_at, is_remote
 
 from .report import LOG as LOG
 from .sources import FileSource, by_kind, tally_of
@@ -168,8 +170,10 @@ def walk(
     """The files that may match, of `count`; and, for the report, by each source alone (its answers are kept, so that
     costs no read)."""
     by_name = {index.name: index for index in indexes}
+    root = indexes[0].storage.root if indexes else ""
     if PredicateProgram.pays(predicate):
-        return _walk_together(PredicateProgram.may_match(predicate), sources, alone, by_name, count)
+        return _walk_together(PredicateProgram.may_match(predicate), sources, alone, by_name, count, root)
+    ask_ahead(root, predicate, sources)
     masks = {}
     for name, source in sources.items():
         started = time.perf_counter()
@@ -182,22 +186,53 @@ def walk(
     return may_match(predicate, CompositeStatistics(list(sources.values()))), masks
 
 
+def ask_ahead(root: str, predicate: Predicate, sources: Sources) -> None:
+    """Ask sources that lie on a store side by side what the walk will ask of one after the other: they keep their
+    answers. What goes wrong is met again there. Nothing is asked on a disk, nor for a large predicate."""
+    if not is_remote(root) or PredicateProgram.pays(predicate):
+        return
+    by_column = Question.grouped((q.column, q) for q in PredicateProgram.may_match(predicate).questions)
+    asked = [
+        (apart, questions)
+        for source in sources.values()
+        if isinstance(source, ManyFiles)
+        for column, (_, questions) in by_column.items()
+        for apart in source.apart(column)
+    ]
+
+    def ask(pair: tuple[ManyFiles, Sequence[Question]]) -> None:
+        with suppress(Exception):
+            for question in pair[1]:
+                question.ask(pair[0])
+
+    each_at(root, asked, ask)
+
+
 def _walk_together(
-    steps: PredicateProgram, sources: Sources, alone: dict[str, Tally], indexes: Mapping[str, OpenIndex], count: int
+    steps: PredicateProgram,
+    sources: Sources,
+    alone: dict[str, Tally],
+    indexes: Mapping[str, OpenIndex],
+    count: int,
+    root: str,
 ) -> tuple[Mask, dict[str, Mask]]:
     """Like `_walk`, for large predicates: each source is asked once for all questions, a piece at a time."""
     walked = {name: steps.evaluation(count) for name in sources}
     together = steps.evaluation(count)
     for piece in Question.batches(steps.questions, count):
-        matrix: Mask | None = None
-        for name, source in sources.items():
+
+        def ask(name: str, piece: Sequence[Question] = piece) -> Mask:
             started = time.perf_counter()
             with guard(indexes.get(name)):
-                own = Question.ask_all(piece, source)
+                own = Question.ask_all(piece, sources[name])
+            alone[name].seconds += time.perf_counter() - started
+            return own
+
+        matrix: Mask | None = None
+        for name, own in zip(sources, each_at(root, list(sources), ask), strict=True):
             if len(sources) > 1:
                 matrix = own.copy() if matrix is None else np.logical_and(matrix, own, out=matrix)
             walked[name].take(own)
-            alone[name].seconds += time.perf_counter() - started
         if matrix is not None:
             together.take(matrix)
     masks = {name: source_walk.answer() for name, source_walk in walked.items()}

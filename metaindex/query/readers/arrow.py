@@ -173,7 +173,7 @@ class _FileReader:
         path = self._snapshot.files.table.column("path")[row].as_py()
         where = self._snapshot.described(path)
         with self._storage.open_input(path) as source:
-            now = seen(self._storage, self._snapshot, row)
+            now = seen(self._storage, self._snapshot, row, source)
             self._rows.check(source, self._fields, where, self._footers, now)
 
     def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
@@ -192,7 +192,7 @@ class _FileReader:
                 " still whole, or restore the file"
             ) from error
         with source:
-            now = seen(self._storage, self._snapshot, row)
+            now = seen(self._storage, self._snapshot, row, source)
             if self._text is not None:
                 parts = self._text.read(source, path, in_file, where)
             else:

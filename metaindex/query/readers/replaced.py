@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pyarrow as pa
+
 from metaindex.core import ObjectNotFoundError, ScanError, StorageError
 from metaindex.formats import Format, Snapshot
 from metaindex.storage import ObjectInfo, Storage, is_remote
@@ -11,15 +13,15 @@ from metaindex.storage import ObjectInfo, Storage, is_remote
 _LISTED_FROM = 64
 
 
-def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
-    """Look at a file that was just opened, refusing it as `refuse_replaced` does. None if a look at a local disk cannot
-    tell."""
+def seen(storage: Storage, snapshot: Snapshot, row: int, source: pa.NativeFile) -> ObjectInfo | None:
+    """Look at a file that was just opened, refusing it as `refuse_replaced` does: a store has said what it opened. None
+    if a look at a local disk cannot tell."""
     plain, local = not Format.named(snapshot.format).has_log, "://" not in storage.root
     if not plain and not local:
         return None
     path = snapshot.files.table.column("path")[row].as_py()
     try:
-        info = storage.head(path)
+        info = getattr(source, "info", None) or storage.head(path)
     except ObjectNotFoundError as error:
         if plain:
             raise _gone(snapshot, path) from error
