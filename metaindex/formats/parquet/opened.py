@@ -24,6 +24,7 @@ from metaindex.core import BoundedCache, MetaIndexError
 from metaindex.formats.files.listing import RACY_NS
 from metaindex.formats.older_calendar import in_older_calendar
 from metaindex.formats.parquet.file import read_footer
+from metaindex.formats.parquet.pages import KnownPages
 from metaindex.storage import ObjectInfo
 
 _T = TypeVar("_T")
@@ -32,6 +33,7 @@ _PARSED = 12
 """Bytes in memory for each byte of a footer, about: Thrift's objects, and the columns as Arrow's."""
 _OVERHEAD = 4096
 _SHAPES = 8  # kept at most
+_FOLLOWED = 3  # all columns of a query, those that tell which rows are left, and the others
 
 # Whatever a footer can make of its reader: no reason to lose a query.
 DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, ArithmeticError, LookupError)
@@ -44,28 +46,29 @@ class FileShape:
     schema: pa.Schema
     leaves: int
     fields: tuple[pa.Field, ...]
-    _followed: tuple[tuple[Any, ...], Any] | None = None
+    _followed: tuple[tuple[tuple[Any, ...], Any], ...] = ()
 
     def following(self, key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
-        """Return a value derived from the columns and `key`. The last one is cached, since queries of a handle mostly
+        """Return a value derived from the columns and `key`. The last ones are cached, since queries of a handle mostly
         use the same columns. `make` may raise: nothing is kept then."""
-        held = self._followed
-        if held is not None and held[0] == key:
-            followed: _T = held[1]
-            return followed
+        for asked, held in self._followed:
+            if asked == key:
+                followed: _T = held
+                return followed
         followed = make()
-        self._followed = (key, followed)
+        self._followed = ((key, followed), *self._followed[: _FOLLOWED - 1])
         return followed
 
 
 class FileFooter:
     """A parsed footer. Immutable; what follows from it is worked out when first asked for. `raw`: its bytes, for who
-    reads statistics from it, where they were read apart."""
+    reads statistics or pages by it, where they were read apart."""
 
     def __init__(self, metadata: FileMetaData, shape: FileShape, raw: bytes = b"") -> None:
         self.metadata = metadata
         self.shape = shape
         self.raw = raw
+        self.pages = KnownPages()
 
     @cached_property
     def size_bytes(self) -> int:
@@ -159,6 +162,12 @@ class OpenedFile:
 
     reader: ParquetReader
     footer: FileFooter
+
+    def raw_footer(self, source: pa.NativeFile) -> bytes:
+        """Return the footer's bytes. They are read once."""
+        if not self.footer.raw:
+            self.footer.raw, _ = read_footer(lambda start, length: source.read_at(length, start), source.size())
+        return self.footer.raw
 
 
 def _lately_changed(info: ObjectInfo) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import field as a_field
+from typing import ClassVar, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyarrow._parquet import ParquetReader
 
@@ -15,15 +17,40 @@ from metaindex.core import CorruptTableError, Cure, ScanError, StorageError
 from metaindex.formats.columns import leaf_types
 from metaindex.formats.model import Field, Snapshot
 from metaindex.formats.older_calendar import predates
+from metaindex.formats.parquet.file import Layouts
 from metaindex.formats.parquet.footers import Footer
 from metaindex.storage import ObjectInfo
 
 from .opened import DOUBTS, HeldFooters, OpenedFile, RowGroupChoice
+from .pages import FilePages, Rows
 from .projection import FileNames, Projection, carries_ids, constant
 
 _BATCH_ROWS = 131_072
 _AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
-_THREADS_BYTES = 4 << 20  # below, handing columns to threads takes longer than decoding them
+_THREADS_BYTES = 4 << 20  # below, or of one column, handing columns to threads takes longer than decoding them
+_LARGE_BYTES = 1 << 20  # a row group from here on is not read whole for some of its rows
+
+Part: TypeAlias = "tuple[int, int, list[pa.Array]]"
+
+
+@dataclass(frozen=True, slots=True)
+class RowChoice:
+    """Choice of the rows that are read, as the first `columns` of the fields tell. `left` is given the first row of a
+    batch, how many it has, and these columns; it returns the places of the rows that are left in the batch, in order,
+    and their columns."""
+
+    columns: int
+    left: Callable[[int, int, list[pa.Array]], tuple[Rows, list[pa.Array]]]
+
+    def of(self, part: Part) -> Part:
+        """A batch of all fields with the rows that are left."""
+        first, count, arrays = part
+        places, told = self.left(first, count, arrays[: self.columns])
+        others = arrays[self.columns :]
+        if len(places) < count and others:
+            at = pa.array(places)
+            others = [array.take(at) for array in others]
+        return first, len(places), [*told, *others]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +58,8 @@ class ParquetRows:
     """Reads the Parquet files of a snapshot as the table's columns."""
 
     names: FileNames
+    layouts: Layouts = a_field(default_factory=lambda: Layouts(()), compare=False, repr=False)
+    Choice: ClassVar = RowChoice
     constant: ClassVar = staticmethod(constant)
 
     @classmethod
@@ -46,9 +75,11 @@ class ParquetRows:
         *,
         path: str = "",
         now: ObjectInfo | None = None,
-    ) -> Iterator[tuple[int, int, list[pa.Array]]]:
-        """Yield (first row, rows, one array per field) of each batch; only rows of row groups that cannot match are
-        skipped. `path`: of the file, as `row_groups` knows it; `now`: as there. Without `row_groups` all are read."""
+        choice: RowChoice | None = None,
+    ) -> Iterator[Part]:
+        """Yield (first row, rows, one array per field) of each batch. Rows of row groups that cannot match are skipped,
+        and those that `choice` does not leave. `path`: of the file, as `row_groups` knows it; `now`: as there. Without
+        `row_groups` all are read."""
         try:
             if row_groups is not None:
                 file, runs = row_groups.open(source, path, now)
@@ -57,8 +88,11 @@ class ParquetRows:
                 count = file.footer.metadata.num_row_groups
                 runs = [range(count)] if count else []
             reader = _ColumnReader(file, fields, self.names, where)
-            for run in runs:
-                yield from reader.read(run)
+            if choice is None:
+                for run in runs:
+                    yield from reader.read(run)
+                return
+            yield from self._chosen(source, file, fields, where, runs, choice)
         except pa.ArrowNotImplementedError as error:
             raise ScanError(
                 f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out"
@@ -72,6 +106,37 @@ class ParquetRows:
                 f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the"
                 " table"
             ) from error
+
+    def _chosen(
+        self,
+        source: pa.NativeFile,
+        file: OpenedFile,
+        fields: tuple[Field, ...],
+        where: str,
+        runs: list[range],
+        choice: RowChoice,
+    ) -> Iterator[Part]:
+        every = _ColumnReader(file, fields, self.names, where)
+        # A store is asked once for a row group, and not first for some columns and then for others.
+        by_places = isinstance(source, pa.OSFile) and choice.columns < len(fields)
+        telling = others = pages = None
+        for run in runs:
+            for is_large, some in itertools.groupby(
+                run, lambda group: by_places and file.footer.groups[group][1] >= _LARGE_BYTES
+            ):
+                groups = list(some)
+                if not is_large:
+                    yield from map(choice.of, every.read(range(groups[0], groups[-1] + 1)))
+                    continue
+                if telling is None or others is None:
+                    telling = _ColumnReader(file, fields[: choice.columns], self.names, where)
+                    others = _ColumnReader(file, fields[choice.columns :], self.names, where)
+                    with suppress(*DOUBTS):
+                        raw = file.raw_footer(source)
+                        schema = self.layouts.schema_of(raw)
+                        pages = FilePages(source, file.footer.metadata, raw, schema, file.footer.pages)
+                for group in groups:
+                    yield from _left(group, telling, others, pages, choice)
 
     def check(
         self, source: pa.NativeFile, fields: tuple[Field, ...], where: str, held: HeldFooters, now: ObjectInfo | None
@@ -95,6 +160,25 @@ def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> No
         ) from error
 
 
+def _left(
+    group: int, telling: _ColumnReader, others: _ColumnReader, pages: FilePages | None, choice: RowChoice
+) -> Iterator[Part]:
+    """The rows of a row group that are left. The columns that tell are read first, the others for those rows."""
+    left: list[tuple[Rows, list[pa.Array]]] = []
+    start = None
+    for first, count, arrays in telling.read(range(group, group + 1)):
+        start = first if start is None else start
+        places, told = choice.left(first, count, arrays)
+        left.append((places + (first - start), told))
+    if start is None:
+        return
+    rows = np.concatenate([places for places, _ in left])
+    columns = [pa.chunked_array([told[at] for _, told in left]) for at in range(len(left[0][1]))]
+    for low, high, arrays in others.rows(group, rows, pages):
+        told = [column.slice(low, high - low).combine_chunks() for column in columns]
+        yield start, high - low, [*told, *arrays]
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """Mapping from a file's columns to the table's, derived from its footer, the columns and the names in files."""
@@ -104,6 +188,7 @@ class _Plan:
     as_they_are: tuple[bool, ...]  # of each of them: is the file's column the table's, without a change?
     names: frozenset[str]  # that are read
     leaves: list[int]  # of theirs
+    flat: dict[int, str]  # those that are a column by themselves, whose pages tell their rows
     one_by_one: bool  # Arrow cannot join the dictionaries of two row groups below a struct, list or map
 
     @classmethod
@@ -122,8 +207,13 @@ class _Plan:
             for f in in_file
             if f.name in names
         )
-        leaves = _leaves(file.reader, in_file, names)
-        return cls(projection.with_ids, places, tuple(as_it_is), names, leaves, one_by_one)
+        leaves, told = _leaves(file.reader, in_file, names)
+        flat = (
+            {}
+            if not told
+            else {at: f.name for at, f in zip(told, in_file, strict=True) if f.name in names and _is_flat(f.type)}
+        )
+        return cls(projection.with_ids, places, tuple(as_it_is), names, leaves, flat, one_by_one)
 
 
 class _ColumnReader:
@@ -143,19 +233,53 @@ class _ColumnReader:
                 count = min(end - at, _BATCH_ROWS)
                 yield at, count, [self._projection.missing(f, count) for f in self._fields]
             return
-        for batch in self._raw_batches(groups):
-            yield first, batch.num_rows, self._columns(batch)
+        for batch in self._raw_batches(groups, self._plan.leaves):
+            yield first, batch.num_rows, self._columns(_by_name(batch), batch.num_rows)
             first += batch.num_rows
-        if first != end:
+        self._whole(end - first)
+
+    def rows(self, group: int, rows: Rows, pages: FilePages | None) -> Iterator[tuple[int, int, list[pa.Array]]]:
+        """Read some rows of a row group, sorted and counted from its first: yields which of them, and their columns."""
+        if not len(rows):
+            yield 0, 0, self._columns(self._nothing(), 0)
+            return
+        by_page: dict[int, pa.ChunkedArray] = {}
+        if pages is not None and 2 * len(rows) < self._footer.groups[group + 1][0] - self._footer.groups[group][0]:
+            with suppress(*DOUBTS):  # the reader of whole columns finds out what is wrong with the file, if anything
+                by_page = pages.read(group, list(self._plan.flat), rows)
+        whole = [leaf for leaf in self._plan.leaves if leaf not in by_page]
+        if not whole:
+            for low in range(0, len(rows), _BATCH_ROWS):
+                high = min(low + _BATCH_ROWS, len(rows))
+                yield low, high, self._among(by_page, low, high, {})
+            return
+        first, low = 0, 0
+        for batch in self._raw_batches(range(group, group + 1), whole):
+            high = int(np.searchsorted(rows, first + batch.num_rows))
+            if high > low:
+                taken = batch if high - low == batch.num_rows else batch.take(pa.array(rows[low:high] - first))
+                yield low, high, self._among(by_page, low, high, _by_name(taken))
+            first, low = first + batch.num_rows, high
+        self._whole(self._footer.groups[group + 1][0] - self._footer.groups[group][0] - first)
+
+    def _among(
+        self, by_page: Mapping[int, pa.ChunkedArray], low: int, high: int, others: dict[str, pa.Array]
+    ) -> list[pa.Array]:
+        some = {
+            self._plan.flat[leaf]: column.slice(low, high - low).combine_chunks() for leaf, column in by_page.items()
+        }
+        return self._columns(others | some, high - low)
+
+    def _whole(self, missing: int) -> None:
+        if missing:
             raise CorruptTableError(
-                f"a Parquet file holds the rows that its footer counts; {self._projection.where} gave {end - first}"
+                f"a Parquet file holds the rows that its footer counts; {self._projection.where} gave {missing}"
                 " fewer; restore it"
             )
 
     def check(self) -> None:
         in_file = self._footer.shape.fields
-        read = pa.schema([stored for stored in in_file if stored.name in self._plan.names])
-        self._columns(pa.RecordBatch.from_arrays([pa.nulls(0, stored.type) for stored in read], schema=read))
+        self._columns(self._nothing(), 0)
         for field, at in zip(self._fields, self._plan.places, strict=True):
             if at is not None and not _fits(in_file[at].type, field.type):
                 raise ScanError(
@@ -163,17 +287,19 @@ class _ColumnReader:
                     f" {in_file[at].type}, which may hold others; rewrite the file"
                 )
 
-    def _columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot:
-        # columns are picked by place here.
-        at_name = {name: i for i, name in enumerate(batch.schema.names)}
+    def _nothing(self) -> dict[str, pa.Array]:
+        read = (stored for stored in self._footer.shape.fields if stored.name in self._plan.names)
+        return {stored.name: pa.nulls(0, stored.type) for stored in read}
+
+    def _columns(self, by_name: Mapping[str, pa.Array], count: int) -> list[pa.Array]:
+        # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot.
         arrays = []
         plan, in_file = self._plan, self._footer.shape.fields
         for field, at, as_it_is in zip(self._fields, plan.places, plan.as_they_are, strict=True):
             if at is None:
-                arrays.append(self._projection.missing(field, batch.num_rows))
+                arrays.append(self._projection.missing(field, count))
                 continue
-            values = batch.column(at_name[in_file[at].name])
+            values = by_name[in_file[at].name]
             if not as_it_is:
                 values = self._projection.column(field, in_file[at], values)
             if self._footer.julian:
@@ -181,10 +307,9 @@ class _ColumnReader:
             arrays.append(values)
         return arrays
 
-    def _raw_batches(self, groups: range) -> Iterator[pa.RecordBatch]:
-        at = self._plan.leaves
+    def _raw_batches(self, groups: range, at: list[int]) -> Iterator[pa.RecordBatch]:
         for some in self._portions(groups, 0 if self._plan.one_by_one else _AHEAD_BYTES):
-            if self._footer.bytes_of(some) > _THREADS_BYTES:
+            if self._footer.bytes_of(some) > (_THREADS_BYTES if len(at) > 1 else _AHEAD_BYTES):
                 yield from self._file.iter_batches(_BATCH_ROWS, row_groups=some, column_indices=at)
             else:  # as one, by this thread: a stream of batches is handed over by another
                 yield from self._file.read_row_groups(some, column_indices=at, use_threads=False).to_batches(
@@ -214,17 +339,30 @@ def _fits(stored: pa.DataType, target: pa.DataType) -> bool:
     return True
 
 
-def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozenset[str]) -> list[int]:
-    """The places of the leaves of the columns that are read, among those of all columns."""
+def _by_name(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    return dict(zip(batch.schema.names, batch.columns, strict=True))
+
+
+def _is_flat(t: pa.DataType) -> bool:
+    """Dictionaries are as they come: of a part of the rows they would be others."""
+    return not (pa.types.is_nested(t) or pa.types.is_dictionary(t) or isinstance(t, pa.BaseExtensionType))
+
+
+def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozenset[str]) -> tuple[list[int], list[int]]:
+    """The places of the leaves of the columns that are read, among those of all columns; and the first of each column,
+    none if that is not told."""
     counts = [sum(1 for _ in leaf_types(f.type)) for f in in_file]
     ends = list(itertools.accumulate(counts))
     if ends and ends[-1] == reader.metadata.num_columns:
-        columns = zip(in_file, counts, ends, strict=True)
-        return [at for f, count, end in columns if f.name in names for at in range(end - count, end)]
+        columns = list(zip(in_file, counts, ends, strict=True))
+        leaves = [at for f, count, end in columns if f.name in names for at in range(end - count, end)]
+        return leaves, [end - count for _, count, end in columns]
     # Arrow's types do not tell the file's leaves. Their paths do, though a name may begin as another one and a dot:
     # what is read too much is not looked at.
     paths = (path if isinstance(path, str) else ".".join(path) for path in reader.column_paths)
-    return [at for at, path in enumerate(paths) if any(path == name or path.startswith(f"{name}.") for name in names)]
+    return [
+        at for at, path in enumerate(paths) if any(path == name or path.startswith(f"{name}.") for name in names)
+    ], []
 
 
 def _refuse_julian(values: pa.Array, field: Field, where: str) -> None:

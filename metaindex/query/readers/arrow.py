@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Cure, ObjectNotFoundError, ScanError, Words, arrow_array
+from metaindex.core import Cure, ObjectNotFoundError, ScanError, Vector, Words, arrow_array
 from metaindex.expressions import Opaque, Predicate
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
 from metaindex.storage import each_at
@@ -26,7 +27,9 @@ from .replaced import seen
 from .row_filter import RowFilter
 from .row_groups import RowGroups
 
-_Part = tuple[int, int, list[pa.Array]]
+_PLACE = "\x00place in the batch"  # no column of a table has that name
+_Equality = Sequence["tuple[Any, ValueDeletes]"]
+_Keys = Mapping[Leaf, pa.Array]
 
 
 def read_batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
@@ -95,21 +98,23 @@ class _FileReader:
         snapshot = scan.snapshot
         self._storage = scan.storage
         self._snapshot = snapshot
-        self._shown = scan.fields
+        shown = scan.fields
         self._schema = scan.schema
         self._predicate = None
-        wanted = list(self._shown)
+        asked = set[str]()
         if scan.predicate is not None:
             refuse_opaque(scan.predicate, "the Arrow reader", snapshot.schema.arrow(), applied=True)
             self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
             asked = {column.parts[0] for column in scan.predicate.columns}
-            wanted += [f for f in snapshot.schema.shown if f.name in asked and f not in wanted]
         self._keys = scan.keys
         if scan.keys is not None:
-            wanted += [f for f in snapshot.schema.shown if f.name in scan.keys.columns and f not in wanted]
-        self._fields = tuple(wanted)
+            asked |= set(scan.keys.columns)
+        telling = [f for f in snapshot.schema.shown if f.name in asked]
+        self._fields = (*telling, *(f for f in shown if f.name not in asked))  # which rows match is told by the first
+        self._telling = len(telling)
+        self._shown = [self._fields.index(f) for f in shown]
         self._all_schema = pa.schema([pa.field(f.name, f.type) for f in self._fields])
-        self._all_shown = len(wanted) == len(self._shown) and all(f.nullable for f in wanted)  # the same schema
+        self._all_shown = self._fields == shown and all(f.nullable for f in shown)  # the same schema
         self._partitions = PartitionValues(snapshot, scan.time_zone)
         options = snapshot.details.read_options()
         self._format = str(options.get("file_format", "parquet")).lower()
@@ -139,7 +144,7 @@ class _FileReader:
         for _, batch in self.matching(row):
             if batch.num_rows:
                 if not self._all_shown:
-                    shown = [batch.column(i) for i in range(len(self._shown))]
+                    shown = [batch.column(i) for i in self._shown]
                     batch = pa.RecordBatch.from_arrays(shown, schema=self._schema)
                 yield batch
 
@@ -151,22 +156,24 @@ class _FileReader:
         self._refuse_format(row, where)
         with self._lock:
             positions, equality = self._deletes(row)
-        extra = tuple(dict.fromkeys(leaf for delete, _ in equality for leaf in delete.columns))
-        for first, count, arrays in self._parts(row, path, where, extra):
-            batch = pa.RecordBatch.from_arrays(arrays[: len(self._fields)], schema=self._all_schema)
-            live = positions.live(first, count) if positions is not None else None
-            if equality:
-                keys = dict(zip(extra, arrays[len(self._fields) :], strict=True))
-                for delete, values in equality:
-                    kept = values.live([keys[leaf] for leaf in delete.columns])
-                    live = kept if live is None else live & kept
-            if live is not None and not live.all():
-                batch = batch.filter(arrow_array(live))
-            if self._predicate is not None:
-                batch = self._predicate.matching(batch)
-            if self._keys is not None and batch.num_rows:
-                batch = self._keys.matching(batch)
-            yield first, batch
+        for first, arrays in self._parts(row, path, where, positions, equality):
+            yield first, pa.RecordBatch.from_arrays(arrays, schema=self._all_schema)
+
+    def _left(
+        self, positions: DeletedPositions | None, equality: _Equality, first: int, batch: pa.RecordBatch, keys: _Keys
+    ) -> pa.RecordBatch:
+        """The live rows of a batch that match. `keys`: what equality deletes compare."""
+        live = positions.live(first, batch.num_rows) if positions is not None else None
+        for delete, values in equality:
+            kept = values.live([keys[leaf] for leaf in delete.columns])
+            live = kept if live is None else live & kept
+        if live is not None and not live.all():
+            batch = batch.filter(arrow_array(live))
+        if self._predicate is not None:
+            batch = self._predicate.matching(batch)
+        if self._keys is not None and batch.num_rows:
+            batch = self._keys.matching(batch)
+        return batch
 
     def check(self, row: int) -> None:
         """Raise if the footer of a Parquet file shows other columns than those of the scan."""
@@ -176,14 +183,41 @@ class _FileReader:
             now = seen(self._storage, self._snapshot, row, source)
             self._rows.check(source, self._fields, where, self._footers, now)
 
-    def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
-        """Batches of the file's physical rows: the scan's fields, then the columns that equality deletes compare."""
-        wanted = self._fields + tuple(leaf.alone for leaf in extra)
+    def _parts(
+        self, row: int, path: str, where: str, positions: DeletedPositions | None, equality: _Equality
+    ) -> Iterator[tuple[int, list[pa.Array]]]:
+        """Batches of the file's live rows that match: the place of the first one read in the file, the scan's
+        fields."""
+        extra = tuple(dict.fromkeys(leaf for delete, _ in equality for leaf in delete.columns))
+        compared = tuple(leaf.alone for leaf in extra)
         shared: dict[str, pa.Scalar] = {}
-        for f in wanted:
+        for f in (*compared, *self._fields):
             if f.partition and (value := self._shared(f, row)) is not None:
                 shared[f.name] = value
-        in_file = tuple(self._partitions.missing(f, row) for f in wanted if f.name not in shared)
+
+        def whole(fields: Sequence[Field], given: Iterable[pa.Array], count: int) -> list[pa.Array]:
+            arrays = iter(given)
+            return [
+                ParquetRows.constant(shared[f.name], f.type, count) if f.name in shared else next(arrays)
+                for f in fields
+            ]
+
+        telling = self._fields[: self._telling]
+        first_read = [f for f in (*compared, *telling) if f.name not in shared]
+        names = [f.name for f in telling] + [_PLACE]
+        kept = [at for at, f in enumerate(telling) if f.name not in shared]
+
+        def left(first: int, count: int, arrays: list[pa.Array]) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
+            told = whole((*compared, *telling), arrays, count)
+            place = _numbers(count)
+            batch = pa.RecordBatch.from_arrays([*told[len(compared) :], place], names)
+            batch = self._left(positions, equality, first, batch, dict(zip(extra, told, strict=False)))
+            return Vector(batch.column(len(telling))).items(np.int64), [batch.column(at) for at in kept]
+
+        choosing = positions is not None or equality or self._predicate is not None or self._keys is not None
+        choice = ParquetRows.Choice(len(first_read), left) if choosing else None
+        wanted = [*first_read, *(f for f in self._fields[len(telling) :] if f.name not in shared)]
+        in_file = tuple(self._partitions.missing(f, row) for f in wanted)
         try:
             source = self._storage.open_input(path)
         except ObjectNotFoundError as error:
@@ -194,14 +228,12 @@ class _FileReader:
         with source:
             now = seen(self._storage, self._snapshot, row, source)
             if self._text is not None:
-                parts = self._text.read(source, path, in_file, where)
+                read = self._text.read(source, path, in_file, where)
+                parts = read if choice is None else map(choice.of, read)
             else:
-                parts = self._rows.read(source, in_file, where, self._row_groups, path=path, now=now)
-            types = {f.name: f.type for f in wanted}
+                parts = self._rows.read(source, in_file, where, self._row_groups, path=path, now=now, choice=choice)
             for first, count, arrays in parts:
-                given = iter(arrays)
-                same = {name: ParquetRows.constant(shared[name], types[name], count) for name in shared}
-                yield first, count, [same[f.name] if f.name in same else next(given) for f in wanted]
+                yield first, whole(self._fields, arrays, count)
 
     def _shared(self, field: Field, row: int) -> pa.Scalar | None:
         """The value that all rows of the file have. Files that were written under another partition spec may hold the
@@ -236,6 +268,16 @@ class _FileReader:
             kind = files.column("iceberg_file_format")[row].as_py()
             if kind.lower() != "parquet":
                 raise ScanError.for_spark(f"data files are read as Parquet, CSV or JSON; {where} is {kind.upper()}")
+
+
+@lru_cache(maxsize=1)
+def _many_numbers() -> pa.Array:
+    return arrow_array(np.arange(1 << 17), None, pa.int64())
+
+
+def _numbers(count: int) -> pa.Array:
+    """Return the numbers from 0 to `count`."""
+    return _many_numbers().slice(0, count) if count <= 1 << 17 else arrow_array(np.arange(count), None, pa.int64())
 
 
 def _as(column: pa.ChunkedArray, t: pa.DataType) -> pa.ChunkedArray:

@@ -45,6 +45,11 @@ class Lake(SnapshotDetails):
         self.deleted[row] = Deletes(BitMap64(positions), tuple(equality))
         self.rows[row]["deletes"] = f"d{row}"
 
+    def delete_equal(self, row: int, values: pa.Table, positions: Sequence[int] = ()) -> None:
+        """Rows that equal one of these, and some by their places. The columns are top-level ones."""
+        leaves = tuple(leaf for name in values.schema.names for leaf in self.schema.leaves() if leaf.parts == (name,))
+        self.delete(row, positions, [EqualityDelete(leaves, values)])
+
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return self.partitions.get(leaf.path[0].name)
 

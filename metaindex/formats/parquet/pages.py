@@ -1,0 +1,320 @@
+"""Some rows of a large row group, by the pages that hold them: no other page is unpacked.
+
+A page's header says how many rows it has. The pages with rows that are asked for are copied, byte for byte, into a
+small file in memory with a footer of its own, and Arrow reads that. So the same reader as ever makes the values, of
+whoever's file, and nothing is asked of statistics. What cannot be told by headers (columns inside others, what is
+encrypted, pages that do not add up) is read whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .chunks import LeafForm, look
+from .file import FileSchema
+from .schema import Compact, varint
+
+Rows = npt.NDArray[np.int64]
+
+_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6, "LZ4": 7}  # as Arrow names them
+_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
+_HEADER = 256
+_MOST_HEADER = 1 << 16
+_TEXT = 32  # of bytes to unpack take as long as a text to make
+_BY_DICTIONARY = (2, 8)
+_MOST_BYTES = 64 << 20  # of pages that are held at once
+_MOST_KEPT = 1_000  # of a column in a row group
+_MOST_CHUNKS = 4_000  # that a small file's footer lists: each of its row groups names every column
+_SCHEMA = b"ARROW:schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    first: int  # row
+    rows: int  # -1 of a dictionary
+    start: int  # its header
+    end: int
+    unpacked: int
+    by_dictionary: bool
+
+
+@dataclass(slots=True)
+class KnownPages:
+    """Pages of a file that were looked for before, by row group and column. `encrypted`: columns; None: not known."""
+
+    encrypted: frozenset[int] | None = None
+    of_chunk: dict[tuple[int, int], tuple[Page, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The pages of a column that hold the rows: their bytes in the file, those of the dictionary first if they need it.
+    `places`: of the rows, among those of the pages."""
+
+    column: int
+    spans: tuple[tuple[int, int], ...]
+    unpacked: int
+    dictionary: int  # bytes of its page, 0 without one
+    places: Rows
+
+    @property
+    def packed(self) -> int:
+        return sum(end - start for start, end in self.spans)
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows are made: of the last page as far as rows are asked for."""
+        return int(self.places[-1]) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class FilePages:
+    """The pages of an open file. `raw`: its footer, and `schema`: the footer's."""
+
+    source: pa.NativeFile
+    metadata: pq.FileMetaData
+    raw: bytes
+    schema: FileSchema
+    known: KnownPages
+
+    def read(self, group: int, columns: Sequence[int], rows: Rows) -> dict[int, pa.ChunkedArray]:
+        """Return the columns, by their ordinals among the file's, of some rows of a row group (sorted, counted from its
+        first). Those are missing for which it does not pay or cannot be done."""
+        known = self.known
+        if known.encrypted is None:  # nothing may be asked of a footer that was not looked through
+            known.encrypted = look(self.raw, len(self.schema.prefix), self.schema.forms).encrypted
+        told = self.metadata.row_group(group)
+        chosen: list[_Chosen] = []
+        left = _MOST_BYTES
+        for column in columns:
+            chunk = told.column(column)
+            flat = not self.schema.forms[column].repetition and chunk.num_values == told.num_rows
+            if column in known.encrypted or not flat or chunk.compression not in _CODECS or chunk.file_path:
+                continue
+            pages = known.of_chunk.get((group, column))
+            if pages is None:
+                pages = self._pages(chunk)
+                if len(pages) <= _MOST_KEPT:
+                    known.of_chunk[group, column] = pages
+            some = self._chosen(chunk, column, pages, rows, left)
+            if some is not None:
+                chosen.append(some)
+                left -= some.unpacked
+        return self._decoded(chosen, told) if chosen else {}
+
+    def _chosen(
+        self, chunk: pq.ColumnChunkMetaData, column: int, pages: tuple[Page, ...], rows: Rows, left: int
+    ) -> _Chosen | None:
+        """The pages that hold the rows; None if to read all takes little longer, or they are more than `left` bytes."""
+        value = _TEXT if self.schema.forms[column].texts else 0
+        most = min(left, (chunk.total_uncompressed_size + value * chunk.num_values) * 2 // 3)
+        dictionary = next((page for page in pages if page.rows < 0), None)
+        data = [page for page in pages if page.rows > 0]
+        firsts = np.array([page.first for page in data], np.int64)
+        at = np.searchsorted(firsts, rows, side="right") - 1
+        asked, page_of = np.unique(at, return_inverse=True)
+        read = [data[page] for page in asked.tolist()]
+        most -= sum(page.unpacked + value * page.rows for page in read)
+        before = np.cumsum([0, *(page.rows for page in read)])[:-1]
+        places = rows - firsts[at] + before[page_of]
+        by_dictionary = any(page.by_dictionary for page in read)
+        if by_dictionary and dictionary is not None:
+            most -= dictionary.unpacked
+            read = [dictionary, *read]
+        if most < 0 or (by_dictionary and dictionary is None):
+            return None
+        spans = tuple((page.start, page.end) for page in read)
+        sized = dictionary.end - dictionary.start if by_dictionary and dictionary is not None else 0
+        return _Chosen(column, spans, sum(page.unpacked for page in read), sized, places)
+
+    def _pages(self, chunk: pq.ColumnChunkMetaData) -> tuple[Page, ...]:
+        """All pages in their order. Raises ValueError if they have not the rows that the footer says."""
+        at, first = chunk.data_page_offset, 0
+        if chunk.has_dictionary_page and 0 < (chunk.dictionary_page_offset or 0) < at:
+            at = chunk.dictionary_page_offset
+        end, pages = min(at + chunk.total_compressed_size, self.source.size()), list[Page]()
+        while at < end:
+            data = self.source.read_at(_HEADER, at)
+            header = _plain_header(data) or _header(data) or _header(self.source.read_at(_MOST_HEADER, at))
+            if header is None or header.packed < 0 or at + header.length + header.packed > end:
+                raise ValueError("a page behind the end of its column")
+            stop = at + header.length + header.packed
+            pages.append(Page(first, header.rows, at, stop, header.unpacked, header.by_dictionary))
+            at, first = stop, first + max(header.rows, 0)
+        if first != chunk.num_values:
+            raise ValueError("pages of other rows than the footer's")
+        return tuple(pages)
+
+    def _decoded(self, chosen: list[_Chosen], told: pq.RowGroupMetaData) -> dict[int, pa.ChunkedArray]:
+        together: dict[int, list[_Chosen]] = {}  # a row group of the small file: columns of so many rows
+        for some in chosen:
+            together.setdefault(some.rows, []).append(some)
+        if len(together) * len(self.schema.forms) > _MOST_CHUNKS:
+            return {}
+        groups, at = list[bytes](), 4
+        for count, columns in together.items():
+            chunks = {}
+            for some in columns:
+                chunks[some.column] = _chunk(some, told.column(some.column), self.schema.forms[some.column], at)
+                at += some.packed
+            groups.append(_row_group(self.schema.forms, chunks, count))
+        footer = self._footer(groups, sum(together))
+        small = pa.allocate_buffer(at + len(footer) + 8)
+        view = memoryview(small).cast("B")
+        view[:4], view[at:] = b"PAR1", footer + len(footer).to_bytes(4, "little") + b"PAR1"
+        at = 4
+        for start, end in (span for columns in together.values() for some in columns for span in some.spans):
+            self.source.seek(start)
+            if self.source.readinto(view[at : at + end - start]) != end - start:
+                return {}
+            at += end - start
+        reader = pq.ParquetReader()
+        reader.open(pa.BufferReader(small), coerce_int96_timestamp_unit="us")
+        out: dict[int, pa.ChunkedArray] = {}
+        for number, (count, columns) in enumerate(together.items()):
+            for some in columns:
+                table = reader.read_row_groups([number], column_indices=[some.column], use_threads=False)
+                if table.num_columns == 1 and table.num_rows == count:
+                    out[some.column] = table.column(0).take(pa.array(some.places))
+        return out
+
+    def _footer(self, groups: list[bytes], rows: int) -> bytes:
+        keys = self.metadata.metadata or {}
+        said = b"\x18" + _sized(_SCHEMA) + b"\x18" + _sized(keys[_SCHEMA]) + b"\x00" if _SCHEMA in keys else b""
+        by = self.metadata.created_by.encode()
+        return b"".join(
+            (
+                self.schema.prefix,
+                b"\x16" + _zigzag(rows),
+                b"\x19" + _list(12, len(groups)) + b"".join(groups),
+                b"\x19" + _list(12, 1) + said if said else b"",
+                (b"\x18" if said else b"\x28") + _sized(by),
+                b"\x00",
+            )
+        )
+
+
+class _Header(NamedTuple):
+    length: int
+    unpacked: int
+    packed: int
+    rows: int  # -1 of a dictionary
+    by_dictionary: bool
+
+
+def _header(data: bytes) -> _Header | None:
+    """Read a page's header; None if it is longer than `data`."""
+    walk = Compact(data)
+    try:
+        said = walk.struct()
+    except IndexError:
+        return None
+    kind = said[1]
+    if kind == _DICTIONARY:
+        return _Header(walk.at, said[2], said[3], -1, True)
+    if kind not in (_DATA, _DATA_V2):
+        return _Header(walk.at, said[2], said[3], 0, False)
+    about = said[5 if kind == _DATA else 8]
+    rows, encoding = about[1], about[2 if kind == _DATA else 4]
+    if rows < 0 or (kind == _DATA_V2 and about[3] != rows):
+        raise ValueError("a page of other rows than values")
+    return _Header(walk.at, said[2], said[3], rows, encoding in _BY_DICTIONARY)
+
+
+def _plain_header(data: bytes) -> _Header | None:
+    """Like `_header`, of a page of data by a pattern that common writers follow; None if it does not."""
+    head = _HEAD(data)
+    if head is None:
+        return None
+    at = head.end()
+    if data[at - 1]:  # statistics
+        try:
+            while what := data[at]:
+                at += 1
+                kind = what & 15
+                if kind == 8:
+                    if data[at] > 127:
+                        return None
+                    at += 1 + data[at]
+                elif kind == 6:
+                    while data[at] > 127:
+                        at += 1
+                    at += 1
+                elif what < 16 or not 1 <= kind <= 2:
+                    return None
+        except IndexError:
+            return None
+        at += 2
+    if data[at : at + 1] != b"\0":
+        return None
+    unpacked, packed, rows = map(_number, head.group(1, 2, 3))
+    return _Header(at + 1, unpacked, packed, rows, head[4][0] >> 1 in _BY_DICTIONARY)
+
+
+_V = rb"([\x80-\xff]{0,4}[\x00-\x7f])"
+# A page of data: its sizes, maybe a checksum; then how many values, their encoding and those of levels.
+_HEAD = re.compile(
+    rb"\x15\x00\x15" + _V + rb"\x15" + _V + rb"(?:\x15[\x80-\xff]{0,4}[\x00-\x7f]\x1c|\x2c)\x15" + _V
+    + rb"\x15([\x00-\x7f])\x15[\x00-\x7f]\x15[\x00-\x7f](?:\x00|\x1c)",
+    re.DOTALL,
+).match  # fmt: skip
+
+
+def _number(said: bytes) -> int:
+    value = 0
+    for byte in reversed(said):
+        value = value << 7 | byte & 0x7F
+    return (value >> 1) ^ -(value & 1)
+
+
+def _row_group(forms: Sequence[LeafForm], chunks: Mapping[int, bytes], rows: int) -> bytes:
+    every = [chunks[at] if at in chunks else _bare(form) for at, form in enumerate(forms)]
+    return b"".join((b"\x19" + _list(12, len(every)), *every, b"\x16" + _zigzag(1), b"\x16" + _zigzag(rows), b"\x00"))
+
+
+def _bare(form: LeafForm) -> bytes:
+    """A column that is not read."""
+    return _column(form, 0, 0, 0, 0, 4, 0)
+
+
+def _chunk(some: _Chosen, told: pq.ColumnChunkMetaData, form: LeafForm, at: int) -> bytes:
+    codec = _CODECS[told.compression]
+    return _column(form, codec, some.rows, some.unpacked, some.packed, at + some.dictionary, some.dictionary and at)
+
+
+def _column(form: LeafForm, codec: int, values: int, unpacked: int, packed: int, data: int, dictionary: int) -> bytes:
+    return b"".join(
+        (
+            b"\x26" + _zigzag(0),
+            b"\x1c\x15" + _zigzag(form.physical),
+            b"\x19" + _list(5, 3) + b"\x00\x06\x10",  # PLAIN, RLE, RLE_DICTIONARY
+            b"\x19" + form.path,
+            b"\x15" + _zigzag(codec),
+            b"\x16" + _zigzag(values),
+            b"\x16" + _zigzag(unpacked),
+            b"\x16" + _zigzag(packed),
+            b"\x26" + _zigzag(data),
+            b"\x26" + _zigzag(dictionary) if dictionary else b"",
+            b"\x00\x00",
+        )
+    )
+
+
+def _zigzag(value: int) -> bytes:
+    return varint(value << 1)
+
+
+def _list(kind: int, size: int) -> bytes:
+    return bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
+
+
+def _sized(value: bytes) -> bytes:
+    return varint(len(value)) + value
