@@ -250,7 +250,7 @@ def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsh
         dropped=lambda: snapshot.files.filter(arrow_array(~mask)),
         certain=certain,
         leaves=lambda: leaf_reports(asked, sources),
-        row_groups=lambda row, groups: FileSource(groups, list(sources.values()), int(kept[row])),
+        row_groups=lambda row, groups: FileSource(groups, [*known.values(), table.without_claims], int(kept[row])),
         knows_row_groups=keyed,
         lacks=_lacks(asked, indexes, sources, snapshot),
     )
@@ -264,18 +264,21 @@ def _walked(
     count: int,
     tallies: dict[str, Tally],
 ) -> tuple[dict[str, PruningStatistics[Mask]], Mask, dict[str, Mask]]:
-    """Return the sources that are heard, the files that they keep together, and those that each keeps alone. What the
-    table's log claims is heard where no index has a fact, and not at all where few files are kept without."""
+    """Return the sources that are heard, the files that they keep together, and those that each keeps alone. A claim of
+    the table's log drops a file only if claims do so without an index, and none contradicts an index's fact; it is not
+    heard at all where few files are kept without."""
     sources: dict[str, PruningStatistics[Mask]] = {**known, LOG: table.without_claims}
     wider, masks = walk(predicate, sources, tallies, indexes, count) if known else (np.ones(count, np.bool_), {})
     if known and few(int(np.count_nonzero(wider)), count):
         return sources, wider, masks
     sources[LOG] = table.with_claims
-    mask, masks = walk(predicate, sources, tallies, indexes, count)
-    if known and (wider & ~mask).any():  # a claim may contradict what an index has a fact of
+    claimed, of_log = walk(predicate, {LOG: table.with_claims}, tallies, indexes, count)
+    masks |= of_log
+    if known and (wider & ~claimed).any():
         sources[LOG] = table.beside(count, partial(known_by, known, indexes))
-        mask, masks = walk(predicate, sources, tallies, indexes, count)
-    return sources, mask, masks
+        beside, masks = walk(predicate, sources, tallies, indexes, count)
+        claimed |= beside
+    return sources, wider & claimed, masks
 
 
 def _lacks(
@@ -318,14 +321,14 @@ def _each_over_snapshot(
     known, _, _ = _sources(asked[0], indexes, snapshot)
     table = TableSources.of(snapshot, asked[0].columns)
     count, walks = len(snapshot.files), [each.walked for each in asked]
-    masks = walk_each(walks, {**known, LOG: table.with_claims}, indexes, count)
+    masks = walk_each(walks, {LOG: table.with_claims}, indexes, count)
     if not known:
         return masks
     wider = walk_each(walks, {**known, LOG: table.without_claims}, indexes, count)
-    for place, (mask, wide) in enumerate(zip(masks, wider, strict=True)):
-        if few(int(np.count_nonzero(wide)), count):
-            masks[place] = wide
-        elif (wide & ~mask).any():  # which facts stand against a claim depends on what is asked
+    for place, (claimed, wide) in enumerate(zip(masks, wider, strict=True)):
+        masks[place] = wide
+        if (wide & ~claimed).any() and not few(int(np.count_nonzero(wide)), count):
+            # Which facts stand against a claim depends on what is asked.
             one = BoundPredicate.of(predicates[place], snapshot.schema, indexes)
             told, _, _ = _sources(one, indexes, snapshot)
             tallies = {name: Tally() for name in (*told, LOG)}
