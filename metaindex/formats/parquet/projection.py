@@ -11,7 +11,7 @@ Inside lists and maps the table's fields are known by their Arrow type only, who
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -222,8 +222,12 @@ class Projection:
         )
 
 
-def carries_ids(fields: Sequence[pa.Field]) -> bool:
-    return any(FIELD_ID in (f.metadata or {}) for f in fields)
+def carries_ids(fields: Iterable[pa.Field]) -> bool:
+    """Return whether a field has an id, at any depth: that of a list's element decides for all columns, too."""
+    return any(
+        FIELD_ID in (f.metadata or {}) or carries_ids(f.type.field(at) for at in range(f.type.num_fields))
+        for f in fields
+    )
 
 
 def constant(value: object, type_: pa.DataType, count: int) -> pa.Array:

@@ -129,13 +129,19 @@ def _all(node: Node) -> list[Node]:
 
 
 def _by_id(leaf: Leaf, root: Node) -> _Place | AbsentLeaf:
-    """Find the leaf by the ids on the way to it. Where its own stands elsewhere, or twice, nothing is claimed."""
+    """Find the leaf by the ids on the way to it. Where its own stands elsewhere, or twice, nothing is claimed; nor
+    where it would stand beside fields without ids, which some readers find by their names all the same."""
     held = [node.field_id for node in _all(root)]
     if held.count(leaf.field.field_id) > 1:
         return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
-    elsewhere = AbsentLeaf(False, None, Doubt.OTHER_TYPE)
-    finders = [partial(_with_id, number=field.field_id) for field in leaf.path]
-    return _descended(root, finders, lambda at: elsewhere if leaf.field.field_id in held else _absent(leaf, at))
+
+    def absent(at: int, beside: Sequence[Node]) -> AbsentLeaf:
+        if leaf.field.field_id in held:
+            return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
+        numbered = all(node.field_id is not None for node in beside)
+        return _absent(leaf, at) if numbered else AbsentLeaf(False, None, Doubt.NOT_MAPPED)
+
+    return _descended(root, [partial(_with_id, number=field.field_id) for field in leaf.path], absent)
 
 
 def _with_id(node: Node, number: int | None) -> Sequence[Node]:
@@ -144,7 +150,7 @@ def _with_id(node: Node, number: int | None) -> Sequence[Node]:
 
 def _by_name(leaf: Leaf, root: Node) -> _Place | AbsentLeaf:
     finders = [partial(_alike, name=alike(part)) for part in leaf.source]
-    return _descended(root, finders, partial(_absent, leaf))
+    return _descended(root, finders, lambda at, _: _absent(leaf, at))
 
 
 def _alike(node: Node, name: str) -> Sequence[Node]:
@@ -159,22 +165,25 @@ def _by_mapping(leaf: Leaf, root: Node) -> _Place | AbsentLeaf:
         if field.mapped is None:
             return AbsentLeaf(False, None, Doubt.NOT_MAPPED)
         finders.append(partial(_named, names=field.mapped))
-    return _descended(root, finders, lambda _: AbsentLeaf(False, None, Doubt.NOT_MAPPED))
+    return _descended(root, finders, lambda *_: AbsentLeaf(False, None, Doubt.NOT_MAPPED))
 
 
 def _named(node: Node, names: Sequence[str]) -> Sequence[Node]:
     return [child for child in node.children if child.name in names]
 
 
-def _descended(root: Node, finders: Sequence[Finder], absent: Callable[[int], AbsentLeaf]) -> _Place | AbsentLeaf:
-    """The node, whether it is never NULL, whether no struct around it is, and all nodes on the way, itself too."""
+def _descended(
+    root: Node, finders: Sequence[Finder], absent: Callable[[int, Sequence[Node]], AbsentLeaf]
+) -> _Place | AbsentLeaf:
+    """The node, whether it is never NULL, whether no struct around it is, and all nodes on the way, itself too.
+    `absent`: what is known where the field at a depth is not among those beside it."""
     node, required, whole, way = root, True, True, list[Node]()
     for depth, find in enumerate(finders):
         if node.column is not None:
             return AbsentLeaf(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
         matches = find(node)
         if not matches:
-            return absent(depth)
+            return absent(depth, node.children)
         if len(matches) > 1:
             return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
         node = matches[0]

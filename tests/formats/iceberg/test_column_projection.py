@@ -192,6 +192,30 @@ def test_columns_are_found_by_id_whatever_their_order_and_names(tmp_path: Path) 
     ]
 
 
+@pytest.mark.parametrize("numbered", ["other", "struct", "list"])
+def test_a_column_without_id_beside_one_with_is_null_and_nothing_is_claimed_of_it(
+    tmp_path: Path, numbered: str
+) -> None:
+    """As Iceberg in Java has it, which asks whether any field has an id, and finds all by them. PyIceberg asks whether
+    all have, and finds them by the name mapping."""
+    inner = {
+        "other": with_id("o", INT, 2),
+        "struct": pa.field("o", pa.struct([with_id("x", INT, 3)])),
+        "list": pa.field("o", pa.list_(with_id("element", INT, 3))),
+    }[numbered]
+    data = pa.table([pa.array([1, 2], INT), pa.nulls(2, inner.type)], schema=pa.schema([pa.field("id", INT), inner]))
+    table = made(tmp_path, [column(1, "id", "int")])
+    table.commit([HandManifest([file(table, "f", data)])])
+    table.write(properties={"schema.name-mapping.default": '[{"field-id": 1, "names": ["id"]}]'})
+    for indexed in (False, True):
+        opened = mi.open_table(str(table.root))
+        if indexed:
+            opened.create_index("stats", mi.ColumnStats(), builder="local")
+            assert opened.prune("id = 1").kept_files == 1
+        assert [opened.count(asked) for asked in ("id = 1", "id IS NULL")] == [0, 2]
+        assert opened.scan("id IS NULL").to_arrow().to_pylist() == [{"id": None}] * 2
+
+
 def struct_of(field_id: int, name: str, kind: str) -> dict[str, Any]:
     return {"type": "struct", "fields": [column(field_id, name, kind)]}
 
