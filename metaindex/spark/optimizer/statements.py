@@ -53,6 +53,7 @@ from metaindex.table import Table, check_options, open_table
 
 from .enabling import rule_of
 from .quiet import unlogged
+from .tables import place_of
 from .text_scans import as_indexed, check_refreshed
 
 if TYPE_CHECKING:
@@ -196,8 +197,7 @@ class SparkTables:
     def open(self, name: TableName) -> Table:
         options: dict[str, Any] = dict(name.options)
         if name.path:
-            self._check_readable(name.path)
-            return open_table(name.path, spark=self.spark, **self._how, **options)
+            return open_table(self._readable(name.path), spark=self.spark, **self._how, **options)
         if not options:
             frame = self._frame(f"TABLE {column_sql(name.parts)}", named=True)
             return table_of(frame, **self._how, others=self._others, as_read=self._as_read)
@@ -224,9 +224,11 @@ class SparkTables:
         except (PySparkException, Py4JJavaError) as error:
             raise NotATableError(f"a table is one that Spark finds; {_fact(error)}; check the name") from None
 
-    def _check_readable(self, path: str) -> None:
-        """Raise NotATableError unless the session's own file system lists and opens what is at a path: what this
-        process could read beside it, by its own rights and keys, is no matter of whoever sends statements."""
+    def _readable(self, path: str) -> str:
+        """Return the location that the session means by a path, with its file system: of a path alone that is the one
+        of `fs.defaultFS`, which need not be this machine's disk. NotATableError unless that file system lists and opens
+        what is there, of a pattern all that fits: what this process could read beside it, by its own rights and keys,
+        is no matter of whoever sends statements."""
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
@@ -243,9 +245,11 @@ class SparkTables:
                 found = [place] if there.exists(place) else [one.getPath() for one in there.globStatus(place) or ()]
                 if not found:
                     raise NotATableError(f"a table is a folder of files; there is nothing at {path}; check the path")
-                files = there.listFiles(found[0], True)
-                if files.hasNext():
-                    there.open(files.next().getPath()).close()
+                for fitting in found:
+                    files = there.listFiles(fitting, True)
+                    if files.hasNext():
+                        there.open(files.next().getPath()).close()
+                return place_of(str(there.makeQualified(place).toString()))
         except (PySparkException, Py4JJavaError) as error:
             said = f"a statement names a path that the session can read; {_fact(error)}; check the path"
             raise NotATableError(said) from None
@@ -301,8 +305,7 @@ class SparkTables:
         if not path:
             return ""
         try:
-            self._check_readable(path)
-            snapshot = open_table(path, **self._how).snapshot()
+            snapshot = open_table(self._readable(path), **self._how).snapshot()
             table_format = Format.named(snapshot.format)
             format_ = table_format.called(str(snapshot.details.read_options().get("file_format", "parquet")))
         except NotATableError:

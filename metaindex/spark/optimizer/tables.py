@@ -103,7 +103,7 @@ class Tables:
     def _opened(self, scan: SparkScan) -> _HeldTable:
         source = scan.source
         handle = Handle.open(
-            _place(scan.root),
+            place_of(scan.root),
             format=(source.text or "parquet") if isinstance(source, Files) else source.name,
             storage_options=self._storage_options,
             config=self._config,
@@ -136,7 +136,7 @@ def _with_schema(table: Table) -> Table:
 def _key(scan: SparkScan) -> object:
     """Return the key by which this thread holds a table: a place has one for each format that it is read as, for each
     Delta table that was made there, and of text files for the options of their reader and its columns."""
-    source, key = scan.source, (threading.get_ident(), _place(scan.root), scan.source.name)
+    source, key = scan.source, (threading.get_ident(), place_of(scan.root), scan.source.name)
     match source:
         case Delta():
             return *key, source.table
@@ -145,6 +145,6 @@ def _key(scan: SparkScan) -> object:
     return key
 
 
-def _place(root: str) -> str:
+def place_of(root: str) -> str:
     """Return Spark's location of a table as `open_table` takes it."""
     return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:/*(?=/)", "", root))

@@ -241,6 +241,17 @@ def test_paths_are_named_where_the_session_may_read_them(sql: SparkSession, tmp_
             pytest.raises(Exception, match=r"\[NotATableError\]"),
         ):
             sql.sql(statement)
+    # The session's "/path" may be another place than this machine's.
+    (tmp_path / "fs" / str(path)[1:]).mkdir(parents=True)
+    spark = SparkDriver(sql)
+    with (
+        spark.setting("fs.viewfs.mounttable.ours.linkFallback", f"file:{tmp_path}/fs"),
+        spark.setting("fs.defaultFS", "viewfs://ours/"),
+    ):
+        for statement in (f"SHOW INDEXES ON '{path}'", f"CREATE INDEX i ON '{path}' OPTIONS (builder = local)"):
+            with pytest.raises(Exception, match=r"\[StorageError\] no storage for 'viewfs://ours"):
+                sql.sql(statement)
+        assert rows(sql, f"SHOW INDEXES ON 'file:{path}'") == []
     with pytest.raises(Exception, match=r"\[NotATableError\] .*No FileSystem for scheme") as refused:
         sql.sql("SHOW INDEXES ON 'nowhere://private/t'")
     assert "Traceback" not in str(refused.value)
