@@ -19,13 +19,11 @@ from metaindex.core import (
     MetaIndexError,
     Plain,
     Shown,
-    Tabular,
     TextTable,
     dataclass,
     duration,
     human_bytes,
     percent,
-    plain,
 )
 from metaindex.query import Handle, LoggedQueries, TableQueryLog
 from metaindex.table import History, IndexInfo, indexes
@@ -81,7 +79,7 @@ class IndexSavings(Plain):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Savings(Shown):
+class Savings(Shown, Plain):
     """Savings by index (those that spared most first) and by day (in UTC, oldest first). `notes`: what is left out."""
 
     table: str
@@ -105,7 +103,7 @@ class Savings(Shown):
         return tuple(each.name for each in self.indexes if each.queries and not each.spared.helped)
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         total = self.total
         if not total.queries:
             hint = f"{Cure('setting', 'Config(query_log=True)', 'METAINDEX_QUERY_LOG=kept')} notes them"
@@ -115,7 +113,7 @@ class Savings(Shown):
             f"{total.helped:,} of {total.queries:,} queries were helped ({share}): {total.files_left_out:,} files and"
             f" {human_bytes(total.bytes_left_out)} were not read; planning took {duration(round(total.planning_ms))}"
         )
-        parts: list[str | Tabular] = [f"{self.table}: {spared}", ""]
+        parts: list[str | TextTable] = [f"{self.table}: {spared}", ""]
         if self.indexes:
             parts += [self.by_index, ""]
         parts += [self._by_day()]
@@ -124,7 +122,7 @@ class Savings(Shown):
         return (*parts, *self.notes)
 
     @property
-    def pictured(self) -> Sequence[str | Tabular]:
+    def pictured(self) -> Sequence[str | TextTable | Element]:
         return (self.shown[0], self.figure, *self.shown[1:]) if self.total.queries else self.shown
 
     @property
@@ -170,7 +168,7 @@ class Savings(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         days = [{"day": str(day), **spared.to_json()} for day, spared in self.days.items()]
-        return {**plain(self, "table", "total", "indexes"), "days": days, **plain(self, "unused", "notes")}
+        return {**self._plain("table total indexes"), "days": days, **self._plain("unused notes")}
 
 
 def computed_savings(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metaindex.cli.output import Output
-from metaindex.core import Config, QueryLog, Tabular, TextTable, plain
+from metaindex.core import Config, QueryLog, TextTable
 
 from .arguments import DONE, Run
 from .output import busy
@@ -97,7 +97,7 @@ class Answer(Protocol):
     """An answer of a method of `Table`."""
 
     @property
-    def shown(self) -> Sequence[str | Tabular]: ...
+    def shown(self) -> Sequence[str | TextTable]: ...
     def to_json(self) -> Any: ...
 
 
@@ -119,7 +119,7 @@ def answers(what: str, ask: Callable[[Table, argparse.Namespace], Answer]) -> Ru
     return run
 
 
-def write_parts(parts: Sequence[str | Tabular], out: Output) -> None:
+def write_parts(parts: Sequence[str | TextTable], out: Output) -> None:
     """Write texts and tables."""
     for part in parts:
         if isinstance(part, TextTable):
@@ -130,16 +130,6 @@ def write_parts(parts: Sequence[str | Tabular], out: Output) -> None:
 
 def report(outcome: Outcome, out: Output) -> int:
     """Write what a verb did to an index."""
-    entry = outcome.entry
-    out.data(
-        {
-            **plain(outcome, "index", "operation", "changed"),
-            "state": entry.state.value,
-            "entry": entry.id,
-            "files": entry.content.versions[-1].files if entry.content.versions else 0,
-            "size_bytes": sum(run.size_bytes for run in entry.content.runs),
-            "notes": outcome.notes,
-        }
-    )
+    out.data(outcome.to_json())
     out.write(str(outcome))
     return DONE

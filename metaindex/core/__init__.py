@@ -7,7 +7,6 @@ from .lazy import door as door
 if TYPE_CHECKING:
     from .bounded import BoundedCache as BoundedCache
     from .clients import CLIENTS as CLIENTS
-    from .config import BuilderName as BuilderName
     from .config import Config as Config
     from .config import QueryLog as QueryLog
     from .cures import Cure as Cure
@@ -46,25 +45,19 @@ if TYPE_CHECKING:
     from .expression_errors import first_line as first_line
     from .figures import Cell as Cell
     from .figures import Element as Element
-    from .jvm.cache import cache_dir as cache_dir
-    from .jvm.classes import JavaClasses as JavaClasses
     from .jvm.driver import SparkDriver as SparkDriver
-    from .jvm.interrupts import interrupts_first as interrupts_first
     from .jvm.releases import SparkRelease as SparkRelease
     from .notebook import watched as watched
     from .plain_result import Plain as Plain
-    from .plain_result import plain as plain
     from .records import dataclass as dataclass
     from .rows import ArrowRows as ArrowRows
-    from .shown import Column as Column
     from .shown import Shown as Shown
-    from .shown import Tabular as Tabular
-    from .shown import one_line as one_line
     from .telemetry import TELEMETRY as TELEMETRY
     from .text_table import TextTable as TextTable
+    from .texts import Column as Column
+    from .texts import one_line as one_line
     from .vectors import Mask as Mask
     from .vectors import Vector as Vector
-    from .vectors import arrow_array as arrow_array
     from .vectors import compute as compute
     from .words import counted as counted
     from .words import duration as duration

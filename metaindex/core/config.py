@@ -11,7 +11,6 @@ from metaindex.core.cures import Cure
 from metaindex.core.expression_errors import ArgumentError
 from metaindex.core.records import dataclass
 
-BuilderName = Literal["spark", "local", "default"]
 Literals = Literal["kept", "hashed", "left out"]
 
 _KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
@@ -111,7 +110,7 @@ class Config:
 
     index_location: str | os.PathLike[str] | None = None
     namespace: str | None = None
-    builder: BuilderName = "default"
+    builder: Literal["spark", "local", "default"] = "default"
     local_bytes: int = 1 << 30
     cache_bytes: int = 128 << 20
     settle_seconds: float = 2.0

@@ -27,7 +27,7 @@ Every message is one line: the rule, the fact, the cure.
 
 from typing import NamedTuple, Self
 
-from .shown import one_line
+from .texts import one_line
 
 
 class MissingOption(NamedTuple):

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from metaindex.core.records import dataclass
-from metaindex.core.shown import Column, lines, one_line
+from metaindex.core.texts import Column, lines, one_line
 
 LONGEST: Final = 2000
 """Characters of a text: what is longer is cut, and says so."""

@@ -14,15 +14,11 @@ class SupportsJson(Protocol):
     def to_json(self) -> object: ...
 
 
-def plain(value: object, *names: str) -> Any:
-    """Convert a value, and what it holds, to what JSON has; with `names` these attributes of it, in this order."""
-    if names:
-        return {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, SupportsJson):
-        return value.to_json()
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, tuple | list) else value
+@runtime_checkable
+class SupportsRows(Protocol):
+    """An Arrow table, whose rows are read."""
+
+    def to_pylist(self) -> list[Any]: ...
 
 
 class Plain:
@@ -34,6 +30,21 @@ class Plain:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
+        return self._plain(self.JSON)
+
+    def _plain(self, keys: str) -> dict[str, object]:
+        """Return these keys, written as those of `JSON`."""
         fields = " ".join(self.__dataclass_fields__)  # type: ignore[attr-defined]  # of a dataclass
-        keys = (key.partition("=") for key in self.JSON.replace("*", fields).split())
-        return {key: plain(attrgetter(attribute or key)(self)) for key, _, attribute in keys}
+        each = (key.partition("=") for key in keys.replace("*", fields).split())
+        return {key: _data(attrgetter(attribute or key)(self)) for key, _, attribute in each}
+
+
+def _data(value: object) -> object:
+    """Convert a value, and what it holds, to what JSON has."""
+    if isinstance(value, SupportsJson):
+        return value.to_json()
+    if isinstance(value, SupportsRows):
+        return value.to_pylist()
+    if isinstance(value, Mapping):
+        return {str(key): _data(each) for key, each in value.items()}
+    return [_data(each) for each in value] if isinstance(value, tuple | list) else value

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from metaindex.core.records import dataclass
-from metaindex.core.shown import LINES, Column, html_table, one_line
+from metaindex.core.texts import LINES, Column, html_table, one_line
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -69,23 +69,23 @@ class Vector:
             return out
         return out | ~valid if null else out & valid
 
-
-def arrow_array(
-    values: npt.NDArray[Any] | Sequence[bytes | None], valid: Mask | None = None, type_: pa.DataType | None = None
-) -> pa.Array:
-    """An Arrow array of `type_`, null where `valid` is False: of numbers; of a mask; of a matrix of bytes, a binary row
-    each; or of Python's bytes, where None is null (large_binary when asked)."""
-    if not isinstance(values, np.ndarray):
-        return _binaries(values, type_)
-    if values.ndim == 2:
-        count, width = values.shape
-        offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
-        buffers = [_bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
-        return pa.Array.from_buffers(pa.binary(), count, buffers)
-    if values.dtype == np.bool_:
-        data = np.packbits(values, bitorder="little")
-        return pa.Array.from_buffers(pa.bool_(), len(values), [_bitmap(valid), pa.py_buffer(data)])
-    return pa.Array.from_buffers(type_, len(values), [_bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))])
+    @staticmethod
+    def arrow(
+        values: npt.NDArray[Any] | Sequence[bytes | None], valid: Mask | None = None, type_: pa.DataType | None = None
+    ) -> pa.Array:
+        """An Arrow array of `type_`, null where `valid` is False: of numbers; of a mask; of a matrix of bytes, a binary
+        row each; or of Python's bytes, where None is null (large_binary when asked)."""
+        if not isinstance(values, np.ndarray):
+            return _binaries(values, type_)
+        if values.ndim == 2:
+            count, width = values.shape
+            offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
+            buffers = [_bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
+            return pa.Array.from_buffers(pa.binary(), count, buffers)
+        if values.dtype == np.bool_:
+            data = np.packbits(values, bitorder="little")
+            return pa.Array.from_buffers(pa.bool_(), len(values), [_bitmap(valid), pa.py_buffer(data)])
+        return pa.Array.from_buffers(type_, len(values), [_bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def _binaries(values: Sequence[bytes | None], type_: pa.DataType | None) -> pa.Array:

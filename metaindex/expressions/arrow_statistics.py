@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, Vector, arrow_array, compute
+from metaindex.core import Mask, Vector, compute
 
 from .literals import Literal
 from .physical import Family, physical_type
@@ -361,7 +361,7 @@ class _Bytes:
         """Return for each bound how many of the sorted points are below it (or equal to it): both are sorted as one
         list, in which the sort keeps the order of equals."""
         values = self.values.cast(pa.large_binary())
-        listed = arrow_array(points, None, pa.large_binary())
+        listed = Vector.arrow(points, None, pa.large_binary())
         both = pa.concat_arrays([listed, values] if or_equal else [values, listed])
         order = Vector(compute("array_sort_indices", both)).items(np.uint64)
         is_point = order < len(points) if or_equal else order >= len(values)
@@ -371,7 +371,7 @@ class _Bytes:
         return out
 
     def _scalar(self, point: bytes) -> pa.Scalar:
-        return arrow_array([point], None, self.values.type)[0]
+        return Vector.arrow([point], None, self.values.type)[0]
 
     def _compared(self, compare: str, other: pa.Array | pa.Scalar) -> Mask:
         return Vector(compute(compare, self.values, other)).truths(null=False)

@@ -32,7 +32,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Vector, arrow_array, compute
+from metaindex.core import Mask, Vector, compute
 
 from .physical import Family, physical_type, to_physical
 from .statistics import ColumnBounds
@@ -67,7 +67,7 @@ def _narrowed(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
         return None
     lower, upper = Vector(bounds.lower).array, Vector(bounds.upper).array
     both = fit(lower) & fit(upper)
-    low, high = (arrow_array(np.where(both, _plain(ends), 0), both, ends.type) for ends in (lower, upper))
+    low, high = (Vector.arrow(np.where(both, _plain(ends), 0), both, ends.type) for ends in (lower, upper))
     rounded = {"lower_exact": None, "upper_exact": None} if pa.types.is_floating(to) else {}
     return replace(bounds, type=to, lower=low, upper=high, **rounded)
 
@@ -115,7 +115,7 @@ def _values_of(t: pa.DataType) -> pa.DataType:
 def _zeros(bounds: ColumnBounds) -> pa.Array | None:
     for values in (bounds.row_count, bounds.null_count, bounds.lower, bounds.upper):
         if values is not None:
-            return arrow_array(np.zeros(len(values), np.int64), None, pa.int64())
+            return Vector.arrow(np.zeros(len(values), np.int64), None, pa.int64())
     return None
 
 
@@ -178,7 +178,7 @@ def _to_doubles(values: pa.Array, upper: bool) -> pa.Array:
     doubles = integers.astype(np.float64)
     loose = np.nextafter(doubles, np.inf if upper else -np.inf)
     exact = (integers >= -(2**53)) & (integers <= 2**53)
-    return arrow_array(np.where(exact, doubles, loose), Vector(values).valid, pa.float64())
+    return Vector.arrow(np.where(exact, doubles, loose), Vector(values).valid, pa.float64())
 
 
 def _midnights(values: pa.Array, upper: bool) -> pa.Array:
@@ -186,7 +186,7 @@ def _midnights(values: pa.Array, upper: bool) -> pa.Array:
     limit = 2**63 // 86_400_000_000 - 1
     fits, valid = np.abs(days) <= limit, Vector(values).valid
     fits = fits if valid is None else fits & valid
-    return arrow_array(np.where(fits, days, 0) * 86_400_000_000, fits, pa.int64())
+    return Vector.arrow(np.where(fits, days, 0) * 86_400_000_000, fits, pa.int64())
 
 
 def _unit_step(old: pa.DataType, new: pa.DataType) -> _Step:
@@ -202,7 +202,7 @@ def _unit_step(old: pa.DataType, new: pa.DataType) -> _Step:
         whole = down + (raw - down * micros != 0) if upper else down
         fits = np.abs(whole) <= 2**63 // micros - 1
         moved = np.where(fits, whole, 0) * micros
-        return arrow_array(moved, fits if valid is None else fits & valid, pa.int64())
+        return Vector.arrow(moved, fits if valid is None else fits & valid, pa.int64())
 
     return step
 

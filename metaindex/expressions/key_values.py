@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ArgumentError, LiteralTypeError, MetaIndexError, Vector, arrow_array, first_line
+from metaindex.core import ArgumentError, LiteralTypeError, MetaIndexError, Vector, first_line
 
 from .coercion import Coerced, coerce, family
 from .engines.grid import on_grid
@@ -78,7 +78,7 @@ def _integers(values: pa.Array, t: pa.DataType) -> pa.Array:
     low, high = max(mine.min, theirs.min), min(mine.max, theirs.max)
     raw = Vector(values).items(values.type.to_pandas_dtype())
     fits = (raw >= raw.dtype.type(low)) & (raw <= raw.dtype.type(high))
-    return arrow_array(np.where(fits, raw, 0).astype(t.to_pandas_dtype()), _both(values, fits), t)
+    return Vector.arrow(np.where(fits, raw, 0).astype(t.to_pandas_dtype()), _both(values, fits), t)
 
 
 def _floats(values: pa.Array, t: pa.DataType) -> pa.Array:
@@ -87,7 +87,7 @@ def _floats(values: pa.Array, t: pa.DataType) -> pa.Array:
     with np.errstate(over="ignore"):
         cast = raw.astype(dtypes[t.bit_width])
     same = (cast.astype(np.float64) == raw) | np.isnan(raw)
-    return arrow_array(cast, _both(values, same), t)
+    return Vector.arrow(cast, _both(values, same), t)
 
 
 def _bytes(values: pa.Array, t: pa.DataType) -> pa.Array:
@@ -109,7 +109,7 @@ def _times(values: pa.Array, t: pa.DataType) -> pa.Array:
     else:
         moved = raw // (new // old)
         fits = moved * (new // old) == raw
-    return arrow_array(moved.astype(np.int32 if t.bit_width == 32 else np.int64), _both(values, fits), t)
+    return Vector.arrow(moved.astype(np.int32 if t.bit_width == 32 else np.int64), _both(values, fits), t)
 
 
 def _both(values: pa.Array, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

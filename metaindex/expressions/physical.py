@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 
 PhysicalValue = int | float | bytes
 
@@ -159,7 +159,7 @@ def _doubles(values: pa.Array, upper: bool) -> pa.Array:
     doubles = np.where(doubles == 0, 0.0 if upper else -0.0, doubles)
     if nan.any():
         valid = ~nan if valid is None else valid & ~nan
-    return arrow_array(doubles, valid, pa.float64())
+    return Vector.arrow(doubles, valid, pa.float64())
 
 
 def _days(values: pa.Array, upper: bool) -> pa.Array:
@@ -167,7 +167,7 @@ def _days(values: pa.Array, upper: bool) -> pa.Array:
         days = Vector(values).items(np.int32).astype(np.int64)
     else:
         days = _divided(Vector(values).items(np.int64), 86_400_000, upper)
-    return arrow_array(days, Vector(values).valid, pa.int64())
+    return Vector.arrow(days, Vector(values).valid, pa.int64())
 
 
 def _micros(values: pa.Array, upper: bool) -> pa.Array:
@@ -175,14 +175,14 @@ def _micros(values: pa.Array, upper: bool) -> pa.Array:
     raw = Vector(values).items(np.int32 if values.type.bit_width == 32 else np.int64).astype(np.int64, copy=False)
     valid = Vector(values).valid
     if unit == "ns":
-        return arrow_array(_divided(raw, 1_000, upper), valid, pa.int64())
+        return Vector.arrow(_divided(raw, 1_000, upper), valid, pa.int64())
     factor = _MICROS_PER_UNIT[unit]
     limit = INT64_MAX // factor
     fits = (raw >= -limit) & (raw <= limit)
     if not fits.all():
         valid = fits if valid is None else valid & fits
     with np.errstate(over="ignore"):
-        return arrow_array(raw * factor, valid, pa.int64())
+        return Vector.arrow(raw * factor, valid, pa.int64())
 
 
 def _divided(raw: np.ndarray[Any, Any], by: int, upper: bool) -> np.ndarray[Any, Any]:
@@ -193,21 +193,21 @@ def _divided(raw: np.ndarray[Any, Any], by: int, upper: bool) -> np.ndarray[Any,
 def _unscaled(values: pa.Array) -> pa.Array:
     # Precision 18 fits the low word, whose sign is then that of the whole.
     low_words = Vector(values).items("<i8", 2)[::2]
-    return arrow_array(low_words.astype(np.int64), Vector(values).valid, pa.int64())
+    return Vector.arrow(low_words.astype(np.int64), Vector(values).valid, pa.int64())
 
 
 def _wide_decimals(values: pa.Array) -> pa.Array:
     little_endian = Vector(values).items(np.uint8, 16).reshape(-1, 16)
     rows = np.ascontiguousarray(little_endian[:, ::-1])
     rows[:, 0] ^= 0x80
-    return arrow_array(rows, Vector(values).valid)
+    return Vector.arrow(rows, Vector(values).valid)
 
 
 def _wide_integers(values: pa.Array) -> pa.Array:
     rows = np.zeros((len(values), 16), np.uint8)
     rows[:, 8:] = Vector(values).items(np.uint64).astype(">u8").view(np.uint8).reshape(-1, 8)
     rows[:, 0] = 0x80
-    return arrow_array(rows, Vector(values).valid)
+    return Vector.arrow(rows, Vector(values).valid)
 
 
 # Bounds, to what people read --------------------------------------------------------------------------------------

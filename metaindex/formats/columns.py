@@ -12,7 +12,7 @@ import pyarrow as pa
 # The methods of arrays of the same names load pyarrow.compute, which takes longer than the snapshot of a small table.
 from pyarrow._compute import CastOptions, SetLookupOptions, StructFieldOptions
 
-from metaindex.core import Mask, Vector, arrow_array, compute
+from metaindex.core import Mask, Vector, compute
 from metaindex.expressions import from_physical
 
 Rows = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ def strings(values: Sequence[str | None]) -> pa.Array:
     data = [None if value is None else value.encode() for value in values]
     if sum(len(text) for text in data if text) > 2**31 - 1:
         raise OverflowError("a column of strings holds at most 2 GiB")
-    return arrow_array(data).view(pa.string())
+    return Vector.arrow(data).view(pa.string())
 
 
 def long_strings(values: Sequence[str | None]) -> pa.ChunkedArray:
@@ -41,7 +41,7 @@ def repeated(text: str, count: int) -> pa.Array:
 
 def numbers(values: Sequence[int]) -> pa.Array:
     """Return int64 values without nulls."""
-    return arrow_array(np.array(values, np.int64), None, pa.int64())
+    return Vector.arrow(np.array(values, np.int64), None, pa.int64())
 
 
 def integers(values: Sequence[int | None], type_: pa.DataType | None = None) -> pa.Array:
@@ -49,7 +49,7 @@ def integers(values: Sequence[int | None], type_: pa.DataType | None = None) -> 
     type_ = type_ or pa.int64()
     valid = np.fromiter((v is not None for v in values), np.bool_, len(values))
     numbers = np.fromiter((0 if v is None else v for v in values), np.int64, len(values))
-    return arrow_array(numbers.astype(type_.to_pandas_dtype()), valid, type_)
+    return Vector.arrow(numbers.astype(type_.to_pandas_dtype()), valid, type_)
 
 
 def values_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
@@ -63,7 +63,7 @@ def text_map(values: Sequence[Mapping[str, str | None]]) -> pa.Array:
     np.cumsum([len(v) for v in values], out=offsets[1:])
     keys = strings([k for v in values for k in v])
     items = strings([x for v in values for x in v.values()])
-    return pa.MapArray.from_arrays(arrow_array(offsets, None, pa.int32()), keys, items)
+    return pa.MapArray.from_arrays(Vector.arrow(offsets, None, pa.int32()), keys, items)
 
 
 def leaf_types(type_: pa.DataType) -> Iterator[pa.DataType]:
@@ -100,7 +100,7 @@ def take(values: Any, rows: pa.Array) -> Any:
 
 def kept(values: Any, mask: npt.NDArray[np.bool_]) -> Any:
     """Rows of an array or a table where the mask is true."""
-    return compute("filter", values, arrow_array(mask))
+    return compute("filter", values, Vector.arrow(mask))
 
 
 def cast_to(values: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -135,7 +135,7 @@ def unchunked(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def rows_array(rows: Rows, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Row numbers to `take` by."""
-    return arrow_array(rows.astype(np.int64, copy=False), valid, pa.int64())
+    return Vector.arrow(rows.astype(np.int64, copy=False), valid, pa.int64())
 
 
 def consistent(
@@ -169,17 +169,17 @@ def uncut_times(lower: pa.Array, upper: pa.Array, *, finer: bool = False) -> tup
     rest = np.where(high < _OLD_DATES_END, _OFFSET_REST, 0) + (_MILLISECOND - 1)
     rest = np.where(high % _MILLISECOND == 0, rest, 0) + finer
     high = np.where(high < limits.max - rest, high + rest, limits.max)
-    return arrow_array(low, low_known, pa.int64()), arrow_array(high, high_known, pa.int64())
+    return Vector.arrow(low, low_known, pa.int64()), Vector.arrow(high, high_known, pa.int64())
 
 
 def some_rows(counts: pa.Array) -> pa.Array:
     """Counts of rows; 0 is unknown: writers without statistics say it, too."""
     numbers, known = int64_values(counts)
-    return arrow_array(numbers, known & (numbers > 0), pa.int64())
+    return Vector.arrow(numbers, known & (numbers > 0), pa.int64())
 
 
 def constant(value: int, count: int, type_: pa.DataType) -> pa.Array:
-    return arrow_array(np.full(count, value, type_.to_pandas_dtype()), None, type_)
+    return Vector.arrow(np.full(count, value, type_.to_pandas_dtype()), None, type_)
 
 
 def int64_values(values: pa.Array) -> tuple[Rows, npt.NDArray[np.bool_]]:

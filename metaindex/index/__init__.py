@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .actions.target import Target as Target
     from .actions.trial import Sandbox as Sandbox
     from .build.builders import Builders as Builders
-    from .build.protocol import Builder as Builder
+    from .build.protocol import BuilderChoice as BuilderChoice
     from .build.protocol import Progress as Progress
     from .folder import IndexFolder as IndexFolder
     from .kinds.bloom.spec import Bloom as Bloom

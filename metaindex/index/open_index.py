@@ -10,18 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import (
-    Cure,
-    DamagedIndexError,
-    Mask,
-    MetaIndexError,
-    Vector,
-    Words,
-    arrow_array,
-    compute,
-    counted,
-    dataclass,
-)
+from metaindex.core import Cure, DamagedIndexError, Mask, MetaIndexError, Vector, Words, compute, counted, dataclass
 from metaindex.expressions import ColumnRef
 from metaindex.formats import FileTable, Schema, Snapshot
 from metaindex.formats import Footer as DataFooter
@@ -207,7 +196,7 @@ class OpenIndex:
         """FileTable.SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
         if run.files <= _FEW_FILES:
             every = self._every_file(run).select(_LISTED)
-            rows = compute("take", every, arrow_array(ordinals.astype(np.int64), None, pa.int64()))
+            rows = compute("take", every, Vector.arrow(ordinals.astype(np.int64), None, pa.int64()))
         else:
             rows = self.rows(run, "files", ordinals, _LISTED)
         attached: pa.Array = pa.nulls(len(ordinals), pa.string())
@@ -242,7 +231,7 @@ class OpenIndex:
         if kind == "files" and run.files <= _FEW_FILES and is_remote(self.storage.root):
             held = self._every_file(run).select(names)
             whole = pa.Table.from_batches([held]) if isinstance(held, pa.RecordBatch) else held
-            places = arrow_array(ordinals.astype(np.int64), None, pa.int64())
+            places = Vector.arrow(ordinals.astype(np.int64), None, pa.int64())
             return whole if len(ordinals) == run.files else whole.take(places)
         return self._read_rows(run, kind, ordinals, names)
 
@@ -282,7 +271,7 @@ class OpenIndex:
             counts = footer.rows[some]
             offsets = np.cumsum(counts) - counts
             wanted = inside_group[low:high] + offsets[np.searchsorted(some, group_of[low:high])]
-            taken.append(compute("take", table, arrow_array(wanted.astype(np.int64), None, pa.int64())))
+            taken.append(compute("take", table, Vector.arrow(wanted.astype(np.int64), None, pa.int64())))
         picked = _joined(taken)
         if not np.array_equal(Vector(picked.column("ordinal")).numbers, inside + start):
             raise DamagedIndexError.for_repair(

@@ -6,17 +6,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
 
-from metaindex.core import Plain, Shown, Tabular, Vector, counted, dataclass
+from metaindex.core import Plain, Shown, TextTable, Vector, counted, dataclass
 from metaindex.expressions import Opaque, Predicate, conjuncts
 from metaindex.formats import Schema, Snapshot
 from metaindex.index import OpenIndex
 from metaindex.query.described import describe
 
 from .pruning.result import PruneResult
+
+if TYPE_CHECKING:
+    from metaindex.core import Element
 
 logger = logging.getLogger("metaindex")
 
@@ -103,7 +107,7 @@ class Explanation(Shown):
         return lines
 
     @property
-    def pictured(self) -> Sequence[str | Tabular]:
+    def pictured(self) -> Sequence[str | TextTable | Element]:
         return (str(self), *self.result.pictured[1:])
 
     def _answers(self) -> list[str]:

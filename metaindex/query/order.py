@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array, dataclass
+from metaindex.core import Vector, dataclass
 from metaindex.expressions import physical_type
 
 _WITHOUT_SIGN = np.int64(2**63 - 1)
@@ -59,13 +59,13 @@ def _float_keys(values: pa.Array) -> pa.Array:
     doubles = np.where(doubles == 0, 0.0, doubles)
     bits = np.where(np.isnan(doubles), np.nan, doubles).view(np.int64)
     keys = np.where(bits < 0, bits ^ _WITHOUT_SIGN, bits)
-    return arrow_array(keys, Vector(values).valid, pa.int64())
+    return Vector.arrow(keys, Vector(values).valid, pa.int64())
 
 
 def _floats(keys: pa.Array) -> pa.Array:
     whole = Vector(keys).items(np.int64)
     bits = np.where(whole < 0, whole ^ _WITHOUT_SIGN, whole)
-    return arrow_array(bits.view(np.float64), Vector(keys).valid, pa.float64())
+    return Vector.arrow(bits.view(np.float64), Vector(keys).valid, pa.float64())
 
 
 def sorted_places(columns: Sequence[pa.Array | pa.ChunkedArray], by: Sequence[Direction]) -> pa.Array:

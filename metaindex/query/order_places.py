@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, Vector, arrow_array, compute, dataclass
+from metaindex.core import Mask, Vector, compute, dataclass
 from metaindex.expressions import to_physical
 
 from .order import Direction
@@ -70,7 +70,7 @@ class OrderPlaces:
         return OrderPlace(rank, self.values[at].as_py() if rank == VALUE else None)
 
     def take(self, rows: npt.NDArray[np.int64]) -> OrderPlaces:
-        return OrderPlaces(self.ranks[rows], self.values.take(arrow_array(rows, None, pa.int64())), self.direction)
+        return OrderPlaces(self.ranks[rows], self.values.take(Vector.arrow(rows, None, pa.int64())), self.direction)
 
     def best_first(self) -> npt.NDArray[np.int64]:
         """The order of the places; those at one place in that of now."""
@@ -78,8 +78,8 @@ class OrderPlaces:
 
         sides = ("ascending", "descending")
         keys = [("rank", sides[0]), ("value", sides[self.direction.descending]), ("at", sides[0])]
-        at = arrow_array(np.arange(len(self)), None, pa.int64())
-        table = pa.table({"rank": arrow_array(self.ranks, None, pa.int8()), "value": self.values, "at": at})
+        at = Vector.arrow(np.arange(len(self)), None, pa.int64())
+        table = pa.table({"rank": Vector.arrow(self.ranks, None, pa.int8()), "value": self.values, "at": at})
         return Vector(pc.sort_indices(table, sort_keys=keys)).items(np.uint64).astype(np.int64)
 
     def behind(self, place: OrderPlace) -> Mask:

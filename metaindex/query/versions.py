@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metaindex.core import Shown, Tabular, counted
+from metaindex.core import Shown, TextTable, counted
 from metaindex.formats import Version
 
 _SHOWN = 20
@@ -19,7 +19,7 @@ class VersionList(Shown, list[Version]):
         return f"{counted(len(self), 'version')}{ends}"
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         older = len(self) - _SHOWN
         names = [f"  {version}" for version in self[-_SHOWN:]]
         return ("\n".join([self.brief, *([f"  {older:,} older ones"] if older > 0 else []), *names]),)

@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from metaindex.core import MissingDependencyError, UnsupportedFeatureError, first_line, interrupts_first
+from metaindex.core import MissingDependencyError, SparkDriver, UnsupportedFeatureError, first_line
 
 from .runtime import find_java
 
@@ -115,7 +115,7 @@ def _compiled(folder: Path) -> Path:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             jvm = gateway.jvm
             janino = jvm.org.codehaus.janino
             finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(jvm.java.util.HashMap())

@@ -22,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from metaindex.core import MetaIndexError, SparkRelease, cache_dir
+from metaindex.core import MetaIndexError, SparkRelease
 
 from .pins import PINS
 
@@ -121,7 +121,7 @@ def jar_paths(
             f"jars are pinned for each Spark; there are none of {group} for Spark {release.name}; leave them out, and"
             " name jars of your own in spark.jars"
         )
-    folder = cache_dir(environ) / "jars"
+    folder = SparkRelease.cache_dir(environ) / "jars"
     paths: list[Path] = []
     for jar in catalog:
         if jar.group in wanted:

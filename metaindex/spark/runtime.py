@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from metaindex.core import MissingDependencyError, SparkRelease, cache_dir
+from metaindex.core import MissingDependencyError, SparkRelease
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 
@@ -127,7 +127,7 @@ def _wrapped(home: Path, environ: Mapping[str, str]) -> Path:
     java = str(home.absolute() / "bin" / "java")
     quoted = re.sub(r'(["\\$`])', r"\\\1", java)
     text = _WRAPPER.format(module=_VECTOR_MODULE, java=quoted)
-    wrapper_home = cache_dir(environ) / "java" / hashlib.sha256(text.encode()).hexdigest()[:16]
+    wrapper_home = SparkRelease.cache_dir(environ) / "java" / hashlib.sha256(text.encode()).hexdigest()[:16]
     wrapper = wrapper_home / "bin" / "java"
     # The folder is named by its content and filled by a rename, so one that is there is whole.
     if not os.access(wrapper, os.X_OK):

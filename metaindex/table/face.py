@@ -12,14 +12,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.core import CLIENTS, BuilderName, Config, one_line, watched
+from metaindex.core import CLIENTS, Config, one_line, watched
 from metaindex.formats import At
 from metaindex.index import Kind
 from metaindex.query import Handle, TableReader, TimestampLike, VersionLike
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     from metaindex.advisor import Clustering, Recommendation, Reported, Savings, WhatIf
-    from metaindex.index import Builder, Outcome, Progress, Verification
+    from metaindex.index import BuilderChoice, Outcome, Progress, Verification
     from metaindex.table.views.history import History
     from metaindex.table.views.info import IndexList
 
@@ -154,7 +154,7 @@ class Table(TableReader):
         self,
         name: str,
         *kinds: Kind,
-        builder: BuilderName | Builder | None = None,
+        builder: BuilderChoice | None = None,
         progress: Progress | None = None,
         version: VersionLike = None,
         timestamp: TimestampLike = None,
@@ -185,7 +185,7 @@ class Table(TableReader):
         self,
         name: str,
         mode: Literal["incremental", "quick", "full", "identity"] = "incremental",
-        builder: BuilderName | Builder | None = None,
+        builder: BuilderChoice | None = None,
         progress: Progress | None = None,
         *,
         version: VersionLike = None,
@@ -216,7 +216,7 @@ class Table(TableReader):
         self,
         name: str,
         mode: Literal["quick", "full"] = "quick",
-        builder: BuilderName | Builder | None = None,
+        builder: BuilderChoice | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
         """Merge runs of an index, so that look-ups read less; answers stay the same, and the table is not read.
@@ -253,9 +253,7 @@ class Table(TableReader):
         return clean(self._handle, name, retention)
 
     @watched
-    def erase_index(
-        self, name: str, builder: BuilderName | Builder | None = None, progress: Progress | None = None
-    ) -> Outcome:
+    def erase_index(self, name: str, builder: BuilderChoice | None = None, progress: Progress | None = None) -> Outcome:
         """Remove from an index, physically and at once, the values that no retained version of the table holds: of
         files that are gone, and of rows deleted in files that stay. Old runs are removed whatever the retention; a
         query that began before may have to read more. A query log is not touched, and the notes say if there is one;
@@ -392,7 +390,7 @@ class Table(TableReader):
         name: str,
         *,
         files: int | None = 20,
-        builder: BuilderName | Builder | None = None,
+        builder: BuilderChoice | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
         """Verify an index (`files`: as in `verify_index`) and rebuild what is wrong: damaged or missing runs are

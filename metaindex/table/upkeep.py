@@ -8,17 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.core import ArgumentError, BuilderName, Cure, MetaIndexError
+from metaindex.core import ArgumentError, Cure, MetaIndexError
 from metaindex.formats import At, Version
-from metaindex.index import (
-    IndexLogEntry,
-    OpenIndex,
-    Outcome,
-    Staleness,
-    State,
-    Target,
-    Verification,
-)
+from metaindex.index import IndexLogEntry, OpenIndex, Outcome, Staleness, State, Target, Verification
 from metaindex.query import Handle, Queries
 from metaindex.table.views.history import History
 from metaindex.table.views.info import IndexInfo, IndexList
@@ -26,7 +18,7 @@ from metaindex.table.views.info import IndexInfo, IndexList
 from .verbs import refresh
 
 if TYPE_CHECKING:
-    from metaindex.index import Builder, Progress
+    from metaindex.index import BuilderChoice, Progress
 
 _AGAIN = 8
 """Recorded versions that a repair records again: each may index files that only it has."""
@@ -150,7 +142,7 @@ def repair(
     handle: Handle,
     name: str,
     files: int | None,
-    builder: BuilderName | Builder | None,
+    builder: BuilderChoice | None,
     progress: Progress | None,
 ) -> Outcome:
     """Implement `Table.repair_index`."""
@@ -169,7 +161,7 @@ def repair(
     return outcome if used is None else _again(handle.as_built(entry), outcome, entry, used)
 
 
-def _again(handle: Handle, outcome: Outcome, before: IndexLogEntry, builder: Builder) -> Outcome:
+def _again(handle: Handle, outcome: Outcome, before: IndexLogEntry, builder: BuilderChoice) -> Outcome:
     """The newest of the versions that a repair took out of the entry, recorded again where the table keeps them. Files
     of a plain folder at an older listing may be gone: not those."""
     lost = [r.version for r in before.content.versions if outcome.entry.content.record(r.version) is None]

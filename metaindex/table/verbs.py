@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 from metaindex.core import (
     ArgumentError,
-    BuilderName,
     ConcurrentWriteError,
     Cure,
     IndexExistsError,
@@ -19,17 +18,11 @@ from metaindex.core import (
     first_line,
 )
 from metaindex.formats import At, ReadOptions, Schema
-from metaindex.index import (
-    KINDS,
-    IndexFolder,
-    Kind,
-    Outcome,
-    State,
-)
+from metaindex.index import KINDS, IndexFolder, Kind, Outcome, State
 from metaindex.query import Handle, TableQueryLog
 
 if TYPE_CHECKING:
-    from metaindex.index import Builder, Progress
+    from metaindex.index import BuilderChoice, Progress
 
 
 def create(
@@ -37,7 +30,7 @@ def create(
     name: str,
     kinds: Sequence[Kind],
     at: At,
-    builder: BuilderName | Builder | None,
+    builder: BuilderChoice | None,
     progress: Progress | None,
     *,
     history: bool,
@@ -115,7 +108,7 @@ def refresh(
     name: str,
     mode: Literal["incremental", "quick", "full", "identity"],
     at: At,
-    builder: BuilderName | Builder | None = None,
+    builder: BuilderChoice | None = None,
     progress: Progress | None = None,
     *,
     where: object = None,
@@ -161,7 +154,7 @@ def optimize(
     handle: Handle,
     name: str,
     mode: Literal["quick", "full"],
-    builder: BuilderName | Builder | None,
+    builder: BuilderChoice | None,
     progress: Progress | None,
 ) -> Outcome:
     """Implement `Table.optimize_index`."""
@@ -186,7 +179,7 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
     return replace(outcome, changed=outcome.changed or bool(cleaned), notes=notes)
 
 
-def erase(handle: Handle, name: str, builder: BuilderName | Builder | None, progress: Progress | None) -> Outcome:
+def erase(handle: Handle, name: str, builder: BuilderChoice | None, progress: Progress | None) -> Outcome:
     """Implement `Table.erase_index`."""
     table_format, ref, actions = handle.table_format, handle.ref, handle.indexes().actions(name)
     snapshot = table_format.snapshot(ref, At())

@@ -109,13 +109,13 @@ def test_proving_files_out_loads_no_pandas() -> None:
 import numpy as np, pyarrow as pa
 from metaindex.expressions import ArrowStatistics, ColumnBounds, ColumnRef, bind, col, may_match
 from metaindex.expressions.skipping import must_match
-from metaindex.core.vectors import arrow_array
+from metaindex.core.vectors import Vector
 n = 1000
 known = np.arange(n) % 7 > 0
-numbers = arrow_array(np.arange(n), known, pa.int64())
-doubles = arrow_array(np.arange(n) / 2, known, pa.float64())
-texts = arrow_array([b"%04d" % i for i in range(n)])
-rows = arrow_array(np.full(n, 5), None, pa.int64())
+numbers = Vector.arrow(np.arange(n), known, pa.int64())
+doubles = Vector.arrow(np.arange(n) / 2, known, pa.float64())
+texts = Vector.arrow([b"%04d" % i for i in range(n)])
+rows = Vector.arrow(np.full(n, 5), None, pa.int64())
 columns = {
     ColumnRef((name,)): ColumnBounds(t, values, values, rows, rows, rows)
     for name, t, values in (("i", pa.int32(), numbers), ("d", pa.float64(), doubles), ("s", pa.string(), texts))

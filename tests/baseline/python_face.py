@@ -47,7 +47,6 @@ INNER = frozenset(
         "Storage",
         "TableRead",
         "TableRef",
-        "Tabular",
         "TextTable",
         "Watches",
     }

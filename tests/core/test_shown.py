@@ -16,8 +16,9 @@ from rich.console import Console
 import metaindex as mi
 from metaindex.core import Column, MissingDependencyError, Shown, one_line
 from metaindex.core.rows import json_value
-from metaindex.core.shown import BRIEF, LINES, bounded, html_table
+from metaindex.core.shown import BRIEF
 from metaindex.core.text_table import plain_table, rich_table
+from metaindex.core.texts import LINES, bounded, html_table
 from metaindex.query import Scan
 from tests.processes import python
 from tests.tables import settle

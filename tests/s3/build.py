@@ -1,5 +1,5 @@
 """Builds the S3 server of the tests: `make s3-server`. Needs Go once; the program is kept in the user's cache
-(`metaindex.core.jvm.cache`), by its version.
+(`SparkRelease.cache_dir`), by its version.
 
 Without Go nothing is built and the tests that need the server are skipped.
 """
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from metaindex.core import cache_dir
+from metaindex.core import SparkRelease
 from tests.processes import say
 
 MODULE, VERSION = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
@@ -19,7 +19,7 @@ MODULE, VERSION = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
 
 def program() -> Path:
     """Where the program is, built or not."""
-    return cache_dir() / "bin" / f"versitygw-{VERSION}"
+    return SparkRelease.cache_dir() / "bin" / f"versitygw-{VERSION}"
 
 
 def missing() -> str | None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from metaindex.core import JavaClasses, SparkDriver
-from metaindex.core.jvm.classes import _class_path_digest
+from metaindex.core import SparkDriver
+from metaindex.core.jvm.classes import JavaClasses, _class_path_digest
 
 pytestmark = pytest.mark.spark
 PROBE = "package metaindex;\npublic class Probe { public String toString() { return Other.TEXT; } }\n"

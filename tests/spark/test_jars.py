@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.core import SparkRelease, cache_dir
+from metaindex.core import SparkRelease
 from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
 from tests.each_spark import NEWEST, RELEASES
 from tests.processes import serving
@@ -178,9 +178,9 @@ def test_the_proxy_variable_is_honoured(environ: dict[str, str], monkeypatch: py
 
 
 def test_the_cache_folder_follows_its_variables(tmp_path: Path) -> None:
-    assert cache_dir({"METAINDEX_CACHE": str(tmp_path), "XDG_CACHE_HOME": "/elsewhere"}) == tmp_path
-    assert cache_dir({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "metaindex"
-    assert cache_dir({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache" / "metaindex"
+    assert SparkRelease.cache_dir({"METAINDEX_CACHE": str(tmp_path), "XDG_CACHE_HOME": "/elsewhere"}) == tmp_path
+    assert SparkRelease.cache_dir({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "metaindex"
+    assert SparkRelease.cache_dir({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache" / "metaindex"
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,13 @@ from metaindex.core import (
     Mask,
     Plain,
     Shown,
-    Tabular,
     TextTable,
     Vector,
-    arrow_array,
     compute,
     counted,
     dataclass,
     human_bytes,
     percent,
-    plain,
 )
 from metaindex.formats import Snapshot
 from metaindex.index import ColumnFacts
@@ -77,7 +74,7 @@ class ColumnClustering(Plain):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Clustering(Shown):
+class Clustering(Shown, Plain):
     """The layout of a table at a version, column by column, from bounds alone. `advice`: layouts that would leave out
     more, estimated from the files that `sampled` tells of."""
 
@@ -102,12 +99,12 @@ class Clustering(Shown):
         raise KeyError(f"a column of this answer is one of {', '.join(c.column for c in self.columns)}; got {column!r}")
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         return self.described(None)
 
-    def described(self, name: str | None) -> Sequence[str | Tabular]:
+    def described(self, name: str | None) -> Sequence[str | TextTable]:
         """Return what is printed. `name`: the table's in its catalog, for the statements."""
-        parts: list[str | Tabular] = [
+        parts: list[str | TextTable] = [
             f"{self.table} ({self.format}) at version {self.version}: {counted(self.files, 'file')},"
             f" {human_bytes(self.size_bytes)}"
         ]
@@ -118,7 +115,7 @@ class Clustering(Shown):
             parts += ["", "name the columns that queries filter by: the advice is for these then, with its statements"]
         return parts
 
-    def advised(self, name: str | None = None) -> list[Sequence[str | Tabular]]:
+    def advised(self, name: str | None = None) -> list[Sequence[str | TextTable]]:
         """Return what is printed of each advice; no statement to run where nobody said by which columns is asked."""
         return [advice.described(name)[: None if self.named else 2] for advice in self.advice]
 
@@ -153,14 +150,14 @@ class Clustering(Shown):
 
     def to_json(self, name: str | None = None) -> dict[str, object]:
         """Plain data for machines."""
-        names = ("table", "format", "version", "files", "size_bytes", "files_with_deletes", "columns", "without_bounds")
+        facts = self._plain("table format version files size_bytes files_with_deletes columns without_bounds")
         advice = [advice.to_json(name) for advice in self.advice]
-        return {**plain(self, *names, "notes", "sampled"), "advice": advice}
+        return {**facts, **self._plain("notes sampled"), "advice": advice}
 
 
-def measured_parts(clustering: Clustering) -> list[str | Tabular]:
+def measured_parts(clustering: Clustering) -> list[str | TextTable]:
     """Return what is printed of the files as they are."""
-    parts: list[str | Tabular] = ["", clustering.layout, "", _WORDS] if clustering.columns else []
+    parts: list[str | TextTable] = ["", clustering.layout, "", _WORDS] if clustering.columns else []
     if clustering.without_bounds:
         parts.append(f"without bounds in any file: {_listed(clustering.without_bounds)}")
     return [*parts, *clustering.remarks]
@@ -246,7 +243,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def _bounds_as_numbers(lower: pa.Array, upper: pa.Array, bounded: Mask) -> tuple[Numbers, Numbers]:
-    kept = arrow_array(bounded)
+    kept = Vector.arrow(bounded)
     low, high = numbers_of([compute("filter", bounds, kept) for bounds in (lower, upper)])
     return low, high
 

@@ -24,16 +24,14 @@ from metaindex.core import (
     ArgumentError,
     Column,
     ExpressionError,
+    Plain,
     Shown,
-    Tabular,
     TextTable,
     Vector,
-    arrow_array,
     compute,
     dataclass,
     one_line,
     percent,
-    plain,
 )
 from metaindex.expressions import Family, column_sql, parse_path, text_sql
 from metaindex.formats import Format, Leaf, TableRef
@@ -131,7 +129,7 @@ def fractions_of(values: Numbers, lower: Numbers, upper: Numbers, count: int) ->
 def _prepared(values: pa.Array) -> tuple[Ints, Words]:
     mask = Vector(values).valid
     valid = np.ones(len(values), np.bool_) if mask is None else mask
-    kept = compute("filter", values, arrow_array(valid))
+    kept = compute("filter", values, Vector.arrow(valid))
     (known,) = numbers_of([kept])
     ranks = np.full(len(values), -1, np.int64)
     ranks[valid] = np.unique(known, return_inverse=True)[1]
@@ -374,7 +372,7 @@ def as_written(*statements: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutEffect:
+class LayoutEffect(Plain):
     """The files that a range over 1% of the rows reads by a column, averaged over its beginnings: now, and then, of as
     many files in all. `wanted`: the advice is for this column; for other columns it shows what they lose."""
 
@@ -417,10 +415,10 @@ class Advice(Shown):
         return ";\n".join(self.rewrite.statements(name))
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         return self.described(None)
 
-    def described(self, name: str | None) -> Sequence[str | Tabular]:
+    def described(self, name: str | None) -> Sequence[str | TextTable]:
         """Return `shown` with the table's name in the statements."""
         titles = Column.named("column", "files now>", "files then>", "the layout is")
         reads = [(effect.files_now, effect.files_then) for effect in self.effects]
@@ -430,7 +428,7 @@ class Advice(Shown):
         )
         bars = enumerate(zip(*reads, strict=True), start=1)
         shares = tuple((at, tuple(read / max(self.files, 1) for read in some)) for at, some in bars)
-        parts: list[str | Tabular] = [
+        parts: list[str | TextTable] = [
             (
                 f"advice: {self.how}: {percent(max(self.saving, 0.0))} fewer files; of {self.files:,} a range over 1%"
                 " of the rows reads"
@@ -451,7 +449,7 @@ class Advice(Shown):
             "how": "sort" if self.rewrite.curve == "sort" else "zorder",
             "files": self.files,
             "saving": self.saving,
-            "effects": [plain(effect, *effect.__dataclass_fields__) for effect in self.effects],
+            "effects": [effect.to_json() for effect in self.effects],
             "statements": list(self.rewrite.statements(name)),
             "otherwise": list(self.rewrite.otherwise(name)),
         }

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import ArgumentError, MetaIndexError, Vector, arrow_array, compute
+from metaindex.core import ArgumentError, MetaIndexError, Vector, compute
 from metaindex.expressions import physical_type
 from metaindex.formats import At, Leaf, Snapshot
 from metaindex.index import FileStatistics
@@ -230,11 +230,11 @@ def _files_now(measured: Measured, values: pa.Array, sample: SampleRows, files: 
 
 
 def _fractions(measured: Measured, values: pa.Array, sample: SampleRows) -> Floats:
-    kept = arrow_array(measured.bounded)
+    kept = Vector.arrow(measured.bounded)
     facts = measured.facts.facts
     bounds = [compute("filter", Vector(facts.column(side)).array, kept) for side in ("lower", "upper")]
     valid = np.asarray(values.is_valid()) & measured.bounded[sample.file]
-    low, high, seen = numbers_of([*bounds, compute("filter", values, arrow_array(valid))])
+    low, high, seen = numbers_of([*bounds, compute("filter", values, Vector.arrow(valid))])
     place = (np.cumsum(measured.bounded) - 1)[sample.file[valid]]
     return fractions_of(seen, low[place], high[place], len(measured.ranges))
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Vector, arrow_array, compute, dataclass
+from metaindex.core import Vector, compute, dataclass
 
 Numbers = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -214,7 +214,7 @@ def _placed(values: pa.Array) -> Ints:
     if not count:
         return np.zeros(0, np.int64)
     order = Vector(compute("array_sort_indices", values)).items(np.uint64).astype(np.int64)
-    ordered = compute("take", values, arrow_array(order, None, pa.int64()))
+    ordered = compute("take", values, Vector.arrow(order, None, pa.int64()))
     grows = np.ones(count, np.bool_)
     grows[1:] = Vector(compute("not_equal", ordered.slice(1), ordered.slice(0, count - 1))).truths(null=True)
     # Each stands at least one behind the one before it, so that those which differ beyond the eight bytes differ, too.

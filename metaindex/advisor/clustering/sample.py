@@ -9,18 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import (
-    ArgumentError,
-    Cure,
-    MetaIndexError,
-    Plain,
-    Vector,
-    arrow_array,
-    counted,
-    dataclass,
-    human_bytes,
-    percent,
-)
+from metaindex.core import ArgumentError, Cure, MetaIndexError, Plain, Vector, counted, dataclass, human_bytes, percent
 from metaindex.expressions import to_physical
 from metaindex.formats import FileTable, Leaf, Snapshot
 from metaindex.query import FooterGroups, Handle, Scan
@@ -225,11 +214,11 @@ def evenly(batches: Iterable[pa.RecordBatch], schema: pa.Schema, most: int) -> p
     if table.num_rows <= most:
         return table
     places = np.linspace(0, table.num_rows - 1, most).astype(np.int64)
-    return table.take(arrow_array(places, None, pa.int64()))
+    return table.take(Vector.arrow(places, None, pa.int64()))
 
 
 def _every(first: int, end: int, step: int) -> pa.Array:
-    return arrow_array(np.arange(first, end, step, dtype=np.int64), None, pa.int64())
+    return Vector.arrow(np.arange(first, end, step, dtype=np.int64), None, pa.int64())
 
 
 def of_leaf(table: pa.Table, leaf: Leaf) -> pa.Array:

@@ -7,19 +7,7 @@ from dataclasses import field
 
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.workloads.table_queries import Stands
-from metaindex.core import (
-    Column,
-    Plain,
-    Shown,
-    Tabular,
-    TextTable,
-    counted,
-    dataclass,
-    duration,
-    human_bytes,
-    percent,
-    plain,
-)
+from metaindex.core import Column, Plain, Shown, TextTable, counted, dataclass, duration, human_bytes, percent
 
 from .estimates import Estimate, Spread, in_bytes, in_numbers, in_words, less, most_read
 
@@ -64,7 +52,7 @@ class Effect(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class QueryWeighed:
+class QueryWeighed(Plain):
     """The reads of one query, now and with each candidate. `problem`: why it cannot be answered, else empty. `weight`:
     how often a workload has it; `stands`: for others with other literals, and `weight` is its share. `note`: how to
     take its numbers."""
@@ -87,8 +75,8 @@ class QueryWeighed:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        data = {**plain(self, "query", "weight"), "stands_for_others": self.stands is not None}
-        return {**data, **plain(self, "problem", "note", "now"), "with": plain(self.effects)}
+        data = {**self._plain("query weight"), "stands_for_others": self.stands is not None}
+        return {**data, **self._plain("problem note now with=effects")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +129,7 @@ class Cost(Plain):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WhatIf(Shown):
+class WhatIf(Shown, Plain):
     """Queries of a table at a version, and candidates for indexes of it. Nothing was built in or beside the table."""
 
     table: str
@@ -211,8 +199,8 @@ class WhatIf(Shown):
         return sum(bool(weighed.problem) for weighed in self.queries)
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
-        parts: list[str | Tabular] = [
+    def shown(self) -> Sequence[str | TextTable]:
+        parts: list[str | TextTable] = [
             f"{self.table} ({self.format}) at version {self.version}: {counted(self.files, 'file')},"
             f" {human_bytes(self.size_bytes)}"
         ]
@@ -302,9 +290,8 @@ class WhatIf(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         saved = [{**cost.to_json(), "saved_bytes": self.saved(cost.candidate).to_json()} for cost in self.candidates]
-        names = ("table", "format", "version", "files", "size_bytes", "queries", "refused")
-        rest = plain(self, "read_bytes", "reads_bytes", "sampled", "rate", "notes")
-        return {**plain(self, *names), "candidates": saved, **rest}
+        facts = self._plain("table format version files size_bytes queries refused")
+        return {**facts, "candidates": saved, **self._plain("read_bytes reads_bytes sampled rate notes")}
 
 
 def _cells(reads: Reads) -> tuple[str, str, str]:

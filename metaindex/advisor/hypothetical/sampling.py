@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.advisor.clustering.sample import FEW_FILES, ColumnCosts, Paths, ReadLimit, chosen
-from metaindex.core import Cure, Mask, MetaIndexError, Vector, arrow_array, dataclass
+from metaindex.core import Cure, Mask, MetaIndexError, Vector, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import FileTable, Leaf, Schema, Snapshot
 from metaindex.index import Kind, OpenIndex, RowKind
@@ -167,7 +167,7 @@ def _spread(files: FileTable, wanted: Mask, limit: int, sizes: Sizes) -> Rows:
     if wanted.all() or not wanted.any():
         return chosen(files, limit, MOST_FILES, sizes)
     those = np.flatnonzero(wanted)
-    some = FileTable(files.table.filter(arrow_array(wanted)))
+    some = FileTable(files.table.filter(Vector.arrow(wanted)))
     first = those[chosen(some, limit // 2, MOST_FILES // 2, sizes[those])]
     if not len(first):
         first = those[chosen(some, limit, MOST_FILES // 2, sizes[those])]

@@ -28,7 +28,6 @@ from metaindex.core import (
     Cure,
     Element,
     MetaIndexError,
-    Tabular,
     TextTable,
     Vector,
     counted,
@@ -56,11 +55,11 @@ _STEPS_MS = tuple(days * _DAY_MS for days in (1, 7, 30, 365, 3650, 36500))
 _NAMES = ("day", "week", "30 days", "year", "ten years", "century")
 
 
-def _section(key: str, title: str, shown: Sequence[str | Tabular], caption: str) -> Section:
+def _section(key: str, title: str, shown: Sequence[str | TextTable | Element], caption: str) -> Section:
     return Section(key, title, tuple(_drawn(shown, caption)))
 
 
-def _drawn(shown: Sequence[str | Tabular], caption: str) -> Iterator[Element | str | None]:
+def _drawn(shown: Sequence[str | TextTable | Element], caption: str) -> Iterator[Element | str | None]:
     """Draw what an answer prints: sentences, indented lines as they are, tables and pictures."""
     for kind, several in groupby(shown, type):
         parts = list(several)

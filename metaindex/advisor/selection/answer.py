@@ -17,14 +17,12 @@ from metaindex.core import (
     Cure,
     Plain,
     Shown,
-    Tabular,
     TextTable,
     counted,
     dataclass,
     duration,
     human_bytes,
     percent,
-    plain,
 )
 from metaindex.expressions import column_sql, parse_path
 from metaindex.index import KINDS, Kind, RowKind, Using
@@ -120,7 +118,7 @@ class BreakEven:
 
 
 @dataclass(frozen=True, slots=True)
-class RecommendedIndex:
+class RecommendedIndex(Plain):
     """An index to create. `adds_bytes`, `adds_files`: what the workload would not read any more beside the indexes that
     there are and those recommended before, and `saved` as a share of what it reads; `helps_queries`: how many of its
     queries that are; `left_out`: of the bytes of the table, the share that these queries do not read once all are
@@ -177,15 +175,12 @@ class RecommendedIndex:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        specs = [kind.spec() for kind in self.kinds]
-        adds = ("title", "adds_bytes", "adds_files", "saved_share", "saved", "read_bytes", "reads_bytes", "queries")
-        helps = ("helps", "helps_queries", "left_out", "size_bytes", "build_cpu_seconds")
+        adds = "title adds_bytes adds_files saved_share saved read_bytes reads_bytes queries"
+        helps = "helps helps_queries left_out size_bytes build_cpu_seconds upkeep_a_day=upkeep"
         return {
-            **plain(self, "table", "name"),
-            "kinds": [plain(spec, "name", "version", "properties") for spec in specs],
-            **plain(self, *adds, *helps),
-            "upkeep_a_day": plain(self.upkeep),
-            **plain(self, "break_even", "notes", "python", "sql"),
+            **self._plain("table name"),
+            "kinds": [kind.spec().to_json() for kind in self.kinds],
+            **self._plain(f"{adds} {helps} break_even notes python sql"),
         }
 
 
@@ -216,7 +211,7 @@ class UnusedIndex(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class TableAdvice:
+class TableAdvice(Plain):
     """The advice for one table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is
     recommended; `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their
     reasons; `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no
@@ -256,12 +251,11 @@ class TableAdvice:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        names = ("table", "format", "version", "files", "size_bytes", "queries", "read_bytes", "reads_bytes")
+        sizes = "files size_bytes queries read_bytes reads_bytes then_bytes saved_share saved"
         return {
-            **plain(self, *names, "then_bytes", "saved_share", "saved"),
+            **self._plain(f"table format version {sizes}"),
             "refused": [{"query": query, "problem": problem} for query, problem in self.refused],
-            "not_recommended": plain(self.passed),
-            **plain(self, "unused", "layouts", "sampled", "rate", "notes"),
+            **self._plain("not_recommended=passed unused layouts sampled rate notes"),
         }
 
 
@@ -356,16 +350,16 @@ class Recommendation(Shown, Plain):
         return CreatedIndexes(self.creates(index, builder, progress) for index in self.indexes)
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         if not self.indexes:
             return self.advised
         lines = [f"  {self._line(index)}" for index in self.indexes]
         return [*self.advised, "", f"to create them (or: {Cure('create')}):", *lines]
 
     @property
-    def advised(self) -> list[str | Tabular]:
+    def advised(self) -> list[str | TextTable]:
         """Return `shown` without the lines that create."""
-        parts: list[str | Tabular] = [f"{self._asked}{self._budgeted}", *self._large, *self._of_spark, *self.notes]
+        parts: list[str | TextTable] = [f"{self._asked}{self._budgeted}", *self._large, *self._of_spark, *self.notes]
         for table in self.tables:
             parts += ["", *self._of_table(table)]
         return parts
@@ -419,12 +413,12 @@ class Recommendation(Shown, Plain):
             limits.append(f"{duration(round(self.budget_cpu_seconds * 1000))} of processor time")
         return f" within {' and '.join(limits)}" if limits else ""
 
-    def _of_table(self, table: TableAdvice) -> list[str | Tabular]:
+    def _of_table(self, table: TableAdvice) -> list[str | TextTable]:
         indexes = [index for index in self.indexes if index.table == table.table]
         then = (
             f", then {in_words(table.then_bytes, in_bytes)} ({in_words(table.saved, percent)} less)" if indexes else ""
         )
-        parts: list[str | Tabular] = [
+        parts: list[str | TextTable] = [
             f"{table.table} ({table.format}) at version {table.version}: {counted(table.files, 'file')},"
             f" {human_bytes(table.size_bytes)}; the workload reads {in_words(table.reads_bytes, in_bytes)} of it{then}"
         ]

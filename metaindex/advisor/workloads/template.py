@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from metaindex.core import Column, ExpressionError, Plain, Shown, Tabular, TextTable, counted, dataclass
+from metaindex.core import Column, ExpressionError, Plain, Shown, TextTable, counted, dataclass
 from metaindex.expressions import (
     And,
     Comparison,
@@ -105,8 +105,8 @@ class Workload(Shown, Plain):
         return sum(template.seen for template in self.templates)
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
-        parts: list[str | Tabular] = [f"{counted(self.seen, 'query')} of {counted(len(self), 'template')}"]
+    def shown(self) -> Sequence[str | TextTable]:
+        parts: list[str | TextTable] = [f"{counted(self.seen, 'query')} of {counted(len(self), 'template')}"]
         if self.templates:
             columns = Column.named("seen>", "tables", "predicates")
             rows = [

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from .cache import cache_dir
+from .releases import SparkRelease
 
 logger = logging.getLogger("metaindex")
 FOLDER: Final = "classes"
@@ -35,7 +35,7 @@ def opened_folder() -> Iterator[int]:
     """A handle of the folder, which is made where it is not there. OSError where it cannot be had."""
     if not hasattr(os, "getuid"):
         raise ForeignFolderError("this system does not say whose a file is")
-    root = cache_dir()
+    root = SparkRelease.cache_dir()
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     above = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +116,12 @@ class SparkDriver:
         from .callbacks import guarded
 
         return guarded(answer, proof, in_pieces)
+
+    @staticmethod
+    def interrupts_first() -> AbstractContextManager[None]:
+        """Return a block in which an interrupt takes precedence over the errors that it causes in calls into the JVM.
+        Code that handles an error of py4j has this inside its `try`."""
+        return interrupts_first()
 
     @contextmanager
     def setting(self, name: str, value: str) -> Iterator[None]:

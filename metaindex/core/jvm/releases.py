@@ -4,6 +4,7 @@ starts on. Its jars are pinned in `pins.py`; what its insides have otherwise sta
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib import metadata
 from importlib.util import find_spec
@@ -67,6 +68,19 @@ class SparkRelease:
         for jar in Path(home, "jars").glob("scala-library-2.1*.jar") if home else ():
             return ".".join(jar.name.removeprefix("scala-library-").split(".")[:2])
         return None
+
+    @staticmethod
+    def cache_dir(environ: Mapping[str, str] | None = None) -> Path:
+        """Return the folder, one per user, of what Spark's releases need: jars, the Java wrapper, compiled classes. It
+        is METAINDEX_CACHE, else `metaindex` under XDG_CACHE_HOME, else `~/.cache/metaindex`. It may not exist yet; what
+        is deleted in it is made again when it is next needed."""
+        environ = os.environ if environ is None else environ
+        if chosen := environ.get("METAINDEX_CACHE"):
+            return Path(chosen).expanduser().absolute()
+        # The XDG specification says that a relative path there is to be ignored.
+        if (xdg := environ.get("XDG_CACHE_HOME")) and Path(xdg).is_absolute():
+            return Path(xdg) / "metaindex"
+        return Path.home() / ".cache" / "metaindex"
 
     @staticmethod
     def known_names() -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 from metaindex.expressions import Family
 
 SURE_DIGITS = 15
@@ -32,15 +32,15 @@ def loosened(lower: pa.Array, upper: pa.Array, type_: pa.DataType) -> tuple[pa.A
     if type_.precision <= 18:
         return _narrow(lower, -1), _narrow(upper, 1)
     return tuple(
-        arrow_array([None if b is None else _wide(Family.whole(b), sign, type_.scale == 0) for b in bounds.to_pylist()])
-        for bounds, sign in ((lower, -1), (upper, 1))
+        Vector.arrow([None if b is None else _wide(Family.whole(b), sign, type_.scale == 0) for b in ends.to_pylist()])
+        for ends, sign in ((lower, -1), (upper, 1))
     )
 
 
 def _narrow(bounds: pa.Array, sign: int) -> pa.Array:
     numbers = Vector(bounds).items(np.int64)
     size = np.abs(numbers)
-    return arrow_array(
+    return Vector.arrow(
         np.where(size < _SURE, numbers, numbers + sign * ((size >> _SHIFT) + 1)), Vector(bounds).valid, pa.int64()
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import arrow_array, compute
+from metaindex.core import Vector, compute
 from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats.columns import (
     cast_to,
@@ -74,7 +74,7 @@ def partition_bounds(leaf: Leaf, texts: pa.Array) -> ColumnBounds | None:
         return pa.array([None if flag is None else int(flag) for flag in flags], pa.int64()).take(rows_array(codes))
 
     ends = [_ends(value) for value in casts]
-    exact = arrow_array(np.array([isinstance(v, int | float | bytes) and v == v for v in casts], np.bool_)[codes])
+    exact = Vector.arrow(np.array([isinstance(v, int | float | bytes) and v == v for v in casts], np.bool_)[codes])
     floating = pa.types.is_floating(leaf.type)
     return ColumnBounds(
         type=leaf.type,
@@ -102,8 +102,8 @@ def _ends(value: Cast) -> tuple[Any, Any]:
 def _physical(items: list[Any], domain: pa.DataType) -> pa.Array:
     known = np.array([item is not None for item in items], np.bool_)
     if pa.types.is_binary(domain):
-        return arrow_array([item or b"" for item in items]).take(rows_array(np.arange(len(items)), known))
-    return arrow_array(
+        return Vector.arrow([item or b"" for item in items]).take(rows_array(np.arange(len(items)), known))
+    return Vector.arrow(
         np.array([0 if item is None else item for item in items], domain.to_pandas_dtype()), known, domain
     )
 

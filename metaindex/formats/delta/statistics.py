@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 from metaindex.expressions import ColumnBounds, physical_type, to_physical
 from metaindex.formats.columns import (
     consistent,
@@ -71,7 +71,7 @@ class LogStatistics:
         if repaired is None or repaired.null_count is None:
             return None
         nulls, known = int64_values(repaired.null_count)
-        none = arrow_array(np.zeros(len(nulls), np.int64), known & (nulls == 0), pa.int64())
+        none = Vector.arrow(np.zeros(len(nulls), np.int64), known & (nulls == 0), pa.int64())
         return ColumnBounds(pa.binary(), None, None, none, None, self.record_count)
 
     def many_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
@@ -232,13 +232,13 @@ def _repaired(written: LeafStatistics, files: pa.Table, type_: pa.DataType, once
     if not (low_known.any() or high_known.any() or nulls_known.any()):
         return None
     every = np.arange(len(rows))
-    exactly = arrow_array(~written.loose & low_known) if exact else None
-    exactly_high = arrow_array(~written.loose & high_known) if exact else None
+    exactly = Vector.arrow(~written.loose & low_known) if exact else None
+    exactly_high = Vector.arrow(~written.loose & high_known) if exact else None
     return ColumnBounds(
         type=type_,
         lower=lower.take(rows_array(every, low_known)),
         upper=upper.take(rows_array(every, high_known)),
-        null_count=arrow_array(nulls.copy(), nulls_known, pa.int64()),
+        null_count=Vector.arrow(nulls.copy(), nulls_known, pa.int64()),
         nan_count=None,
         row_count=record_count,
         lower_exact=exactly,
@@ -251,7 +251,7 @@ def _wider_floats(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]
         low, high = Vector(lower).items(np.float64), Vector(upper).items(np.float64)
         low = np.minimum(low, low.astype(np.float32).astype(np.float64))
         high = np.maximum(high, high.astype(np.float32).astype(np.float64))
-    return arrow_array(low, Vector(lower).valid, pa.float64()), arrow_array(high, Vector(upper).valid, pa.float64())
+    return Vector.arrow(low, Vector(lower).valid, pa.float64()), Vector.arrow(high, Vector(upper).valid, pa.float64())
 
 
 def _above_cut_texts(upper: pa.Array) -> pa.Array:
@@ -268,4 +268,4 @@ def _above_cut_texts(upper: pa.Array) -> pa.Array:
             value = value.removesuffix(_MARKS[0]).removesuffix(_MARKS[1])
         return value + b"\xff"
 
-    return arrow_array([above(value) for value in upper.to_pylist()])
+    return Vector.arrow([above(value) for value in upper.to_pylist()])

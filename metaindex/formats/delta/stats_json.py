@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow._compute import ExtractRegexOptions
 
-from metaindex.core import Vector, arrow_array, compute
+from metaindex.core import Vector, compute
 from metaindex.expressions import physical_type, to_physical
 from metaindex.formats.columns import cast_to, child, int64_values, rows_array, strings, unchunked, where
 
@@ -126,7 +126,7 @@ def read_texts(stats: pa.Array, schema: pa.Schema) -> pa.Table | None:
         for row in others.tolist():
             values[row] = "{}"
         lines = strings(values)
-    offsets = arrow_array(np.array([0, len(lines)], np.int32), None, pa.int32())
+    offsets = Vector.arrow(np.array([0, len(lines)], np.int32), None, pa.int32())
     text = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), newline)
     data = text.buffers()[2]
     if data is None:
@@ -185,4 +185,4 @@ def numbers_of_records(stats: pa.Array) -> pa.Array:
             numbers[rows] = values
             known[rows] = True if said is None else said
     known &= numbers >= 0
-    return arrow_array(numbers, known, pa.int64())
+    return Vector.arrow(numbers, known, pa.int64())

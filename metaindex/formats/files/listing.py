@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import UnsupportedFeatureError, arrow_array, compute
+from metaindex.core import UnsupportedFeatureError, Vector, compute
 from metaindex.formats.columns import STRETCH, long_strings, numbers, repeated, strings
 
 _OF_FILES = ("paths", "sizes", "modified_ns", "changed_ns", "inodes", "etags", "folder")
@@ -85,7 +85,7 @@ class Listing:
     def _signs(self, at: int) -> pa.Array:
         inodes = np.array(self.inodes[at : at + STRETCH], np.uint64)
         changed = numbers(self.changed_ns[at : at + STRETCH]).cast(pa.string())
-        first = arrow_array(inodes, None, pa.uint64()).cast(pa.string())
+        first = Vector.arrow(inodes, None, pa.uint64()).cast(pa.string())
         return compute("binary_join_element_wise", first, changed, repeated("-", len(changed)))
 
     def fingerprint(self) -> str:
@@ -111,10 +111,10 @@ class Listing:
         """Mask of the files that may change without changing their fingerprint. Object stores change an object's etag
         with its bytes: none there. For a modification time in the future, the change time decides."""
         if not self.local:
-            return arrow_array(np.zeros(len(self), np.bool_))
+            return Vector.arrow(np.zeros(len(self), np.bool_))
         since, invented = self.taken_ns - RACY_NS, self.taken_ns + RACY_NS
         modified, changed = np.array(self.modified_ns, np.int64), np.array(self.changed_ns, np.int64)
-        return arrow_array(np.where(modified < invented, modified, changed) > since)
+        return Vector.arrow(np.where(modified < invented, modified, changed) > since)
 
 
 def starts_of(folders: Sequence[str], bases: Collection[str]) -> list[int]:

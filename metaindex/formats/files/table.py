@@ -28,8 +28,8 @@ from metaindex.core import (
     ScanError,
     StorageError,
     UnsupportedFeatureError,
+    Vector,
     VersionNotFoundError,
-    arrow_array,
 )
 from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
 from metaindex.formats.columns import long_strings, numbers, strings
@@ -366,7 +366,7 @@ def _file_table(listing: Listing, parts: Partitions) -> FileTable:
     columns = {
         "path": long_strings(listing.paths),
         "size_bytes": numbers(listing.sizes),
-        "modified_ms": arrow_array(np.array(listing.modified_ns, np.int64) // 1_000_000, None, pa.int64()),
+        "modified_ms": Vector.arrow(np.array(listing.modified_ns, np.int64) // 1_000_000, None, pa.int64()),
         "record_count": unknown,
         "partition": pa.chunked_array([text]).take(numbers(listing.folder)),
         "deletes": pa.nulls(count, pa.string()),

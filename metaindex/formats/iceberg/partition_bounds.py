@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats.model import Leaf
 
@@ -66,14 +66,14 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
         usable = ~is_null & ~is_nan
         lower, upper = _placed(lower, files, kept(low, usable)), _placed(upper, files, kept(high, usable))
         exact[files] = transform.name == "identity"
-    tight = arrow_array(exact)
+    tight = Vector.arrow(exact)
     return ColumnBounds(
         type=leaf.type,
         lower=lower,
         upper=upper,
         null_count=counts(nulls, nulls_known),
         nan_count=counts(nans, nans_known) if pa.types.is_floating(leaf.type) else None,
-        row_count=arrow_array(np.ones(count, np.int64), None, pa.int64()),
+        row_count=Vector.arrow(np.ones(count, np.int64), None, pa.int64()),
         lower_exact=tight,
         upper_exact=tight,
     )
@@ -133,7 +133,7 @@ def _placed(full: pa.Array, files: npt.NDArray[np.intp], values: pa.Array) -> pa
         return values
     index = np.full(len(full), -1, np.int64)
     index[files] = np.arange(len(files))
-    taken = values.take(arrow_array(index, index >= 0, pa.int64()))
+    taken = values.take(Vector.arrow(index, index >= 0, pa.int64()))
     return pc.coalesce(taken, full)
 
 
@@ -167,7 +167,7 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
         return raw, pc.if_else(pc.less(pc.binary_length(raw), width), raw, _successors(raw))
     if values.dtype in (pl.Float32, pl.Float64) and pa.types.is_floating(of) and width == 1:
         numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
-        return tuple(arrow_array(signed_zero(numbers, upper), None, pa.float64()) for upper in (False, True))
+        return tuple(Vector.arrow(signed_zero(numbers, upper), None, pa.float64()) for upper in (False, True))
     if (
         (values.dtype.is_integer() or values.dtype == pl.Boolean)
         and pa.types.is_int64(domain)
@@ -187,7 +187,7 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
 def _raised(low: pa.Array, width: int) -> pa.Array:
     """Return low + width - 1, without overflow."""
     raised = np.minimum(Vector(low).items(np.int64), _INT64_MAX - width + 1) + (width - 1)
-    return arrow_array(raised, Vector(low).valid, pa.int64())
+    return Vector.arrow(raised, Vector(low).valid, pa.int64())
 
 
 def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
@@ -197,9 +197,9 @@ def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
     # Nothing in UTF-8 is above 0xFF, so every text that starts with v lies at or below v + 0xFF; a shorter text was not
     # cut.
     cut = (values.str.len_chars() >= transform.parameter).fill_null(True).to_numpy()
-    last = arrow_array([b"\xff", b""])
+    last = Vector.arrow([b"\xff", b""])
     beyond = pc.binary_join_element_wise(raw, last[0], last[1])
-    return raw, pc.if_else(arrow_array(cut), beyond, raw)
+    return raw, pc.if_else(Vector.arrow(cut), beyond, raw)
 
 
 def _successors(cut: pa.Array) -> pa.Array:

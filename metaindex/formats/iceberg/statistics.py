@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats.columns import consistent, uncut_times
 from metaindex.formats.model import Leaf
@@ -114,10 +114,10 @@ class ManifestStatistics:
                 # A cut bound whose last character was raised into the surrogates was written as "?", below the real
                 # maximum.
                 sound = ~Vector(pc.ends_with(binary, "?")).truths(null=False)
-                files, binary = files[sound], binary.filter(arrow_array(sound))
+                files, binary = files[sound], binary.filter(Vector.arrow(sound))
             index = np.full(len(self.rows), -1, np.int64)
             index[files] = np.arange(len(files))
-            return binary.cast(pa.binary()).take(arrow_array(index, index >= 0, pa.int64()))
+            return binary.cast(pa.binary()).take(Vector.arrow(index, index >= 0, pa.int64()))
         values, known = decode(binary, leaf.type, upper=name == "upper_bounds")
         return scatter(files[known], values[known], len(self.rows), leaf.type)
 
@@ -141,7 +141,7 @@ class _Map:
         whole = Vector(pc.and_(keys.is_valid(), values.is_valid())).truths(null=False)
         files = np.repeat(np.arange(len(lists)), lengths)
         if not whole.all():
-            there = arrow_array(whole)
+            there = Vector.arrow(whole)
             keys, values, files = keys.filter(there), values.filter(there), files[whole]
         if not pa.types.is_integer(values.type):
             values = values.cast(pa.large_binary())
@@ -152,7 +152,7 @@ class _Map:
         at = np.flatnonzero(self.keys == field_id)
         if not len(at):
             return None
-        return self.files[at], self.values.take(arrow_array(at, None, pa.int64()))
+        return self.files[at], self.values.take(Vector.arrow(at, None, pa.int64()))
 
 
 def decode(raw: pa.LargeBinaryArray, to: pa.DataType, *, upper: bool) -> tuple[npt.NDArray[Any], Bools]:
@@ -231,7 +231,7 @@ def scatter(files: Ints, values: npt.NDArray[Any], count: int, of: pa.DataType) 
         return decimals(wide, known, of)
     full = np.zeros(count, values.dtype)
     full[files] = values
-    return arrow_array(full, known, pa.float64() if full.dtype.kind == "f" else pa.int64())
+    return Vector.arrow(full, known, pa.float64() if full.dtype.kind == "f" else pa.int64())
 
 
 def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.Array:
@@ -239,16 +239,16 @@ def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.A
     if of.precision <= 18:
         low = wide[:, 8:].copy().view(">i8")[:, 0].astype(np.int64)
         fits = (wide[:, :8] == np.where(low < 0, 0xFF, 0).astype(np.uint8)[:, None]).all(axis=1)
-        return arrow_array(low, known & fits, pa.int64())
+        return Vector.arrow(low, known & fits, pa.int64())
     ordered = wide.copy()
     ordered[:, 0] ^= 0x80
-    return arrow_array(ordered, known)
+    return Vector.arrow(ordered, known)
 
 
 def kept(values: pa.Array, where: Bools) -> pa.Array:
     """Unknown elsewhere."""
-    return values if where.all() else pc.if_else(arrow_array(where), values, pa.nulls(len(values), values.type))
+    return values if where.all() else pc.if_else(Vector.arrow(where), values, pa.nulls(len(values), values.type))
 
 
 def counts(values: Ints, known: Bools) -> pa.Array:
-    return arrow_array(values, known, pa.int64())
+    return Vector.arrow(values, known, pa.int64())

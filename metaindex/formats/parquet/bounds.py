@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 from metaindex.expressions import physical_type, to_physical
 from metaindex.formats.older_calendar import GREGORIAN_DAY, GREGORIAN_MICROS
 
@@ -117,7 +117,7 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
         lower,
         upper,
         exact,
-        arrow_array(_sum(nulls, starts, groups), _every(null_known, starts, groups), pa.int64()),
+        Vector.arrow(_sum(nulls, starts, groups), _every(null_known, starts, groups), pa.int64()),
         _sum(np.array(raw.compressed, np.int64), starts, groups),
         _sum(np.array(raw.uncompressed, np.int64), starts, groups),
         doubt,
@@ -131,7 +131,7 @@ def _nans(raw: RawColumn, nulls: Ints, null_known: Flags, values: Ints, starts: 
         return None
     nans = np.array([-1 if count is None else count for count in raw.nans], np.int64)
     known = (nans >= 0) & null_known & (nans <= values - nulls)
-    return arrow_array(_sum(nans, starts, groups), _every(known, starts, groups), pa.int64())
+    return Vector.arrow(_sum(nans, starts, groups), _every(known, starts, groups), pa.int64())
 
 
 def _believed(claims: Claim, nulls: Ints, values: Ints) -> Flags:
@@ -217,7 +217,7 @@ def _decode(raw: Sequence[Any], file: FileType) -> pa.Array:
         case Coding.HALF:
             valid = np.array([r is not None for r in raw], np.bool_)
             halves = np.frombuffer(b"".join(b"\0\0" if r is None else r for r in raw), "<f2")
-            return arrow_array(halves.astype(np.float64), valid, pa.float64())
+            return Vector.arrow(halves.astype(np.float64), valid, pa.float64())
         case Coding.BYTES | Coding.NONE:
             return pa.array([r if isinstance(r, bytes) else None for r in raw], pa.binary())
 
@@ -250,7 +250,7 @@ def _extreme(values: pa.Array, use: Flags, keep: Flags, starts: Ints, groups: In
     if len(use) == len(keep) and (groups == 1).all():
         if pa.types.is_binary(values.type):
             return pa.array([v if k else None for v, k in zip(values.to_pylist(), keep, strict=True)], pa.binary())
-        return arrow_array(_numbers(values), keep, values.type)
+        return Vector.arrow(_numbers(values), keep, values.type)
     if pa.types.is_binary(values.type):
         pick = min if lowest else max
         data = values.to_pylist()
@@ -262,7 +262,7 @@ def _extreme(values: pa.Array, use: Flags, keep: Flags, starts: Ints, groups: In
     neutral = (info.max if lowest else info.min) if info else (np.inf if lowest else -np.inf)
     filled = np.where(use, numbers, neutral)
     reduced = _reduce(np.minimum if lowest else np.maximum, filled, starts, groups, neutral)
-    return arrow_array(reduced, keep, values.type)
+    return Vector.arrow(reduced, keep, values.type)
 
 
 def _reduce(how: np.ufunc, values: npt.NDArray[Any], starts: Ints, groups: Ints, empty: Any) -> npt.NDArray[Any]:

@@ -32,7 +32,6 @@ from metaindex.core import (
     StorageUnavailableError,
     UnsupportedFeatureError,
     Vector,
-    arrow_array,
     compute,
     first_line,
 )
@@ -145,7 +144,7 @@ class Footer:
         collect(shape, self.metadata, chunks)
         count = self.metadata.num_row_groups
         shape.ordinals, shape.groups, shape.legacy = list(range(count)), [1] * count, shape.legacy * count
-        rows = arrow_array(np.array(shape.group_rows, np.int64), None, pa.int64())
+        rows = Vector.arrow(np.array(shape.group_rows, np.int64), None, pa.int64())
         return [_column(leaf, position, [shape], rows) for position, leaf in enumerate(layouts.leaves)]
 
     def chunk_bytes(self) -> dict[str, int]:
@@ -254,7 +253,7 @@ def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) 
     nulls = gather([c.nulls for c in columns])
     lower = gather([c.lower for c in columns]) if domain is not None else None
     upper = gather([c.upper for c in columns]) if domain is not None else None
-    doubts = gather([arrow_array(c.doubt, c.doubt >= 0, pa.int8()) for c in columns])
+    doubts = gather([Vector.arrow(c.doubt, c.doubt >= 0, pa.int8()) for c in columns])
     exact = gather([pa.array(c.exact) for c in columns])
     nans = _nan_count(leaf.type, nulls, num_rows)
     if nans is not None and any(c.nans is not None for c in columns):
@@ -318,7 +317,7 @@ def _nan_count(table: pa.DataType, nulls: pa.Array, rows: pa.Array) -> pa.Array 
     import pyarrow.compute as pc
 
     none = pc.fill_null(pc.equal(nulls, rows), False)
-    return arrow_array(np.zeros(len(rows), np.int64), Vector(pc.if_else(none, 0, None)).valid, pa.int64())
+    return Vector.arrow(np.zeros(len(rows), np.int64), Vector(pc.if_else(none, 0, None)).valid, pa.int64())
 
 
 def _joined(parts: list[FooterStatistics]) -> FooterStatistics:

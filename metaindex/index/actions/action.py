@@ -29,6 +29,7 @@ from metaindex.core import (
     IndexExistsError,
     IndexNotFoundError,
     IndexStateError,
+    Plain,
     Shown,
     StorageError,
 )
@@ -77,14 +78,26 @@ class Action(ABC):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Outcome(Shown):
+class Outcome(Shown, Plain):
     """Result of an action: the entry it left, and what it did. `changed` is False if there was nothing to do."""
 
+    JSON = "index operation changed state=entry.state.value entry=entry.id files size_bytes notes"
     index: str
     operation: str
     changed: bool
     entry: IndexLogEntry
     notes: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> int:
+        """Return the number of files of the newest recorded version."""
+        content = self.entry.content
+        return content.versions[-1].files if content.versions else sum(run.files for run in content.runs)
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of the index's runs."""
+        return sum(run.size_bytes for run in self.entry.content.runs)
 
     def _printed(self) -> str:
         what = f"{self.operation} of index {self.index!r}: " + ("done" if self.changed else "nothing to do")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, Vector, arrow_array, dataclass
+from metaindex.core import BuildError, Vector, dataclass
 from metaindex.expressions import ColumnRef, Predicate
 from metaindex.formats import At, Format, Leaf, ReadOptions, Snapshot, TableRef
 from metaindex.index.build.local import LocalBuilder
@@ -137,8 +137,8 @@ def _stored(plan: RowPlan, rows: Rows, scan: Callable[[int, Sequence[Leaf]], pa.
                 )
         table = pa.Table.from_batches(batches, schema=stream.schema)
         columns = [_column(table, leaf).cast(kept.type) for leaf, kept in zip(plan.columns, plan.stored, strict=True)]
-        ordinals = arrow_array(np.full(table.num_rows, ordinal, np.int32), None, pa.int32())
-        places = arrow_array(np.arange(table.num_rows, dtype=np.int64), None, pa.int64())
+        ordinals = Vector.arrow(np.full(table.num_rows, ordinal, np.int32), None, pa.int32())
+        places = Vector.arrow(np.arange(table.num_rows, dtype=np.int64), None, pa.int64())
         tables.append(pa.Table.from_arrays([*columns, ordinals, places], schema=with_lineage(plan.stored)))
     return pa.concat_tables(tables)
 

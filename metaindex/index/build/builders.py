@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core import CLIENTS, ArgumentError, BuilderName, Config
+from metaindex.core import CLIENTS, ArgumentError, Config
 from metaindex.index.kinds.kind import KeyKind
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from metaindex.index.kinds.kind import Kind
 
-    from .protocol import Builder
+    from .protocol import Builder, BuilderChoice
 
 logger = logging.getLogger("metaindex")
 
@@ -36,7 +36,7 @@ class Builders:
         self._config = config
         self.spark = spark
 
-    def named(self, chosen: BuilderName | Builder | None) -> BuilderName | Builder:
+    def named(self, chosen: BuilderChoice | None) -> BuilderChoice:
         """Return the builder that is meant: an object, or a word. Raises ArgumentError for anything else."""
         name = chosen if chosen is not None else self._config.builder
         if isinstance(name, str):
@@ -47,18 +47,18 @@ class Builders:
             raise ArgumentError(f"a builder is 'spark', 'local' or 'default', or an object that builds; got {name!r}")
         return name
 
-    def is_spark(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> bool:
+    def is_spark(self, chosen: BuilderChoice | None, kinds: Sequence[Kind]) -> bool:
         """Return whether Spark is certain to read all data for these kinds: keys are made of what is read here."""
         name = self.named(chosen)
         if any(isinstance(kind, KeyKind) for kind in kinds):
             return False
         return "spark" in (name, getattr(name, "name", "")) or any(kind.needs_spark for kind in kinds)
 
-    def starts_spark(self, chosen: BuilderName | Builder | None) -> bool:
+    def starts_spark(self, chosen: BuilderChoice | None) -> bool:
         """Return whether this builder would start a Spark session."""
         return self.named(chosen) == "spark" and (self.spark is None or callable(self.spark))
 
-    def builder(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> Builder:
+    def builder(self, chosen: BuilderChoice | None, kinds: Sequence[Kind]) -> Builder:
         """Return a builder for the kinds. Starts a Spark if one is meant, or required, and none runs. BuildError where
         it does not build one of them."""
         from .local import BySize, LocalBuilder
@@ -76,7 +76,7 @@ class Builders:
             raise LocalBuilder.not_here()
         return built
 
-    def merging(self, chosen: BuilderName | Builder | None) -> Builder:
+    def merging(self, chosen: BuilderChoice | None) -> Builder:
         """Return the builder that merges rows of covering indexes; by default a running session, else threads here."""
         from .local import LocalBuilder
 

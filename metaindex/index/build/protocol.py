@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import quote
 
 import numpy as np
@@ -157,6 +157,10 @@ class Builder(Protocol):
     ) -> BuildReport:
         """Build rows that are read in the table's place, like `keys`: every physical row of the request's files except
         unkeyed ones. Raises BuildError if the builder cannot."""
+
+
+BuilderChoice: TypeAlias = Literal["spark", "local", "default"] | Builder
+"""What a verb is given as its builder: an object, or the word of one."""
 
 
 @runtime_checkable

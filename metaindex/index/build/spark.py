@@ -20,15 +20,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import (
-    BuildError,
-    DamagedIndexError,
-    MetaIndexError,
-    OutsideTableError,
-    SparkDriver,
-    first_line,
-    interrupts_first,
-)
+from metaindex.core import BuildError, DamagedIndexError, MetaIndexError, OutsideTableError, SparkDriver, first_line
 from metaindex.index.kinds.described import Level
 from metaindex.index.kinds.fact_rows import aggregated_by_spark, partition_values
 from metaindex.index.kinds.kind import PlannedKey
@@ -180,7 +172,7 @@ def _on_spark(spark: SparkSession, only_spark: bool) -> Iterator[None]:
     from .spark_workers import ship
 
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             ship(spark, only_spark)
             with SparkDriver(spark).tagged():
                 yield

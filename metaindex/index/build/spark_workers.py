@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core import BuildError, Cure, SparkDriver, WorkerError, interrupts_first, one_line
+from metaindex.core import BuildError, Cure, SparkDriver, WorkerError, one_line
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -146,7 +146,7 @@ def asked(spark: SparkSession, only_spark: bool) -> WorkerPython:
     from pyspark.errors import PySparkException
 
     try:
-        with interrupts_first(), SparkDriver(spark).tagged():
+        with SparkDriver.interrupts_first(), SparkDriver(spark).tagged():
             (line,) = spark.sparkContext.parallelize([0], 1).mapPartitions(_question()).collect()
     except (Py4JError, PySparkException) as error:
         reason = _reason(str(error))

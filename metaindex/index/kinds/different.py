@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, Vector, arrow_array, dataclass
+from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import Family, physical_type
 
 from .canonical import hash_values, plain_type
@@ -49,7 +49,7 @@ class DistinctKeys:
         except pa.ArrowException:
             return None
         words = bytes_.items(np.uint8, 8).reshape(-1, 8).copy().view(">u8").ravel()
-        return arrow_array(doubles(words.astype(np.uint64)), Vector(keys).valid, pa.float64()).cast(self.column)
+        return Vector.arrow(doubles(words.astype(np.uint64)), Vector(keys).valid, pa.float64()).cast(self.column)
 
     @staticmethod
     def hashes(values: pa.Array) -> npt.NDArray[np.int64]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import ArgumentError, Mask, UnsupportedFeatureError, Vector, arrow_array, dataclass
+from metaindex.core import ArgumentError, Mask, UnsupportedFeatureError, Vector, dataclass
 from metaindex.expressions import Literal
 from metaindex.formats import Leaf, Schema
 from metaindex.index.log.entry import CoveredKey
@@ -368,8 +368,8 @@ def _of_range(
             new = places[ordinals.astype(np.int64)]
             at = np.flatnonzero((new >= first) & (new < last))
             if len(at):
-                rows = run.read(part, [group], names, keep=False).take(arrow_array(at, None, pa.int64()))
-                ordinals = arrow_array(new[at].astype(np.int32), None, pa.int32())
+                rows = run.read(part, [group], names, keep=False).take(Vector.arrow(at, None, pa.int64()))
+                ordinals = Vector.arrow(new[at].astype(np.int32), None, pa.int32())
                 yield rows.set_column(names.index("ordinal"), schema.field("ordinal"), ordinals)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import BuildError, UnsupportedFeatureError, Vector, arrow_array, dataclass
+from metaindex.core import BuildError, UnsupportedFeatureError, Vector, dataclass
 from metaindex.formats import Leaf, Schema
 from metaindex.index.keys import key_id
 from metaindex.index.log.entry import CoveredKey
@@ -211,7 +211,7 @@ class CurvePlan(RowPlan):
     def placed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         places = self.placement.places(rows.columns[: self.indexed])
         ranges = np.searchsorted(np.array(self.splits, np.int64), Vector(places).numbers, side="right").astype(np.int32)
-        columns = [places, arrow_array(ranges, None, pa.int32()), *rows.columns]
+        columns = [places, Vector.arrow(ranges, None, pa.int32()), *rows.columns]
         return pa.RecordBatch.from_arrays(columns, schema=self.travels)
 
     def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> TaskWriter:

@@ -14,7 +14,7 @@ from dataclasses import field, replace
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import dataclass, moment
+from metaindex.core import Plain, dataclass, moment
 from metaindex.formats import Schema, Version
 
 from .schema_codec import type_from_text
@@ -49,7 +49,7 @@ def why_unknown(run: str, needs: Iterable[str]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class KindSpec:
+class KindSpec(Plain):
     """A kind of the index as the user requested it: a name and a version, never a class path, and plain properties."""
 
     name: str

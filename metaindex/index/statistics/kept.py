@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, Mask, Vector, arrow_array, dataclass
+from metaindex.core import DamagedIndexError, Mask, Vector, dataclass
 from metaindex.formats import Leaf
 from metaindex.index.kinds.canonical import answers_for, plain_type
 from metaindex.index.kinds.exact_sums import SUM_BYTES, scale_of, totals
@@ -80,7 +80,7 @@ class _OfRun:
                 table = reader.read(part, [group], ["sketch", "has_empty"], keep=False)
                 for start in range(0, len(at), _SKETCHES_AT_ONCE):
                     some = at[start : start + _SKETCHES_AT_ONCE]
-                    columns = table.take(arrow_array(some, None, pa.int64())).columns
+                    columns = table.take(Vector.arrow(some, None, pa.int64())).columns
                     told = zip(rows[some].tolist(), *(column.to_pylist() for column in columns), strict=True)
                     for row, data, empty in told:
                         yield row, Theta.from_bytes(data), empty is True
@@ -98,7 +98,7 @@ class _OfRun:
         for ordinals, keys in rows.each_value(self.index.reader(self.run), self.key) if asked.any() else ():
             some = np.flatnonzero(asked[ordinals])
             if len(some):
-                yield self.rows[ordinals[some]], keys.take(arrow_array(some, None, pa.int64()))
+                yield self.rows[ordinals[some]], keys.take(Vector.arrow(some, None, pa.int64()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Kept:
             pieces.append(table)
         if not pieces:
             return None
-        table = pa.concat_tables(pieces).take(arrow_array(np.maximum(at, 0), at >= 0, pa.int64()))
+        table = pa.concat_tables(pieces).take(Vector.arrow(np.maximum(at, 0), at >= 0, pa.int64()))
         counts, totals_ = (Vector(table.column(name)).array for name in ("row_count", "total"))
         return cls(at >= 0, bounds, tuple(runs), counts, totals_)
 
@@ -155,7 +155,7 @@ class Kept:
             counted[place.rows[fresh]] = counts[fresh]
             runs.append(place.of_run(fresh))
         known = counted >= 0
-        return cls(known, bounds, tuple(runs), arrow_array(counted, known, pa.int64())) if runs else None
+        return cls(known, bounds, tuple(runs), Vector.arrow(counted, known, pa.int64())) if runs else None
 
     @classmethod
     def values(cls, bounds: FileStatistics, leaf: Leaf) -> Kept | None:
@@ -241,7 +241,7 @@ def _kept(
             places = bounds.places(index, run)
             rows = np.flatnonzero((places >= 0) & (at[np.maximum(places, 0)] >= 0))
             if len(rows):
-                some = table.take(arrow_array(at[places[rows]], None, pa.int64()))
+                some = table.take(Vector.arrow(at[places[rows]], None, pa.int64()))
                 pairs.append((_Place(index, run, key, rows, places[rows]), decoded(some, stored)))
         return pairs
 

@@ -22,8 +22,8 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from metaindex.core import ArgumentError, BuilderName
-from metaindex.index import Builder, Written
+from metaindex.core import ArgumentError
+from metaindex.index import BuilderChoice, Written
 from metaindex.storage import local_path
 from metaindex.table import Table, handle_of, open_table
 
@@ -47,7 +47,7 @@ def after_commit(
     *,
     mode: Mode = "background",
     indexes: Collection[str] | None = None,
-    builder: BuilderName | Builder = "local",
+    builder: BuilderChoice = "local",
     written: Written | None = None,
     **options: Any,
 ) -> list[Kept]:

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from metaindex.core import BoundedCache, BuilderName, ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
+from metaindex.core import BoundedCache, ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
 from metaindex.formats import At, Version
-from metaindex.index import KINDS, Builder, IndexFolder, IndexLogEntry, OpenIndex, State
+from metaindex.index import KINDS, BuilderChoice, IndexFolder, IndexLogEntry, OpenIndex, State
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of, refresh
 
@@ -42,7 +42,7 @@ class Kept:
 def keep(
     table: Table,
     indexes: Collection[str] | None = None,
-    builder: BuilderName | Builder = "local",
+    builder: BuilderChoice = "local",
 ) -> tuple[Version, list[Kept]]:
     """Refreshes the indexes of a table that are not at its present version: those named, or all that are ACTIVE,
     disabled ones too. One that fails does not keep the others from it.
@@ -125,7 +125,7 @@ def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -
     return recorded is not None and not recorded.record.unknown
 
 
-def _able(handle: Handle, entry: IndexLogEntry, builder: BuilderName | Builder) -> BuilderName | Builder:
+def _able(handle: Handle, entry: IndexLogEntry, builder: BuilderChoice) -> BuilderChoice:
     """Return the builder: a covering index needs Spark, the session with which the table was opened, if any."""
     needing = builder == "local" and any(KINDS.of(spec).needs_spark for spec in entry.kinds)
     return "spark" if needing and handle.builders.spark is not None else builder
@@ -138,7 +138,7 @@ def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:
     return handle.table_format.newest(handle.ref, known)
 
 
-def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, builder: BuilderName | Builder) -> Kept:
+def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, builder: BuilderChoice) -> Kept:
     started = time.perf_counter()
     try:
         ended = _ended(table, name, entry)

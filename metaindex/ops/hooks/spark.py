@@ -28,7 +28,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from metaindex.core import ArgumentError, Config, ExpressionError, MissingDependencyError, SparkDriver, interrupts_first
+from metaindex.core import ArgumentError, Config, ExpressionError, MissingDependencyError, SparkDriver
 from metaindex.expressions import column_sql, parse_path
 from metaindex.table import config_of
 
@@ -50,7 +50,7 @@ def _heard(tell: Callable[[str], None]) -> Callable[[str], str]:
 
     def hear(said: str) -> str:
         try:
-            with interrupts_first():
+            with SparkDriver.interrupts_first():
                 tell(said)
         except Exception as error:  # noqa: BLE001 - as above
             worker.WORKER.failed(error)
@@ -80,7 +80,7 @@ def listen(spark: SparkSession, tell: Callable[[str], None]) -> None:
 
     token, function = SparkDriver.java_function(_heard(tell))
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             commits = listener(spark, "Commits", function, token)
             loader = jvm.Thread.currentThread().getContextClassLoader()
             event = jvm.java.lang.Class.forName("org.apache.iceberg.events.CreateSnapshotEvent", True, loader)
@@ -170,7 +170,7 @@ class _Hook:
         from py4j.protocol import Py4JError
 
         try:
-            with interrupts_first():
+            with SparkDriver.interrupts_first():
                 self._spark._jsparkSession.listenerManager().unregister(self._queries)
                 self._spark._jsparkSession.streams().removeListener(self._streams)
         except (Py4JError, OSError) as error:  # the session is gone, and its listeners with it
@@ -210,7 +210,7 @@ class _Hook:
         missing: PySparkException | None = None
         for parts in _readings(name):
             try:
-                with interrupts_first():
+                with SparkDriver.interrupts_first():
                     plan = self._spark._jsparkSession.table(column_sql(parts)).queryExecution().analyzed()
                     return next(iter(_roots(plan.collectLeaves().head())), "")
             except PySparkException as error:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from metaindex.core import first_line, interrupts_first
+from metaindex.core import SparkDriver, first_line
 
 from .keep import Kept
 
@@ -223,7 +223,7 @@ def told(spark: SparkSession, timeout_seconds: float) -> bool:
     if context is None:  # stopped: it told them before
         return True
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             context.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
     except (Py4JError, OSError) as error:
         logger.debug("Spark's listeners were not told in time: %s", error)

@@ -13,7 +13,6 @@ from metaindex.core import (
     MissingDependencyError,
     Plain,
     Shown,
-    Tabular,
     TextTable,
     counted,
     dataclass,
@@ -21,7 +20,6 @@ from metaindex.core import (
     human_bytes,
     one_line,
     percent,
-    plain,
 )
 from metaindex.index import Progress, State
 from metaindex.table import IndexInfo, IndexList, Table, sayable
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LakeIndex:
+class LakeIndex(Plain):
     """An index of a table. `info` is as `Table.indexes` tells it, but its `uncovered_files` are those that the table
     still has; `behind_commits`: commits of the table that it has not recorded, `lag_ms`: how much older the newest
     commit that it has recorded is than the table's newest. None: not known. `helped`: noted queries that it helped,
@@ -70,7 +68,7 @@ class LakeIndex:
     def to_json(self) -> dict[str, object]:
         """Plain data for machines. `verified_ms` is null: no verification is recorded anywhere."""
         told = {name: value for name, value in self.info.to_json().items() if name not in ("columns", "versions")}
-        return {**told, **plain(self, "behind_commits", "lag_ms", "helped", "queries", "unread"), "verified_ms": None}
+        return {**told, **self._plain("behind_commits lag_ms helped queries unread"), "verified_ms": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class LakeLayout(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class LakeTable:
+class LakeTable(Plain):
     """A table at a glance; sizes in bytes, times in milliseconds since 1970 (UTC). None: not known.
 
     * `name`: below the root of the lake, or in its catalog, where a part that a dot or a backtick is in stands between
@@ -159,23 +157,22 @@ class LakeTable:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        told = {**self.row(), **plain(self, "indexes", "savings", "layout")}
-        return {**told, "report": self.report or None, **plain(self, "commands"), "seconds": round(self.seconds, 3)}
+        told = {**self.row(), **self._plain("indexes savings layout"), "report": self.report or None}
+        return {**told, **self._plain("commands"), "seconds": round(self.seconds, 3)}
 
     def row(self) -> dict[str, object]:
         """Return the fields as a row of a table: no value is nested deeper than a list."""
         spared: Mapping[str, object] = {} if self.savings is None else self.savings.to_json()
-        about = ("name", "path", "format", "version", "committed_ms", "files", "size_bytes")
-        behind = ("index_bytes", "fresh", "behind_commits", "behind_files", "behind_bytes", "lag_ms", "unread_files")
+        behind = "index_bytes fresh behind_commits behind_files behind_bytes lag_ms unread_files"
         return {
-            **plain(self, *about),
+            **self._plain("name path format version committed_ms files size_bytes"),
             "indexes": [index.info.name for index in self.indexes],
-            **plain(self, *behind),
+            **self._plain(behind),
             **{name: spared.get(name) for name in ("queries", "helped", "bytes_read", "bytes_left_out")},
-            **plain(self, "unused"),
+            **self._plain("unused"),
             "layout_column": None if self.layout is None else self.layout.column,
             "layout_share": None if self.layout is None else self.layout.share,
-            **plain(self, "advice", "problem"),
+            **self._plain("advice problem"),
         }
 
 
@@ -186,7 +183,7 @@ _COMMANDS = 20
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Lake(Shown):
+class Lake(Shown, Plain):
     """A lake's tables, returned by `open_lake`. `tables` by their names, unreadable ones included; `notes`: what is
     left out, and why; `recommended`: for a workload, if one was given. Printed, it is a table for people."""
 
@@ -273,8 +270,8 @@ class Lake(Shown):
     # -- shown ---------------------------------------------------------------------------------------------------------
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
-        parts: list[str | Tabular] = [f"{self.place}: {self.summary}; told in {duration(round(self.seconds * 1000))}"]
+    def shown(self) -> Sequence[str | TextTable]:
+        parts: list[str | TextTable] = [f"{self.place}: {self.summary}; told in {duration(round(self.seconds * 1000))}"]
         if self.tables:
             parts += ["", self.table]
             commands = [command for table in self.tables for command in table.commands]
@@ -332,9 +329,8 @@ class Lake(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        sums = plain(self, "files", "size_bytes", "index_bytes", "bytes_left_out")
-        begun = {"lake": self.place, "made_ms": self.made_ms, "seconds": round(self.seconds, 3)}
-        return {**begun, **sums, **plain(self, "tables", "recommended", "notes")}
+        rest = "files size_bytes index_bytes bytes_left_out tables recommended notes"
+        return {**self._plain("lake=place made_ms"), "seconds": round(self.seconds, 3), **self._plain(rest)}
 
     def report(
         self,

@@ -25,9 +25,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from metaindex.core import ArgumentError, BuilderName, MetaIndexError, counted, duration, human_bytes
+from metaindex.core import ArgumentError, MetaIndexError, counted, duration, human_bytes
 from metaindex.formats import At
-from metaindex.index import Builder, IndexLogEntry, OperationLog
+from metaindex.index import BuilderChoice, IndexLogEntry, OperationLog
 from metaindex.ops.hooks.keep import IndexKey, is_left_over, keep, living, no_index_named, stands_at
 from metaindex.table import Table, handle_of
 
@@ -88,7 +88,7 @@ class Watcher:
         *,
         budget: UpkeepBudget | None = None,
         indexes: Sequence[str] | None = None,
-        builder: BuilderName | Builder = "local",
+        builder: BuilderChoice = "local",
         pace: Pace | None = None,
         find_seconds: float = FIND_SECONDS,
         patience_seconds: float = OperationLog.SUSPECT_SECONDS,

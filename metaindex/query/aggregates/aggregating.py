@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, arrow_array, dataclass
+from metaindex.core import Mask, Vector, dataclass
 from metaindex.formats import Field
 from metaindex.index import Kept
 from metaindex.query.readers.arrow import read_batches
@@ -74,7 +74,7 @@ def aggregate(
 
 
 def _of_files(arrays: Sequence[pa.Array], rows: Rows) -> list[pa.Array]:
-    at = arrow_array(rows, None, pa.int64())
+    at = Vector.arrow(rows, None, pa.int64())
     return [array.take(at) for array in arrays]
 
 
@@ -148,7 +148,7 @@ def _sums(kept: Kept, column: KnownColumn, measure: Measure, files: KnownFiles) 
     """Return the sums of files without deleted rows: elsewhere a sum says nothing about the rows that are left."""
     known = _whole(kept, files) & ~column.all_null
     assert kept.totals is not None, "sums are asked"
-    sums = kept.totals.take(arrow_array(np.arange(len(known)), known, pa.int64()))
+    sums = kept.totals.take(Vector.arrow(np.arange(len(known)), known, pa.int64()))
     try:
         return Attained(sums.cast(measure.partial_type), known | column.all_null)
     except pa.ArrowInvalid:  # more digits than the values of a column can come to: whoever wrote it, it is no sum
@@ -170,7 +170,7 @@ def _constant(files: KnownFiles, key: Field) -> Attained:
 
 
 def _counts(values: Rows, known: Mask) -> Attained:
-    return Attained(arrow_array(values.astype(np.int64), None, pa.int64()), known)
+    return Attained(Vector.arrow(values.astype(np.int64), None, pa.int64()), known)
 
 
 def _nothing(measure: Measure, files: KnownFiles) -> Attained:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, Vector, arrow_array, dataclass
+from metaindex.core import Mask, Vector, dataclass
 from metaindex.formats import Field
 from metaindex.index import Theta
 from metaindex.query.order import as_compared
@@ -77,7 +77,7 @@ class DifferentValues:
             return
         names = [f"k{i}" for i in self._places]
         table = pa.table([as_compared(columns[key.name]) for key in self.keys], names=names)
-        table = table.append_column("row", arrow_array(np.arange(rows), None, pa.int64()))
+        table = table.append_column("row", Vector.arrow(np.arange(rows), None, pa.int64()))
         groups = table.group_by(names, use_threads=False).aggregate([("row", "list")])
         lists = groups.column("row_list").combine_chunks()
         in_order = Vector(lists.flatten()).numbers  # rows, group by group

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, TooLate, Vector, arrow_array
+from metaindex.core import Mask, TooLate, Vector
 from metaindex.formats import Field
 from metaindex.index import DistinctKeys
 from metaindex.query.order import as_compared, as_shown, compared_type
@@ -48,7 +48,7 @@ class EachValue:
         if column is not None:
             constant = column.constant
             at = np.flatnonzero(wanted & constant.known)
-            values = as_shown(constant.values.take(arrow_array(at, None, pa.int64())), self._field.type)
+            values = as_shown(constant.values.take(Vector.arrow(at, None, pa.int64())), self._field.type)
             there = at[~np.asarray(Vector(pc.is_null(values)).array)]
             self._add(_taken(keys, place[there]), self._distinct.of(values))
             wanted &= ~constant.known
@@ -62,7 +62,7 @@ class EachValue:
             TooLate.check()
             some = DistinctKeys.may_be_cut(values)
             unsaid[of_rows[some]] = True
-            whole = arrow_array(np.flatnonzero(~some), None, pa.int64())
+            whole = Vector.arrow(np.flatnonzero(~some), None, pa.int64())
             self._add(_taken(keys, place[of_rows[~some]]), values.take(whole))
         return unsaid
 
@@ -81,7 +81,7 @@ class EachValue:
         names = self._names
         here = pa.table(groups.columns[: len(names)], names=names)
         here = here.append_column("value", pa.nulls(groups.num_rows, each.schema.field("value").type))
-        here = here.append_column("place", arrow_array(np.arange(groups.num_rows), None, pa.int64()))
+        here = here.append_column("place", Vector.arrow(np.arange(groups.num_rows), None, pa.int64()))
         rows = pa.concat_tables([here, each.append_column("place", pa.nulls(each.num_rows, pa.int64()))])
         counted = rows.group_by(names, use_threads=False).aggregate([("place", "max"), ("value", "count")])
         # Each value is of a row, and each row of a group: no group is without a place.
@@ -123,5 +123,5 @@ def _once(table: pa.Table) -> pa.Table:
 
 
 def _taken(keys: Sequence[pa.Array], places: Rows) -> list[pa.Array]:
-    at = arrow_array(places, None, pa.int64())
+    at = Vector.arrow(places, None, pa.int64())
     return [Vector(key.take(at)).array for key in keys]

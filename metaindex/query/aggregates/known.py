@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Vector, arrow_array, dataclass
+from metaindex.core import Mask, Vector, dataclass
 from metaindex.expressions import ArrowStatistics, ColumnRef, Family, Predicate
 from metaindex.formats import Field, Leaf, Snapshot
 from metaindex.index import ColumnFacts, FileStatistics, Kept
@@ -177,4 +177,4 @@ def _attained(told: ColumnFacts, side: str, all_null: Mask) -> Attained:
 
 def only(values: pa.Array, where: Mask) -> pa.Array:
     """The values there, NULL elsewhere."""
-    return values.take(arrow_array(np.arange(len(values)), where, pa.int64()))
+    return values.take(Vector.arrow(np.arange(len(values)), where, pa.int64()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import ArrowRows, Column, Mask, Shown, Tabular, TextTable, counted, dataclass, plain
+from metaindex.core import ArrowRows, Column, Mask, Plain, Shown, TextTable, counted, dataclass
 from metaindex.formats import Snapshot, Version
 from metaindex.index import FileStatistics
 from metaindex.query.arguments import names_of
@@ -32,7 +32,7 @@ _NAMED = ("min", "max", "sum", "count_distinct", "approx_distinct", "group_by")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Aggregated(Shown):
+class Aggregated(Shown, Plain):
     """`table`: a row a group (one row without groups), the columns that make the groups first, then what was asked:
     `count(*)`, `min(x)`. Of the table's files, `left_out` hold no row that matches, `answered` were answered from what
     is known of them, and `opened` were read."""
@@ -50,7 +50,7 @@ class Aggregated(Shown):
         return self.left_out + self.answered + self.opened
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         """Return the output of `metaindex count`."""
         return self.answer.shown
 
@@ -68,13 +68,9 @@ class Aggregated(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "table": self.path,
-            "version": self.version.id,
-            "columns": self.table.column_names,
-            "rows": ArrowRows(self.table).plain(),
-            **plain(self, "total_files", "left_out", "answered", "opened"),
-        }
+        rows = {"rows": ArrowRows(self.table).plain()}
+        of_files = self._plain("total_files left_out answered opened")
+        return {**self._plain("table=path version=version.id columns=table.column_names"), **rows, **of_files}
 
 
 def counted_rows(queries: Queries, asked: Asked) -> int:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import ArgumentError, Mask, ScanError, UnknownColumnError, Vector, arrow_array, dataclass
+from metaindex.core import ArgumentError, Mask, ScanError, UnknownColumnError, Vector, dataclass
 from metaindex.expressions import Family
 from metaindex.formats import Schema
 from metaindex.index import ColumnFacts, FileStatistics, OpenIndex
@@ -140,7 +140,9 @@ class Sorted:
             at = np.flatnonzero(where)
             files.append(at)
             ranks.append(np.full(len(at), rank, np.int8))
-            values.append(pa.nulls(len(at), domain) if bound is None else bound.take(arrow_array(at, None, pa.int64())))
+            values.append(
+                pa.nulls(len(at), domain) if bound is None else bound.take(Vector.arrow(at, None, pa.int64()))
+            )
             counts.append(rows[at])
         places = OrderPlaces(np.concatenate(ranks), pa.concat_arrays(values), self.direction)
         return places, np.concatenate(counts), np.concatenate(files)

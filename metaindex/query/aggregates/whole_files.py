@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, Vector, arrow_array
+from metaindex.core import Mask, Vector
 from metaindex.formats import Field, FileTable, Leaf
 from metaindex.index import (
     ColumnFacts,
@@ -206,7 +206,7 @@ class WholeFiles:
             gathered = PartialAnswers(question.keys, question.added_up)
             some = files[live.values[files] > 0]
             if len(some):
-                at = arrow_array(some, None, pa.int64())
+                at = Vector.arrow(some, None, pa.int64())
                 gathered.add([key.take(at) for key in keys], [partial.take(at) for partial in partials])
             blocks.append(_in_their_places(question, gathered.table()))
         blocks += [] if each is None else [each.block()]
@@ -332,7 +332,7 @@ def _each_different(
     assert field is not None
     live = some[files.live.values[some] > 0]
     each = EachValue(question.keys, measure, most, MOST_ENTRIES)
-    at = arrow_array(live, None, pa.int64())
+    at = Vector.arrow(live, None, pa.int64())
     of_files = [key.take(at) for key in keys]
     unsaid = each.add_files(of_files, live, files) if len(live) else np.zeros(len(files.deletes), np.bool_)
     told = each.different()
@@ -342,7 +342,7 @@ def _each_different(
     if shown is not None:
         column = files.columns[field]
         null = column.all_null[live] | (column.nulls.values[live] > 0)
-        place = arrow_array(np.flatnonzero(null & ~unsaid[live]), None, pa.int64())
+        place = Vector.arrow(np.flatnonzero(null & ~unsaid[live]), None, pa.int64())
         without = pa.table([key.take(place) for key in of_files], names=list(map(str, range(len(of_files)))))
         nulls = min(len(place), 1)
         if of_files:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metaindex.core import Column, Cure, Shown, Tabular, TextTable
+from metaindex.core import Column, Cure, Shown, TextTable
 
 SHOWN = 50
 """Row groups that a look-up shows to a person; machines get all."""
@@ -22,7 +22,7 @@ class Answer(Shown):
     more: int = 0  # rows that the table leaves out
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         table = () if self.table is None else ("", self.table)
         return (*self.sentences, *table, *self.left_out)
 

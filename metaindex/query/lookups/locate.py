@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, VersionNotFoundError, counted, plain
+from metaindex.core import Column, MetaIndexError, Plain, Shown, TextTable, VersionNotFoundError, counted
 from metaindex.expressions import Predicate
 from metaindex.formats import At, OfSchema
 from metaindex.query.described import describe
@@ -41,7 +41,7 @@ LOCATED = pa.schema(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Located(Shown):
+class Located(Shown, Plain):
     """`table` has one row for each row group that holds, or may hold, matching rows (for each file whose format has
     none: `row_group` is null then): the path as an engine opens it, the physical rows of the row group where known, the
     live rows of it that match (null of a candidate), and the versions of the table of which this is true. `notes`: what
@@ -54,7 +54,7 @@ class Located(Shown):
     notes: tuple[str, ...] = ()
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         """Return the output of `metaindex locate`."""
         return (*self.answer.shown, *self.notes)
 
@@ -77,8 +77,8 @@ class Located(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        rows = {"files": len(self.files), "found": self.table.to_pylist()}
-        return {**plain(self, "predicate", "exact", "versions"), **rows, **plain(self, "notes")}
+        files = {"files": len(self.files)}
+        return {**self._plain("predicate exact versions"), **files, **self._plain("found=table notes")}
 
 
 def _span(names: list[str]) -> str:

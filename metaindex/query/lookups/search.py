@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTypeError, Shown, Tabular, TextTable, plain
+from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTypeError, Plain, Shown, TextTable
 from metaindex.expressions import ColumnRef, Comparison, Literal, Op, Opaque, Or, Predicate
 from metaindex.formats import OfSchema, Schema
 from metaindex.index import KINDS
@@ -30,11 +30,12 @@ SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOC
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Searched(Shown):
+class Searched(Shown, Plain):
     """`table` has one row for each column and row group that holds the text, or may hold it: the column, then what
     `Located.table` has. `asked`: columns that were asked; `not_asked`: those that an index keys and that cannot hold
     the text, with the reason."""
 
+    JSON = "text exact version asked not_asked found=table"
     text: str
     exact: bool
     version: str
@@ -43,7 +44,7 @@ class Searched(Shown):
     table: pa.Table
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         """Return the output of `metaindex search`."""
         return self.answer.shown
 
@@ -58,10 +59,6 @@ class Searched(Shown):
         cells = tuple((row["column"], row["path"], *place(row)) for row in rows)
         shown = TextTable((Column("column"), Column("file"), *PLACE), cells)
         return Answer(tuple(said), shown, self.table.num_rows - len(rows))
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {**plain(self, "text", "exact", "version", "asked", "not_asked"), "found": self.table.to_pylist()}
 
 
 def search(queries: Queries, text: str, asked: Asked, *, exact: bool) -> Searched:

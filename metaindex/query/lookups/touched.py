@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import Shown, dataclass, human_bytes, plain
+from metaindex.core import Plain, Shown, dataclass, human_bytes
 from metaindex.formats import Version
 from metaindex.query.readers.arrow import matching_rows
 from metaindex.query.readers.scan import Scan
@@ -25,10 +25,11 @@ TOUCHED = pa.schema(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Touched(Shown):
+class Touched(Shown, Plain):
     """`table` has a row for each file: its path, as an engine opens it, its size, and the live rows that have a key
     (null where they were not counted: it may have none then)."""
 
+    JSON = "table=place version=version.id exact files=table total_files total_bytes"
     place: str
     version: Version
     exact: bool
@@ -62,11 +63,6 @@ class Touched(Shown):
             f" {human_bytes(self.size_bytes)} of {human_bytes(self.total_bytes)}, would be rewritten; {what}\n"
             f"  rows with one of {self.keys}"
         )
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        of = {"table": self.place, "version": self.version.id, "exact": self.exact, "files": self.table.to_pylist()}
-        return {**of, **plain(self, "total_files", "total_bytes")}
 
 
 def _counted(scan: Scan, *, exact: bool) -> Touched:

@@ -23,7 +23,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import TELEMETRY, Mask, MetaIndexError, Words, arrow_array, counted, first_line
+from metaindex.core import TELEMETRY, Mask, MetaIndexError, Vector, Words, counted, first_line
 from metaindex.expressions import CompositeStatistics, Opaque, Predicate, PruningStatistics
 from metaindex.formats import FileTable, Snapshot, Version
 from metaindex.index import KINDS, BoundPredicate, Lacking, OpenIndex, RunCoverage
@@ -230,16 +230,16 @@ def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsh
     sources, mask, masks = _walked(asked.walked, known, table, indexes, count, tallies)
     for name, single in masks.items():
         tallies[name].files = int(np.count_nonzero(~single))
-        tallies[name].bytes = snapshot.files.filter(arrow_array(~single)).size_bytes if tallies[name].files else 0
+        tallies[name].bytes = snapshot.files.filter(Vector.arrow(~single)).size_bytes if tallies[name].files else 0
     kept = np.flatnonzero(mask)
 
     def certain(*, claims: bool = False) -> pa.Array:
         proving = [table.values, *map(HeardStatistics.facts, known.values())]
         among = CompositeStatistics(list(sources.values()) if claims else proving)
-        return arrow_array(surely(asked.predicate, among, count)[mask])
+        return Vector.arrow(surely(asked.predicate, among, count)[mask])
 
     return Walked(
-        files=snapshot.files.filter(arrow_array(mask)),
+        files=snapshot.files.filter(Vector.arrow(mask)),
         total_files=count,
         total_bytes=snapshot.files.size_bytes,
         schema=asked.schema,
@@ -247,7 +247,7 @@ def _over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsh
         walked=asked.walked,
         alone=tallies,
         used_columns=used,
-        dropped=lambda: snapshot.files.filter(arrow_array(~mask)),
+        dropped=lambda: snapshot.files.filter(Vector.arrow(~mask)),
         certain=certain,
         leaves=lambda: leaf_reports(asked, sources),
         row_groups=lambda row, groups: FileSource(groups, [*known.values(), table.without_claims], int(kept[row])),
@@ -307,7 +307,7 @@ def _lacks(
 
 
 def _marked(files: FileTable, mask: Mask) -> FileTable:
-    return files.filter(arrow_array(mask))
+    return files.filter(Vector.arrow(mask))
 
 
 def _each_over_snapshot(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from metaindex.core import dataclass, human_bytes
+from metaindex.core import Plain, dataclass, human_bytes
 from metaindex.index import Lacking
 
 if TYPE_CHECKING:
@@ -16,10 +16,11 @@ LOG: Final = "the table's log"
 
 
 @dataclass(frozen=True, slots=True)
-class IndexReport:
+class IndexReport(Plain):
     """The part of one index (or the table's own log) in a query. `reason` says why it was not used, or what it answered
     for."""
 
+    JSON = "name used reason columns dropped_files dropped_bytes seconds reads bytes_read"
     name: str
     used: bool
     reason: str

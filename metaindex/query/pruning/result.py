@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, Shown, Tabular, counted, dataclass, human_bytes, plain
+from metaindex.core import Mask, Plain, Shown, TextTable, counted, dataclass, human_bytes
 from metaindex.expressions import Opaque, Predicate, PruningStatistics, may_match
 from metaindex.formats import FileTable, Schema, Version
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class PruneResult(Shown):
+class PruneResult(Shown, Plain):
     """Files to read, files proved out, files whose every row matches. A reader drops a file only if this proves it:
     what it does not name is read."""
 
@@ -168,7 +168,7 @@ class PruneResult(Shown):
         return self.total_files - self.kept_files
 
     @property
-    def pictured(self) -> Sequence[str | Tabular]:
+    def pictured(self) -> Sequence[str | TextTable | Element]:
         return (str(self), *self.grids)
 
     @property
@@ -208,12 +208,6 @@ class PruneResult(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        of_files = ("total_files", "total_bytes", "kept_files", "kept_bytes", "dropped_files", "paths", "seconds")
-        of_index = ("name", "used", "reason", "columns", "dropped_files", "dropped_bytes", "seconds")
-        return {
-            **plain(self, "table", "format"),
-            "version": self.version.id,
-            **plain(self, *of_files, "not_understood"),
-            **({"keys": self.keys} if self.keys else {}),
-            "indexes": [plain(index, *of_index, "reads", "bytes_read") for index in self.indexes],
-        }
+        of_files = "total_files total_bytes kept_files kept_bytes dropped_files paths seconds not_understood"
+        keys = "keys" if self.keys else ""
+        return self._plain(f"table format version=version.id {of_files} {keys} indexes")

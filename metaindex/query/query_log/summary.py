@@ -12,7 +12,6 @@ from metaindex.core import (
     Cure,
     Plain,
     Shown,
-    Tabular,
     TextTable,
     counted,
     dataclass,
@@ -54,7 +53,7 @@ class QuerySummary(Shown, Plain):
     notes: tuple[str, ...] = ()
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         head = f"{self.table}: {counted(self.queries, 'query')} noted"
         if not self.templates:
             return (

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Cure, ObjectNotFoundError, ScanError, Vector, Words, arrow_array
+from metaindex.core import Cure, ObjectNotFoundError, ScanError, Vector, Words
 from metaindex.expressions import Opaque, Predicate
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
 from metaindex.storage import each_at
@@ -137,7 +137,7 @@ class _FileReader:
             for row in rows.tolist():
                 yield from self._file(row)
             return
-        sizes = self._snapshot.files.table.column("size_bytes").take(arrow_array(rows, None, pa.int64()))
+        sizes = self._snapshot.files.table.column("size_bytes").take(Vector.arrow(rows, None, pa.int64()))
         yield from in_order(rows.tolist(), sizes.to_pylist(), self._file)
 
     def _file(self, row: int) -> Iterator[pa.RecordBatch]:
@@ -168,7 +168,7 @@ class _FileReader:
             kept = values.live([keys[leaf] for leaf in delete.columns])
             live = kept if live is None else live & kept
         if live is not None and not live.all():
-            batch = batch.filter(arrow_array(live))
+            batch = batch.filter(Vector.arrow(live))
         if self._predicate is not None:
             batch = self._predicate.matching(batch)
         if self._keys is not None and batch.num_rows:
@@ -272,12 +272,12 @@ class _FileReader:
 
 @lru_cache(maxsize=1)
 def _many_numbers() -> pa.Array:
-    return arrow_array(np.arange(1 << 17), None, pa.int64())
+    return Vector.arrow(np.arange(1 << 17), None, pa.int64())
 
 
 def _numbers(count: int) -> pa.Array:
     """Return the numbers from 0 to `count`."""
-    return _many_numbers().slice(0, count) if count <= 1 << 17 else arrow_array(np.arange(count), None, pa.int64())
+    return _many_numbers().slice(0, count) if count <= 1 << 17 else Vector.arrow(np.arange(count), None, pa.int64())
 
 
 def _as(column: pa.ChunkedArray, t: pa.DataType) -> pa.ChunkedArray:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, Vector, arrow_array
+from metaindex.core import Mask, Vector
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -98,5 +98,5 @@ def _comparable(column: pa.Array) -> pa.Array:
         wide = column.cast(pa.float64())
         doubles = Vector(wide).items(np.float64).copy()
         doubles[np.isnan(doubles)] = np.nan
-        return arrow_array(doubles.view(np.int64), Vector(wide).valid, pa.int64())
+        return Vector.arrow(doubles.view(np.int64), Vector(wide).valid, pa.int64())
     return column

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array, dataclass
+from metaindex.core import Vector, dataclass
 from metaindex.index import DistinctKeys
 
 _Words = npt.NDArray[np.int64]
@@ -68,7 +68,7 @@ class KeyRows:
     def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows whose keys are among these."""
         among = self._among(batch)
-        return batch if among.all() else batch.filter(arrow_array(among))
+        return batch if among.all() else batch.filter(Vector.arrow(among))
 
     def _among(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         together = self.values[0].places(batch.column(self.columns[0]))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, Vector, arrow_array
+from metaindex.core import Mask, Vector
 from metaindex.expressions import (
     And,
     Comparison,
@@ -49,7 +49,7 @@ class RowFilter:
         """The rows for which the predicate is TRUE."""
         left = batch if self._first is None else batch.filter(self._first(batch))
         if self._residual is not None:
-            return left.filter(arrow_array(self._residual.mask(left))) if left.num_rows else left
+            return left.filter(Vector.arrow(self._residual.mask(left))) if left.num_rows else left
         return left if self._expression is None or not left.num_rows else left.filter(self._expression)
 
 
@@ -58,7 +58,7 @@ def _telling(part: Predicate, schema: pa.Schema) -> Callable[[pa.RecordBatch], M
     expression = to_arrow(part, schema)
 
     def told(batch: pa.RecordBatch) -> Mask:
-        numbered = batch.append_column(_PLACE, arrow_array(np.arange(batch.num_rows), None, pa.int64()))
+        numbered = batch.append_column(_PLACE, Vector.arrow(np.arange(batch.num_rows), None, pa.int64()))
         mask = np.zeros(batch.num_rows, np.bool_)
         mask[Vector(numbered.filter(expression).column(_PLACE)).items(np.int64)] = True
         return mask
@@ -92,9 +92,9 @@ def _equality(part: Predicate, schema: pa.Schema) -> _Compare | None:
 
 def _array(values: list[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_integer(type_):
-        return arrow_array(np.array(values, type_.to_pandas_dtype()), None, type_)
+        return Vector.arrow(np.array(values, type_.to_pandas_dtype()), None, type_)
     binary = pa.large_binary() if pa.types.is_large_string(type_) else pa.binary()
-    return arrow_array([value.encode() for value in values], None, binary).view(type_)
+    return Vector.arrow([value.encode() for value in values], None, binary).view(type_)
 
 
 def _is_of(value: Literal, type_: pa.DataType) -> bool:

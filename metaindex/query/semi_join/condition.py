@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array, dataclass
+from metaindex.core import Vector, dataclass
 from metaindex.expressions import And, ColumnRef, Comparison, Constant, In, Literal, Op, Or, Predicate
 from metaindex.query.order import Direction, sorted_places
 from metaindex.query.readers.key_rows import each_word
@@ -85,7 +85,7 @@ def _sorted(values: pa.Array) -> pa.Array:
     t, is_ = values.type, pa.types
     if is_.is_integer(t) or is_.is_temporal(t):
         dtype = t.to_pandas_dtype() if is_.is_integer(t) else np.int32 if t.bit_width == 32 else np.int64
-        return arrow_array(each_word(Vector(values).items(dtype)), None, t)
+        return Vector.arrow(each_word(Vector(values).items(dtype)), None, t)
     values = pc.unique(values)
     return values.take(pa.array(sorted_places([values], [Direction()]))) if len(values) else values
 

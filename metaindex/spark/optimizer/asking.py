@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.advisor import PlanReads, TableNames
-from metaindex.core import ExpressionError, SparkDriver, UnsupportedFeatureError, first_line, interrupts_first
+from metaindex.core import ExpressionError, SparkDriver, UnsupportedFeatureError, first_line
 from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, column_sql, without_said
 from metaindex.formats import NAMED
 
@@ -56,7 +56,7 @@ def _reads(spark: SparkSession, logical: Callable[[], Any], named: Sequence[str]
 
     mode = SparkDriver(spark).jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             plan, rule = logical(), surveyor(spark)
             if named is not None and _reads_elsewhere(json.loads(str(rule.names(plan))), named, spark):
                 return None

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import SparkDriver, human_bytes, interrupts_first
+from metaindex.core import Plain, SparkDriver, human_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +17,7 @@ _VECTORED: Final = "parquet.hadoop.vectored.io.enabled"
 
 
 @dataclass(frozen=True, slots=True)
-class ScanRead:
+class ScanRead(Plain):
     """The reads of one scan of an executed plan. None if Spark does not count it: Iceberg counts files and bytes before
     a rule drops any; `splits` are then the pieces of files that were read. `joins`: which keys of joins skipped how
     many of its files once it ran, or why none."""
@@ -72,7 +72,7 @@ def stages(session: SparkSession, tag: str) -> Iterator[Any]:
     store = sc.statusStore()
     for stage in SparkDriver(session).stage_ids(tag):
         try:
-            with interrupts_first():
+            with SparkDriver.interrupts_first():
                 yield store.lastStageAttempt(stage)
         except Py4JJavaError:
             continue  # a stage that was skipped, its rows are there from an earlier job, has no attempt

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import ArgumentError, MetaIndexError, Shown, human_bytes, plain
+from metaindex.core import ArgumentError, MetaIndexError, Plain, Shown, human_bytes
 from metaindex.formats import At
 from metaindex.query import PruneResult
 from metaindex.table import handle_of
@@ -189,11 +189,12 @@ class ExplainedScan(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class QueryExplanation(Shown):
+class QueryExplanation(Shown, Plain):
     """The explanation of a query: `print` it, or let a notebook show it. Files are as expected before the query runs:
     Spark and the formats prune by themselves as well. `read`: what its scans did read, if it was run; `read_bytes`:
     what its tasks read in all, of the needed columns alone."""
 
+    JSON = "scans with_indexes without_indexes read read_bytes expected_bytes missing dropped_scans"
     scans: tuple[ExplainedScan, ...]
     with_indexes: str  # physical plan
     without_indexes: str
@@ -255,13 +256,6 @@ class QueryExplanation(Shown):
     def _in_all(self) -> str:
         expected = f", {human_bytes(self.expected_bytes)} expected" if self.expected_bytes is not None else ""
         return f"in all: {human_bytes(self.read_bytes or 0)} of the needed columns and of footers{expected}"
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        names = ("scan", "files", "size_bytes", "rows", "splits", "joins")
-        read = None if self.read is None else [plain(scan_read, *names) for scan_read in self.read]
-        told = plain(self, "scans", "with_indexes", "without_indexes")
-        return {**told, "read": read, **plain(self, "read_bytes", "expected_bytes", "missing", "dropped_scans")}
 
 
 def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:

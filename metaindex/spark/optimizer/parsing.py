@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from metaindex.core import Config, JavaClasses, SparkDriver, interrupts_first
+from metaindex.core import Config, SparkDriver
 from metaindex.statements import ALSO, FORMS, INSTEAD
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("metaindex")
 PARSER: Final = "SessionParser"
 """With a number behind it, the class of ours."""
-_CLASSES: WeakKeyDictionary[Any, dict[str, tuple[str, JavaClasses]]] = WeakKeyDictionary()
+_CLASSES: WeakKeyDictionary[Any, dict[str, tuple[str, Any]]] = WeakKeyDictionary()
 """By gateway, of which a JVM has one, and by what parsers of the session implement."""
 
 
@@ -34,7 +34,7 @@ ANSWERS: Final[list[Answers]] = []
 gives. It asks for explanations, which stand above those who enable."""
 
 
-def installed(spark: SparkSession, classes: JavaClasses, stated: Handed) -> Any | None:
+def installed(spark: SparkSession, classes: Any, stated: Handed) -> Any | None:
     """Puts ours in front, and gives it. None, with a warning, where this Spark has other insides: all but statements
     works there, and `mi.sql` runs those."""
     from py4j.protocol import Py4JJavaError
@@ -43,7 +43,7 @@ def installed(spark: SparkSession, classes: JavaClasses, stated: Handed) -> Any 
     token, callback = stated
     words = "\n".join(" ".join(form) for form in (*FORMS, *ALSO, *INSTEAD))
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             there = state.sqlParser()
             name, ours = _class_of(spark, classes, there)
             parser = ours.new(name, there, callback, token, words)
@@ -55,7 +55,7 @@ def installed(spark: SparkSession, classes: JavaClasses, stated: Handed) -> Any 
     return parser
 
 
-def _class_of(spark: SparkSession, classes: JavaClasses, parser: Any) -> tuple[str, JavaClasses]:
+def _class_of(spark: SparkSession, classes: Any, parser: Any) -> tuple[str, Any]:
     delegates = classes.new("Delegates")
     interfaces = delegates.interfaces(parser)
     names = ",".join(str(interface.getName()) for interface in interfaces)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import JavaClasses, SparkDriver, UnsupportedFeatureError, dataclass, first_line, interrupts_first
+from metaindex.core import SparkDriver, UnsupportedFeatureError, dataclass, first_line
 from metaindex.spark.extension_jar import EXTENSION
 
 from .parsing import PARSER, Handed, installed
@@ -91,7 +91,7 @@ def is_on_class_path(spark: SparkSession) -> bool:
 
     jvm = SparkDriver(spark).jvm
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             jvm.java.lang.Class.forName(EXTENSION, False, jvm.java.lang.Thread.currentThread().getContextClassLoader())
     except Py4JJavaError:
         return False
@@ -127,7 +127,7 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
     conf = spark._jsparkSession.sessionState().conf()
     classes = SparkDriver(spark).room_classes(__package__)
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             off = [name for name, on in _switches(rule).items() if not on]
             scans = classes.new("Scans", ",".join(off))
             limit = classes.new("Limit", conf, float(rule.timeout_seconds))
@@ -156,13 +156,13 @@ def _kind(part: Any) -> str:
     return name if package == "metaindex" else ""
 
 
-def _strategy(spark: SparkSession, classes: JavaClasses, name: str, *arguments: Any) -> Any | None:
+def _strategy(spark: SparkSession, classes: Any, name: str, *arguments: Any) -> Any | None:
     """Make the strategy that merges hybrid scans under joins, or groups rows in their order. None if this Spark has
     other internals than it needs: joins then sort such scans, groups are hashed."""
     from py4j.protocol import Py4JJavaError
 
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             return classes.new(name, *arguments)
     except Py4JJavaError as error:
         logger.warning("this Spark has other insides; it plans without %s: %s", name, _said(error))

@@ -22,7 +22,6 @@ from metaindex.core import (
     SparkDriver,
     StatementError,
     first_line,
-    interrupts_first,
 )
 from metaindex.expressions import column_sql, text_sql
 from metaindex.formats import NAMED, Format
@@ -85,7 +84,7 @@ class Answering:
         asked = json.loads(request)
         text = str(asked["text"])
         try:
-            with interrupts_first(), unlogged():
+            with SparkDriver.interrupts_first(), unlogged():
                 return json.dumps(
                     {"parse": self._parsed, "script": self._script, "slip": self._slip, "run": self._run}[
                         str(asked["what"])
@@ -138,7 +137,7 @@ class Answering:
         spark = self._session()
         parser, state = rule_of(spark).placed.parser, spark._jsparkSession.sessionState()
         try:
-            with interrupts_first():
+            with SparkDriver.interrupts_first():
                 if parser is None:
                     return False
                 named = parser.theirs(text)
@@ -219,7 +218,7 @@ class SparkTables:
         from pyspark.errors import PySparkException
 
         try:
-            with interrupts_first():
+            with SparkDriver.interrupts_first():
                 return bool(self.spark.catalog.tableExists(column_sql(parts)))
         except (PySparkException, Py4JJavaError) as error:
             raise NotATableError(f"a table is one that Spark finds; {_fact(error)}; check the name") from None
@@ -234,7 +233,7 @@ class SparkTables:
 
         state = self.spark._jsparkSession.sessionState()
         try:
-            with interrupts_first():
+            with SparkDriver.interrupts_first():
                 if self.spark.conf.get("spark.sql.runSQLOnFiles") != "true":
                     raise NotATableError(
                         "a statement names files by paths where spark.sql.runSQLOnFiles is true; here it is false; name"
@@ -261,7 +260,7 @@ class SparkTables:
         schema = options.pop("schema", None)
         reader = self.spark.read.format(format_).options(**options)
         try:
-            with interrupts_first():
+            with SparkDriver.interrupts_first():
                 return (reader if schema is None else reader.schema(schema)).load(path)
         except PySparkException as error:
             said = f"a table is one that Spark can read; {_fact(error)}; check the path and the options"
@@ -285,7 +284,7 @@ class SparkTables:
         from pyspark.errors import PySparkException
 
         try:
-            with interrupts_first():
+            with SparkDriver.interrupts_first():
                 self._check(query)
                 return self.spark.sql(query)
         except (PySparkException, Py4JJavaError) as error:

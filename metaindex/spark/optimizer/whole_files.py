@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, Vector, arrow_array, counted
+from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, Vector, counted
 from metaindex.expressions import And, Constant, Opaque
 from metaindex.formats import Leaf
 from metaindex.index import ServedKey
@@ -225,7 +225,7 @@ def _as_texts(values: pa.Array | pa.ChunkedArray) -> list[str | None]:
     type_ = values.type
     if pa.types.is_floating(type_):
         bits = Vector(values.cast(pa.float64())).items(np.float64).view(np.int64)
-        return _texts(arrow_array(bits, Vector(values).valid, pa.int64()))
+        return _texts(Vector.arrow(bits, Vector(values).valid, pa.int64()))
     if pa.types.is_date(type_):
         return _texts(values.cast(pa.date32()).cast(pa.int32()))
     if pa.types.is_timestamp(type_):

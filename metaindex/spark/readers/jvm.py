@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import ScanError, SparkDriver, UnsupportedFeatureError, Vector, interrupts_first
+from metaindex.core import ScanError, SparkDriver, UnsupportedFeatureError, Vector
 from metaindex.formats import Snapshot
 from metaindex.query import Scan
 
@@ -35,7 +35,7 @@ def java_list(jvm: Any, texts: Sequence[str]) -> Any:
     from py4j.protocol import Py4JError
 
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             return jvm.com.google.common.base.Splitter.on(_SEPARATOR).splitToList(_SEPARATOR.join(texts))
     except Py4JError:  # Spark 3.5 has an older Guava without it
         return list(texts)
@@ -47,7 +47,7 @@ def compiled(spark: SparkSession, name: str) -> Any:
 
     known = _INSTANCES.setdefault(SparkDriver(spark).gateway, {})
     try:
-        with interrupts_first():
+        with SparkDriver.interrupts_first():
             if name not in known:
                 known[name] = SparkDriver(spark).room_classes(__package__).new(name)
             return known[name]

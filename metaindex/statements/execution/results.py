@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from metaindex.advisor import Estimate, Recommendation, UnreadNote, WhatIf
-from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, human_bytes, moment, percent, plain
+from metaindex.core import Column, Shown, TextTable, counted, dataclass, human_bytes, moment, percent
 from metaindex.formats import ReadOptions
 from metaindex.index import Outcome, State, Verification
 from metaindex.statements.grammar.tree import (
@@ -96,7 +96,7 @@ class StatementResult(Shown):
     verification found something; `unproven`: it could compare nothing."""
 
     rows: pa.Table
-    told: tuple[str | Tabular, ...]
+    told: tuple[str | TextTable, ...]
     wrong: bool = False
     unproven: bool = False
 
@@ -106,7 +106,7 @@ class StatementResult(Shown):
         return first or f"{counted(self.rows.num_rows, 'row')} of {', '.join(self.rows.column_names)}"
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         return self.told
 
     def to_arrow(self) -> pa.Table:
@@ -120,7 +120,7 @@ class StatementResult(Shown):
 
 
 def result(
-    schema: pa.Schema, rows: Sequence[Mapping[str, object]], *told: str | Tabular, wrong: bool = False
+    schema: pa.Schema, rows: Sequence[Mapping[str, object]], *told: str | TextTable, wrong: bool = False
 ) -> StatementResult:
     """Make a result from rows whose texts may be anything."""
     said = [{name: sayable(value) for name, value in row.items()} for row in rows]
@@ -129,16 +129,7 @@ def result(
 
 def changed(outcome: Outcome) -> StatementResult:
     """Return the result of a verb that changes an index."""
-    entry, versions = outcome.entry, outcome.entry.content.versions
-    row = {
-        **plain(outcome, "index", "operation", "changed"),
-        "state": entry.state.value,
-        "entry": entry.id,
-        "kinds": [kind.name for kind in entry.kinds],
-        "files": versions[-1].files if versions else sum(run.files for run in entry.content.runs),
-        "size_bytes": sum(run.size_bytes for run in entry.content.runs),
-        "notes": outcome.notes,
-    }
+    row = {**outcome.to_json(), "kinds": [kind.name for kind in outcome.entry.kinds]}
     return result(CHANGED, [row], *outcome.shown)
 
 
@@ -150,8 +141,9 @@ def nothing(name: str, operation: str, state: str, note: str) -> StatementResult
 
 
 def verified(report: Verification) -> StatementResult:
+    names = ("index", "sound", "runs", "versions", "statistics", "keys", "rows_compared")
     row = {
-        **plain(report, "index", "sound", "runs", "versions", "statistics", "keys", "rows_compared"),
+        **{name: getattr(report, name) for name in names},
         "files": len(report.compared),
         "findings": [str(finding) for finding in report.findings],
         "not_compared": [why + (f" ({count:,} times)" if count > 1 else "") for why, count in report.unchecked.items()],

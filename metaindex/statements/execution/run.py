@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, Protocol, assert_never
 
 from metaindex.advisor import Recommendation, Workload, recommend
-from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, Tabular, Words, dataclass
+from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, TextTable, Words, dataclass
 from metaindex.formats import ReadOptions
 from metaindex.index import KINDS, IndexFolder, Kind, Progress, State, Using
 from metaindex.statements.grammar.tree import (
@@ -234,7 +234,7 @@ def _what_if(statement: ExplainWhatIf, tables: NamedTables) -> StatementResult:
     for candidate in statement.candidates:
         by_table[_candidates_table(candidate, tables, by_table)].append(candidate)
     rows: list[dict[str, object]] = []
-    told: list[str | Tabular] = []
+    told: list[str | TextTable] = []
     for table in asked.tables:
         candidates = by_table[table.path]
         if statement.candidates and not candidates:

@@ -18,12 +18,10 @@ from metaindex.core import (
     MetaIndexError,
     Plain,
     Shown,
-    Tabular,
     TextTable,
     counted,
     duration,
     moment,
-    plain,
 )
 from metaindex.index import IndexLogEntry, OperationLog
 
@@ -73,7 +71,7 @@ class HistoryEntry(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Lag:
+class Lag(Plain):
     """The time from a table's commit to the index standing at it, over the recorded versions of a history. A commit at
     which no refresh stopped is not counted: the next one served it."""
 
@@ -92,10 +90,11 @@ class Lag:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class History(Shown):
+class History(Shown, Plain):
     """Entries, oldest first, and their lag. `earlier`: entries before these that the log still has; older ones were
     cleaned."""
 
+    JSON = "index lag earlier entries"
     index: str
     entries: tuple[HistoryEntry, ...]
     lag: Lag
@@ -133,14 +132,9 @@ class History(Shown):
         return f"of {self.index}: {counted(len(self.entries), 'entry')}"
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         """Return the output of `metaindex history`."""
         return (history_table(self), *history_remarks(self))
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        lag = plain(self.lag, *Lag.__dataclass_fields__)
-        return {"index": self.index, "lag": lag, **plain(self, "earlier", "entries")}
 
     def to_arrow(self) -> pa.Table:
         """Return a row for each entry."""

@@ -12,7 +12,7 @@ from metaindex.core import (
     MetaIndexError,
     Plain,
     Shown,
-    Tabular,
+    TextTable,
     counted,
     dataclass,
     human_bytes,
@@ -244,7 +244,7 @@ class IndexList(Shown, list[IndexInfo]):
         return f"{counted(len(self), 'index')}: {names}" if self else "no index"
 
     @property
-    def shown(self) -> Sequence[str | Tabular]:
+    def shown(self) -> Sequence[str | TextTable]:
         return (indexes_table(self), *indexes_remarks(self)) if self else ("no index",)
 
     @property

@@ -12,7 +12,7 @@ from metaindex.advisor import Page, Section
 from metaindex.advisor.figures import ColumnChart, Strip, Tick, columns_figure, strip_figure
 from metaindex.core import Cell, Column, Element
 from metaindex.core.figures import LONGEST, MOST_ROWS, said
-from metaindex.core.shown import one_line
+from metaindex.core.texts import one_line
 from tests.pages import Parsed, parsed, readable
 
 HOSTILE = st.sampled_from(

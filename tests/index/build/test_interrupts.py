@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.core import BuildError, SparkDriver, interrupts_first
+from metaindex.core import BuildError, SparkDriver
 from metaindex.core.jvm.interrupts import interrupt_of
 from metaindex.spark.optimizer.executed import run
 from tests.tables import settled
@@ -272,8 +272,8 @@ def test_the_interrupt_of_a_chain() -> None:
     assert interrupt_of(error) is interrupt
     assert interrupt_of(interrupt) is interrupt
     assert interrupt_of(error, handled=interrupt) is None
-    with pytest.raises(KeyboardInterrupt) as raised, interrupts_first():
+    with pytest.raises(KeyboardInterrupt) as raised, SparkDriver.interrupts_first():
         raise error
     assert raised.value.__cause__ is error
-    with interrupts_first():
+    with SparkDriver.interrupts_first():
         pass

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, Mask, TooLate, Vector, arrow_array, dataclass
+from metaindex.core import DamagedIndexError, Mask, TooLate, Vector, dataclass
 from metaindex.expressions import (
     ArrowStatistics,
     ColumnBounds,
@@ -387,15 +387,15 @@ def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> Colum
         type=type_,
         lower=lower,
         upper=upper,
-        null_count=arrow_array(nulls, nulls >= 0, pa.int64()),
-        nan_count=arrow_array(nans, nans >= 0, pa.int64()),
-        row_count=arrow_array(rows, None, pa.int64()),
+        null_count=Vector.arrow(nulls, nulls >= 0, pa.int64()),
+        nan_count=Vector.arrow(nans, nans >= 0, pa.int64()),
+        row_count=Vector.arrow(rows, None, pa.int64()),
     )
 
 
 def _ones(where: Mask) -> pa.Array:
     """Return the count 1 where True, unknown elsewhere: "as many NULLs as rows" for units that are all NULL."""
-    return arrow_array(where.astype(np.int64), where, pa.int64())
+    return Vector.arrow(where.astype(np.int64), where, pa.int64())
 
 
 def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
@@ -410,10 +410,10 @@ def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
 
 def _physical(bounds: list[Any], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
     if suffix == "bytes":
-        return arrow_array([v if k and isinstance(v, bytes) else None for v, k in zip(bounds, known, strict=True)])
+        return Vector.arrow([v if k and isinstance(v, bytes) else None for v, k in zip(bounds, known, strict=True)])
     dtype, type_ = (np.int64, pa.int64()) if suffix == "int" else (np.float64, pa.float64())
     data = np.zeros(len(bounds), dtype)
     there = np.fromiter((v is not None for v in bounds), np.bool_, len(bounds)) & known
     for g in np.flatnonzero(there):
         data[g] = bounds[g]
-    return arrow_array(data, there, type_)
+    return Vector.arrow(data, there, type_)

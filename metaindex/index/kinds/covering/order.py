@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 from metaindex.index.kinds.served import ORDINAL, ROW
 
 SORT = "_mi_sort"
@@ -78,4 +78,4 @@ def _ordered(chunk: pa.Array) -> pa.Array:
     doubles[np.isnan(doubles)] = np.nan
     words = doubles.view(np.uint64)
     words = np.where(words & _SIGN != 0, ~words, words | _SIGN) ^ _SIGN
-    return arrow_array(words.view(np.int64), Vector(chunk).valid, pa.int64())
+    return Vector.arrow(words.view(np.int64), Vector(chunk).valid, pa.int64())

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array, dataclass
+from metaindex.core import Vector, dataclass
 from metaindex.index.kinds.values.encoding import KEPT, as_bytes, encode_values
 
 from .bounds import Bounds, Extremes, FirstAndLast
@@ -109,7 +109,7 @@ class ByCurve:
     def places(self, columns: list[pa.Array]) -> pa.Array:
         """Return the rows' positions on the curve, from their indexed columns."""
         ranks = [points.ranks(column) for points, column in zip(self.points, columns, strict=True)]
-        return arrow_array(numbers_of(ranks, self.bits).view(np.int64), None, pa.int64())
+        return Vector.arrow(numbers_of(ranks, self.bits).view(np.int64), None, pa.int64())
 
     def sorting(self, rows: pa.Table) -> pa.Table:
         return rows.append_column(POINT, self.places(self._columns(rows)))

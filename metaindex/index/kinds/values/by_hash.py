@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Vector, arrow_array, dataclass
+from metaindex.core import Vector, dataclass
 from metaindex.index.kinds.canonical import hash_key
 from metaindex.index.kinds.keyed import Gathered, KeyPlan, Units
 from metaindex.index.kinds.xxhash64 import Hashes
@@ -69,7 +69,7 @@ class HashCollector(GroupCollector[Hashes]):
         order = np.argsort(hashes)
         # As signed numbers in the order of the unsigned ones.
         flipped = (hashes[order] ^ _SIGN).view(np.int64)
-        columns = [arrow_array(flipped, None, pa.int64()), arrow_array(raw[order], None, pa.int64())]
+        columns = [Vector.arrow(flipped, None, pa.int64()), Vector.arrow(raw[order], None, pa.int64())]
         self._spills.append(write_spill(self._spill, pa.table(columns, names=["hash", "raw"])))
 
 
@@ -128,5 +128,5 @@ def write_entries(plan: KeyPlan, sink: RunSink, entries: Units, first: int, tota
 
 def entry_rows(key_id: int, entries: Units) -> pa.Table:
     """Rows of VALUES."""
-    ids = arrow_array(np.full(len(entries), key_id, np.int64), None, pa.int64())
-    return pa.Table.from_arrays([ids, arrow_array(entries, None, pa.int64())], schema=VALUES)
+    ids = Vector.arrow(np.full(len(entries), key_id, np.int64), None, pa.int64())
+    return pa.Table.from_arrays([ids, Vector.arrow(entries, None, pa.int64())], schema=VALUES)

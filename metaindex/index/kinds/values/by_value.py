@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array, dataclass
+from metaindex.core import Vector, dataclass
 from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
@@ -84,7 +84,7 @@ class ValueCollector(GroupCollector[pa.Array]):
         step = -(-len(keys) // _SAMPLES)
         self._samples += [key for key in keys[::step].to_pylist() if key is not None] if step > 1 else []
         self._spills.append(
-            write_spill(self._spill, pa.table([keys, arrow_array(raw, None, pa.int64())], names=["key", "raw"]))
+            write_spill(self._spill, pa.table([keys, Vector.arrow(raw, None, pa.int64())], names=["key", "raw"]))
         )
 
 
@@ -164,7 +164,7 @@ def in_order(keys: pa.Array, units: Units, unit_bits: int) -> tuple[pa.Array, Un
         units, again = words & ((1 << unit_bits) - 1), words[1:] == words[:-1]
     if again.any():
         kept = np.concatenate([[True], ~again])
-        keys, units = keys.filter(arrow_array(kept)), units[kept]
+        keys, units = keys.filter(Vector.arrow(kept)), units[kept]
     return keys, units
 
 
@@ -242,6 +242,6 @@ def write_keys(
 
 def key_rows(key_id: int, keys: pa.Array, units: Units) -> pa.Table:
     """Rows of VALUE_KEYS, or of VALUE_INTEGERS."""
-    ids = arrow_array(np.full(len(units), key_id, np.int64), None, pa.int64())
+    ids = Vector.arrow(np.full(len(units), key_id, np.int64), None, pa.int64())
     schema = VALUE_INTEGERS if keys.type == pa.int64() else VALUE_KEYS
-    return pa.Table.from_arrays([ids, keys, arrow_array(units, None, pa.int64())], schema=schema)
+    return pa.Table.from_arrays([ids, keys, Vector.arrow(units, None, pa.int64())], schema=schema)

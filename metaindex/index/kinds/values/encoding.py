@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 from metaindex.expressions import physical_type, to_physical
 from metaindex.index.kinds.canonical import check_form, plain_type
 from metaindex.index.kinds.xxhash64 import byte_slices, hash_slices
@@ -53,7 +53,7 @@ def encode_key(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> pa.
     pieces = []
     for part in parts:
         lengths = np.diff(byte_slices(part)[1]).astype(">u2").view(np.uint8).reshape(-1, 2)
-        pieces += [arrow_array(np.ascontiguousarray(lengths), None), part]
+        pieces += [Vector.arrow(np.ascontiguousarray(lengths), None), part]
     return _cut(pc.binary_join_element_wise(*pieces, b""))
 
 
@@ -71,7 +71,7 @@ def encode_values(values: pa.Array, t: pa.DataType) -> pa.Array:
     if values.type != t:
         values = values.cast(t)
     if domain == pa.float64():
-        return arrow_array(_words(ordered(Vector(values.cast(pa.float64())).items(np.float64))), Vector(values).valid)
+        return Vector.arrow(_words(ordered(Vector(values.cast(pa.float64())).items(np.float64))), Vector(values).valid)
     return to_physical(values, t, upper=False)
 
 
@@ -79,7 +79,7 @@ def as_bytes(keys: pa.Array) -> pa.Array:
     """Keys as bytes of the same order: integers in 8, others as they are."""
     if keys.type != pa.int64():
         return keys
-    return arrow_array(_words(Vector(keys).items(np.int64).view(np.uint64) ^ _SIGN), Vector(keys).valid)
+    return Vector.arrow(_words(Vector(keys).items(np.int64).view(np.uint64) ^ _SIGN), Vector(keys).valid)
 
 
 def ordered(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
@@ -108,10 +108,10 @@ def _cut(values: pa.Array) -> pa.Array:
         return values.cast(pa.binary())
     import pyarrow.compute as pc
 
-    rows = arrow_array(long.astype(np.int64), None, pa.int64())
+    rows = Vector.arrow(long.astype(np.int64), None, pa.int64())
     some = values.take(rows).cast(pa.large_binary())
     held, offsets = byte_slices(some)
-    ends = arrow_array(_words(hash_slices(held, offsets[:-1], np.diff(offsets))), None).cast(pa.large_binary())
+    ends = Vector.arrow(_words(hash_slices(held, offsets[:-1], np.diff(offsets))), None).cast(pa.large_binary())
     short = pc.binary_join_element_wise(pc.binary_slice(some, 0, KEPT), ends, pa.scalar(b"", pa.large_binary()))
     mask = np.zeros(len(values), np.bool_)
     mask[long] = True

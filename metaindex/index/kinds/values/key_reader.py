@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow._compute import SetLookupOptions
 
-from metaindex.core import Vector, arrow_array, compute
+from metaindex.core import Vector, compute
 from metaindex.expressions import Interval, Literal
 from metaindex.index.kinds.canonical import Absent
 from metaindex.index.kinds.keyed import Hits, Units
@@ -260,7 +260,7 @@ def _rows_of_each(keys: pa.Array, asked: Keys) -> tuple[npt.NDArray[np.int64], n
         held: Units = Vector(keys).numbers[nulls:]
         first, last = held.searchsorted(asked), held.searchsorted(asked, "right")
         return spans(first, last) + nulls, np.repeat(np.arange(len(asked)), last - first)
-    places = compute("index_in", keys, options=SetLookupOptions(arrow_array(asked.tolist()), skip_nulls=True))
+    places = compute("index_in", keys, options=SetLookupOptions(Vector.arrow(asked.tolist()), skip_nulls=True))
     valid = Vector(places).valid
     rows = np.flatnonzero(np.ones(len(places), np.bool_) if valid is None else valid)
     return rows, Vector(places).numbers[rows].astype(np.int64)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Vector, arrow_array
+from metaindex.core import Vector
 from metaindex.index.kinds.xxhash64 import byte_slices
 
 _Ints = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ def sort_keys(keys: pa.Array) -> tuple[pa.Array, _Ints]:
     words |= np.arange(count, dtype=np.uint64)
     words.sort()
     order = (words & np.uint64((1 << int(row_bits)) - 1)).view(np.int64)
-    ordered = keys.take(arrow_array(order, None, pa.int64()))
+    ordered = keys.take(Vector.arrow(order, None, pa.int64()))
     alike = (words[1:] >> row_bits) == (words[:-1] >> row_bits)
     if alike.any():
         # Neighbours that are the same are in order already.
@@ -43,12 +43,12 @@ def _refined(
     unsorted = np.zeros(int(group[-1]) + 1, np.bool_)
     unsorted[group[1:][differ]] = True
     rows = np.flatnonzero(unsorted[group])
-    some = ordered.take(arrow_array(rows.astype(np.int64), None, pa.int64()))
+    some = ordered.take(Vector.arrow(rows.astype(np.int64), None, pa.int64()))
     inner = pc.sort_indices(some)
     within = Vector(inner).items(np.uint64).astype(np.int64)
     places = np.arange(len(ordered), dtype=np.int64)
     places[rows] = rows[within]
-    return ordered.take(arrow_array(places, None, pa.int64())), order[places]
+    return ordered.take(Vector.arrow(places, None, pa.int64())), order[places]
 
 
 def shared_bytes(least: bytes, greatest: bytes) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import DamagedIndexError, Vector, arrow_array, dataclass
+from metaindex.core import DamagedIndexError, Vector, dataclass
 from metaindex.index.kinds.different import DistinctKeys
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.log.entry import CoveredKey
@@ -158,5 +158,5 @@ def each_value(reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.A
                 there = Vector(keys).valid
                 if there is not None:
                     ordinals = ordinals[there]
-                    keys = keys.take(arrow_array(np.flatnonzero(there), None, pa.int64()))
+                    keys = keys.take(Vector.arrow(np.flatnonzero(there), None, pa.int64()))
                 yield ordinals, keys.cast(DistinctKeys(type_).type)
