@@ -265,7 +265,7 @@ def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
     histories: dict[str, History] = {}
     for info in infos:
         try:
-            histories[info.name] = History.of(info.name, handle.log(info.name))
+            histories[info.name] = History.of(info.name, handle.indexes())
         except MetaIndexError:
             continue  # what is wrong with it `indexes` tells
     return computed_savings(handle.path, queries, infos, histories)

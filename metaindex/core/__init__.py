@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from .expression_errors import UnsupportedFeatureError as UnsupportedFeatureError
     from .expression_errors import VersionNotFoundError as VersionNotFoundError
     from .expression_errors import first_line as first_line
-    from .figures import Cell as Cell
     from .figures import Element as Element
     from .jvm.driver import SparkDriver as SparkDriver
     from .jvm.releases import SparkRelease as SparkRelease
+    from .notebook import Progress as Progress
     from .notebook import watched as watched
     from .plain_result import Plain as Plain
     from .records import dataclass as dataclass

@@ -20,7 +20,6 @@ from typing import Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from metaindex.core.records import dataclass
 from metaindex.core.texts import Column, lines, one_line
 
 LONGEST: Final = 2000
@@ -33,25 +32,6 @@ _WIDE, _HIGH = 100, 12
 _SHORT = 28
 """Characters that stay in one line."""
 _PIECES = re.compile(rf"[^_./,;:()\- ]{{1,{_SHORT}}}[_./,;:()\- ]*|[_./,;:()\- ]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """Words, and the number by which their column is sorted where a page can sort; None: behind all others. `share`:
-    of a bar beside them, in a frame that is `whole` of the room. `href`: of a page beside this one, as `link_to` writes
-    it. `strong`: something is wrong."""
-
-    text: str
-    value: float | None = None
-    share: float | None = None
-    whole: float = 1.0
-    href: str = ""
-    strong: bool = False
-
-    @staticmethod
-    def link_to(folder: str, name: str) -> str:
-        """The address of a file in a folder beside the page; nothing in it is read as a scheme or a host."""
-        return "./" + "/".join(quote(part, safe="") for part in (*folder.split("/"), name) if part not in ("", "."))
 
 
 class Element(ET.Element):
@@ -116,11 +96,35 @@ class Element(ET.Element):
         )
 
     @classmethod
+    def cell(
+        cls,
+        text: str,
+        value: float | None = None,
+        share: float | None = None,
+        whole: float = 1.0,
+        *,
+        href: str = "",
+        strong: bool = False,
+    ) -> Element:
+        """Return words for one cell of a grid, and the number by which their column is sorted where a page can sort;
+        None: behind all others. `share`: of a bar beside them, in a frame that is `whole` of the room. `href`: of a
+        page beside this one, as `link_to` writes it. `strong`: something is wrong."""
+        words = cls("a", text, href=href) if href else text
+        bar = None if share is None else cls.bar(share, whole)
+        number = None if value is None else f"{value:.12g}"
+        return cls("span", bar, cls("strong", words) if strong else words, data_value=number)
+
+    @staticmethod
+    def link_to(folder: str, name: str) -> str:
+        """The address of a file in a folder beside the page; nothing in it is read as a scheme or a host."""
+        return "./" + "/".join(quote(part, safe="") for part in (*folder.split("/"), name) if part not in ("", "."))
+
+    @classmethod
     def grid(
         cls,
         caption: str,
         headings: Sequence[Column],
-        rows: Sequence[Sequence[str | Cell | Element]],
+        rows: Sequence[Sequence[str | Element]],
         more: int = 0,
         *,
         most: int = MOST_ROWS,
@@ -181,34 +185,27 @@ def _heading(heading: Column) -> Element:
     return Element("th", heading.title, scope="col", role="columnheader", class_="number" if heading.right else None)
 
 
-def _row(headings: Sequence[Column], row: Sequence[str | Cell | Element], marks: str | None) -> Element:
+def _row(headings: Sequence[Column], row: Sequence[str | Element], marks: str | None) -> Element:
     cells = zip(headings, row, strict=True)
     told = (_cell(heading, cell, first=not at) for at, (heading, cell) in enumerate(cells))
     return Element("tr", *told, role="row", data_marks=marks)
 
 
-def _cell(heading: Column, cell: str | Cell | Element, *, first: bool) -> Element:
-    inside, value = _inside(cell)
-    barred = isinstance(cell, Cell) and cell.share is not None
-    classes = [*(["number"] if heading.right else []), *(["barred"] if barred else [])]
-    text = cell.text if isinstance(cell, Cell) and not barred else cell
-    classes += ["short"] if isinstance(text, str) and len(text) <= _SHORT else []
-    name = " ".join(classes) or None
-    if first:
-        if isinstance(cell, str) and len(cell) > _SHORT:
-            inside = _breakable(cell)
-        return Element("th", *inside, scope="row", role="rowheader", class_=name)
-    return Element("td", Element("span", *inside), role="cell", data_label=heading.title, class_=name, data_value=value)
-
-
-def _inside(cell: str | Cell | Element) -> tuple[list[Element | str | None], str | None]:
-    """Return a cell's content, and the number it is sorted by."""
-    if not isinstance(cell, Cell):
-        return [cell], None
-    value = None if cell.value is None else f"{cell.value:.12g}"
-    words = Element("a", cell.text, href=cell.href) if cell.href else cell.text
-    bar = None if cell.share is None else Element.bar(cell.share, cell.whole)
-    return [bar, Element("strong", words) if cell.strong else words], value
+def _cell(heading: Column, cell: str | Element, *, first: bool) -> Element:
+    inside = cell if isinstance(cell, Element) and cell.tag == "span" else Element("span", cell)
+    value = inside.attrib.pop("data-value", None)
+    barred = inside.find("svg") is not None
+    words = "" if barred else cell if isinstance(cell, str) else "".join(inside.itertext())
+    short = len(words) <= _SHORT and not barred and (cell is inside or cell is words)
+    name = " ".join((*["number"] * heading.right, *["barred"] * barred, *["short"] * short)) or None
+    if not first:
+        return Element("td", inside, role="cell", data_label=heading.title, class_=name, data_value=value)
+    if cell is words and not short:
+        inside = Element("span", *_breakable(words))
+    head = Element("th", scope="row", role="rowheader", class_=name)
+    head.text = inside.text
+    head.extend(inside)
+    return head
 
 
 def _breakable(name: str) -> list[Element | str | None]:

@@ -21,6 +21,9 @@ from metaindex.core.expression_errors import ArgumentError
 P = ParamSpec("P")
 R = TypeVar("R")
 
+Progress = Callable[[str, int, int], None]
+"""Called with (what, done, total) now and then, perhaps from another thread."""
+
 QUIET_SECONDS = 2.0
 TICK_SECONDS = 0.5
 

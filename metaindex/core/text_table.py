@@ -41,13 +41,13 @@ class TextTable:
 
     def grid(self, caption: str) -> Element:
         """Return the table as an HTML element."""
-        from .figures import Cell, Element
+        from .figures import Element
 
         bars = dict(self.bars)
 
-        def cells(number: int, row: Sequence[str]) -> list[str | Cell | Element]:
+        def cells(number: int, row: Sequence[str]) -> list[str | Element]:
             parts = {at: self._full(shares[number]) for at, shares in bars.items()}
-            bar = {at: Cell(row[at], None, *part) for at, part in parts.items()}
+            bar = {at: Element.cell(row[at], None, *part) for at, part in parts.items()}
             return [bar.get(at, text) for at, text in enumerate(row)]
 
         return Element.grid(caption, self.columns, [cells(number, row) for number, row in enumerate(self.rows)])

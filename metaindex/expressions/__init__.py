@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .engines.sql_values import cast_text as cast_text
     from .engines.sql_words import column_sql as column_sql
     from .engines.sql_words import text_sql as text_sql
+    from .engines.sql_words import value_sql as value_sql
     from .key_values import as_column as as_column
     from .literals import Literal as Literal
     from .normal_form import conjuncts as conjuncts

@@ -6,20 +6,15 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .actions.action import Outcome as Outcome
-    from .actions.refresh import Staleness as Staleness
     from .actions.refresh import Written as Written
-    from .actions.target import Target as Target
     from .actions.trial import Sandbox as Sandbox
-    from .build.builders import Builders as Builders
     from .build.protocol import BuilderChoice as BuilderChoice
-    from .build.protocol import Progress as Progress
     from .folder import IndexFolder as IndexFolder
     from .kinds.bloom.spec import Bloom as Bloom
     from .kinds.column_stats.spec import ColumnStats as ColumnStats
     from .kinds.covering.spec import Covering as Covering
     from .kinds.covering.spec import CoveringCurve as CoveringCurve
     from .kinds.covering.spec import CoveringRange as CoveringRange
-    from .kinds.covering.spec import RowKind as RowKind
     from .kinds.different import DistinctKeys as DistinctKeys
     from .kinds.kind import AskedColumns as AskedColumns
     from .kinds.kind import Kind as Kind
@@ -30,12 +25,8 @@ if TYPE_CHECKING:
     from .kinds.theta.sketch import Theta as Theta
     from .kinds.values.spec import ValueList as ValueList
     from .kinds.values.spec import Values as Values
-    from .kinds.written import Using as Using
     from .lacking import Lacking as Lacking
     from .log.entry import IndexLogEntry as IndexLogEntry
-    from .log.operation_log import OperationLog as OperationLog
-    from .log.states import State as State
-    from .lookup.combined import Combination as Combination
     from .lookup.run_source import BoundPredicate as BoundPredicate
     from .lookup.run_source import RunCoverage as RunCoverage
     from .open_index import OpenIndex as OpenIndex

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import xxhash
@@ -23,6 +23,7 @@ import xxhash
 from metaindex.core import (
     TELEMETRY,
     ArgumentError,
+    Config,
     DamagedIndexError,
     IndexExistsError,
     IndexNotFoundError,
@@ -31,9 +32,10 @@ from metaindex.core import (
     StorageUnavailableError,
     Words,
 )
-from metaindex.formats import ReadOptions, TableRef
+from metaindex.formats import At, Format, ReadOptions, Snapshot, TableRef, Version
 from metaindex.storage import above, both_at, each_at, is_remote, name_of, own_folder
 
+from .build.builders import Builders
 from .kinds.registry import KINDS
 from .log.entry import IndexLogEntry
 from .log.operation_log import OperationLog
@@ -42,7 +44,11 @@ from .open_index import OpenIndex
 from .store.cache import StoreCache
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write
+    from pyspark.sql import SparkSession
+
     from .actions.index_actions import IndexActions
+    from .actions.refresh import Staleness
+    from .actions.target import Target
 
 logger = logging.getLogger("metaindex")
 _NAMESPACES = "_namespaces"
@@ -52,29 +58,34 @@ _FILE_BYTES = 16
 
 
 class IndexFolder:
-    """The folder of a table's indexes."""
+    """The folder of a table's indexes, and who builds them. `root`: the table's; `spark`: the session it was opened
+    with, or what makes one."""
 
     NAME: ClassVar[str] = "_metaindex"
+    SUSPECT_SECONDS: ClassVar[float] = OperationLog.SUSPECT_SECONDS
+    """Without a sign of life of a writer."""
 
     def __init__(
         self,
         home: str,
-        table_format: str,
+        table_format: Format,
+        ref: TableRef,
         storage_options: dict[str, str],
-        cache_bytes: int,
-        table: str = "",
-        key: bytes | None = None,
-        namespace: str | None = None,
+        config: Config,
+        root: str = "",
+        spark: SparkSession | Callable[[], SparkSession] | None = None,
     ) -> None:
         self.home = home
-        if namespace is not None:
-            self.check_name(namespace)
-        self.path = home if namespace is None else f"{home}/{_NAMESPACES}/{namespace}"
-        self.table = table  # its root
-        self._format = table_format
+        if config.namespace is not None:
+            self.check_name(config.namespace)
+        self.path = home if config.namespace is None else f"{home}/{_NAMESPACES}/{config.namespace}"
+        self.table = root
+        self.builders = Builders(config, spark)
+        self._format, self._ref, self._config = table_format, ref, config
         self._options = storage_options if is_remote(home) else None
-        self.cache = StoreCache(cache_bytes)
-        self._key = key
+        self.cache = StoreCache(config.cache_bytes)
+        self._key = config.sealing_key
+        self._compared: Target | None = None
         self._logs: dict[str, OperationLog] = {}
         self._opened: dict[str, tuple[OpenIndex, TableRef, IndexLogEntry]] = {}
         """By name, as they were opened last: for which table, and from which entry."""
@@ -129,9 +140,33 @@ class IndexFolder:
 
         return IndexActions(name, self.log(name), self.cache)
 
+    def target(self, at: At, where: object = None, under: str | None = None) -> Target:
+        """The table at a version, for an action; or the files of it in some partitions, or below a folder. Waits once
+        for plain files changed a moment ago."""
+        from .actions.target import Target
+
+        settle, zone = self._config.settle_seconds, self._config.time_zone
+        return Target.of(self._format, self._ref, at, settle, where, under, zone)
+
+    def remember(self, target: Target) -> Target:
+        """Keep the listing that is indexed of plain files as a version: they have no log."""
+        if not self._format.has_log:
+            self._format.remember(self._ref, target.snapshot())
+        return target
+
+    def staleness(self, index: OpenIndex, at: At, version: Version, snapshot: Snapshot | None = None) -> Staleness:
+        """Return how far an index is behind a version, which `at` names. Costs what a refresh costs before it reads a
+        data file. Raises MetaIndexError where the table or the index cannot be read."""
+        from .actions.refresh import Staleness
+        from .actions.target import Target
+
+        if self._compared is None or (self._compared.at, self._compared.version) != (at, version):
+            self._compared = Target(self._format, self._ref, at, version, _snapshot=snapshot)
+        return Staleness.of(index, self._compared)
+
     def forget(self) -> None:
         """Keep only what can never change: every log is looked at anew."""
-        self._logs, self._opened = {}, {}
+        self._logs, self._opened, self._compared = {}, {}, None
 
     def appended_here(self) -> int:
         """Return how many entries this process has written to the indexes of the folder."""
@@ -151,7 +186,7 @@ class IndexFolder:
             latest = self.log(name).latest()
         except MetaIndexError:  # its log cannot be read
             return True
-        return latest is not None and (latest.stable is not State.DOESNOTEXIST or bool(latest.under_way))
+        return latest is not None and not latest.gone
 
     def check_told_apart(self, name: str) -> None:
         """Raise IndexExistsError if another index's name differs in capital letters alone: on a file system that
@@ -254,7 +289,7 @@ class IndexFolder:
         understood."""
         if not entry.readable:
             return f"it is {entry.state.value}" + ("" if entry.enabled else ", disabled")
-        if entry.table.format != self._format:
+        if entry.table.format != self._format.name:
             return f"it was built for a {entry.table.format} table"
         self.check(entry)
         built, asked = ReadOptions.of(entry.table.options), ReadOptions.of(ref.options)

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metaindex.core import (
@@ -33,13 +34,7 @@ from metaindex.formats import (
     Version,
     open_ref,
 )
-from metaindex.index import (
-    Builders,
-    IndexFolder,
-    OpenIndex,
-    OperationLog,
-    State,
-)
+from metaindex.index import IndexFolder, OpenIndex
 from metaindex.storage import Confines, both_at, confined, is_remote, local_path, own_folder
 
 from .pruning.quarantine import QuarantinedIndexes
@@ -48,7 +43,7 @@ from .pruning.report import IndexReport
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     from pyspark.sql import SparkSession
 
-    from metaindex.index import IndexLogEntry, Target, Written
+    from metaindex.index import IndexLogEntry, Written
 
 logger = logging.getLogger("metaindex")
 _Made = TypeVar("_Made")
@@ -63,7 +58,8 @@ class Handle:
     table_format: Format
     ref: TableRef
     config: Config
-    builders: Builders
+    spark: SparkSession | Callable[[], SparkSession] | None = None
+    """The session that builds, or what makes one; None: the one of this process."""
     storage_options: dict[str, str] = field(default_factory=dict)
     trust_index: bool = False
     written: Written | None = None  # what is known of a commit by whoever made it: for the refresh behind it
@@ -119,7 +115,7 @@ class Handle:
                 f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out"
                 f" {', '.join(unknown)}"
             )
-        return cls(table_format, ref, config, Builders(config, spark), stores, trust)
+        return cls(table_format, ref, config, cache(spark) if callable(spark) else spark, stores, trust)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Another process opens the table for itself: what is kept here of it, and a Spark session, stay here."""
@@ -140,13 +136,12 @@ class Handle:
         if not isinstance(config, Config | None):
             raise ArgumentError(f"config= is a metaindex.Config; got {config!r}; write mi.Config(...)")
         config = config or self.config
-        builders = Builders(config, self.builders.spark)
-        return Handle(self.table_format, self.ref, config, builders, self.storage_options, self.trust_index)
+        return Handle(self.table_format, self.ref, config, self.spark, self.storage_options, self.trust_index)
 
     def with_options(self, file_format: str, options: Mapping[str, object], *, trust_index: bool) -> Handle:
         """Return the plain files, read with other options. Raises NotATableError, UnsupportedFeatureError."""
         table_format, ref = open_ref(self.path, format=file_format, storage_options=self.storage_options, **options)
-        return Handle(table_format, ref, self.config, self.builders, self.storage_options, trust_index)
+        return Handle(table_format, ref, self.config, self.spark, self.storage_options, trust_index)
 
     @property
     def read(self) -> ReadOptions:
@@ -173,7 +168,7 @@ class Handle:
         if not self.table_format.reader_options or self.read.said:
             return self
         try:
-            entries = [entry for entry in self.entries() if entry.stable is State.ACTIVE]
+            entries = [entry for entry in self.entries() if entry.active]
             built = {(read := ReadOptions.of(entry.table.options)).fingerprint: read for entry in entries}
             if len(built) != 1 or (needed and not next(iter(built.values())).reads_texts_whole):
                 return self
@@ -233,19 +228,6 @@ class Handle:
         if named is not None and any(index.versions.find(named) is not None for index in indexes):
             return Resolved(named, lambda: self.snapshot(at))
         return self.table_format.resolved(self.ref, at)
-
-    def target(self, at: At, where: object = None, under: str | None = None) -> Target:
-        """The table at a version, for an action; or the files of it in some partitions, or below a folder. Waits once
-        for plain files changed a moment ago."""
-        from metaindex.index import Target
-
-        settle, zone = self.config.settle_seconds, self.config.time_zone
-        return Target.of(self.table_format, self.ref, at, settle, where, under, zone)
-
-    def remember(self, target: Target) -> None:
-        """Plain folders have no log: a listing that is indexed is kept as a version."""
-        if not self.table_format.has_log:
-            self.table_format.remember(self.ref, target.snapshot())
 
     # -- commands --------------------------------------------------------------------------------------------------
 
@@ -319,7 +301,7 @@ class Handle:
 
     def open_index(self, name: str) -> OpenIndex:
         """IndexNotFoundError, with the reason, where a query may not use it."""
-        self.log(name)  # says what is wrong with the name
+        self.indexes().log(name)  # says what is wrong with the name
         indexes, refused = self.open_indexes([name])
         if not indexes:
             why = refused[0].reason if refused else "it does not exist any more"
@@ -347,18 +329,14 @@ class Handle:
             root = self.root(None)
             self._folder = IndexFolder(
                 self.indexes_folder(root),
-                self.format,
+                self.table_format,
+                self.ref,
                 self.storage_options,
-                self.config.cache_bytes,
+                self.config,
                 root,
-                self.config.sealing_key,
-                self.config.namespace,
+                self.spark,
             )
         return self._folder
-
-    def log(self, name: str) -> OperationLog:
-        """The operation log of an index, whether it exists or not."""
-        return self.indexes().log(name)
 
     def no_index(self, name: str) -> IndexNotFoundError:
         """The error of a name that is no index, with those that are."""
@@ -411,7 +389,7 @@ class Handle:
 def _opened(
     table_format: str, ref: TableRef, config: Config, storage_options: dict[str, str], trust_index: bool
 ) -> Handle:
-    return Handle(Format.named(table_format), ref, config, Builders(config, None), storage_options, trust_index)
+    return Handle(Format.named(table_format), ref, config, None, storage_options, trust_index)
 
 
 def _below(place: str, root: str) -> Sequence[str] | None:

@@ -19,7 +19,8 @@ from metaindex.query import Handle, TableReader, TimestampLike, VersionLike
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     from metaindex.advisor import Clustering, Recommendation, Reported, Savings, WhatIf
-    from metaindex.index import BuilderChoice, Outcome, Progress, Verification
+    from metaindex.core import Progress
+    from metaindex.index import BuilderChoice, Outcome, Verification
     from metaindex.table.views.history import History
     from metaindex.table.views.info import IndexList
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from metaindex.core import Cure, MetaIndexError, dataclass
 from metaindex.expressions import column_sql
 from metaindex.formats import At, ReadOptions, Schema
-from metaindex.index import KINDS, IndexLogEntry, State, Using
+from metaindex.index import KINDS, IndexLogEntry
 from metaindex.query import Handle
 
 _MOST_BYTES = 32 << 20
@@ -156,14 +156,14 @@ def _creating(table: Handle, old: IndexLogEntry) -> str:
     place, options = column_sql((_format(table), table.path)), tuple(table.read.said.items())
     kinds = [KINDS.of(spec) for spec in old.kinds]
     name = _free(old.name, table.indexes().names())
-    statement = Using.create_text(name, Using.table_text(place, options), kinds)
+    statement = KINDS.create_text(name, ReadOptions.in_sql(place, options), kinds)
     return shlex.join(["metaindex", "sql", statement, *table.opening_words(reader=False)])
 
 
 def _is_alike(entry: IndexLogEntry, old: IndexLogEntry, wanted: ReadOptions) -> bool:
     return (
         entry.name != old.name
-        and entry.stable is State.ACTIVE
+        and entry.active
         and list(entry.kinds) == list(old.kinds)
         and not ReadOptions.of(entry.table.options).differing(wanted)
     )

@@ -4,13 +4,13 @@ whether they are right; and their repair."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from metaindex.core import ArgumentError, Cure, MetaIndexError
 from metaindex.formats import At, Version
-from metaindex.index import IndexLogEntry, OpenIndex, Outcome, Staleness, State, Target, Verification
+from metaindex.index import IndexFolder, IndexLogEntry, OpenIndex, Outcome, Verification
 from metaindex.query import Handle, Queries
 from metaindex.table.views.history import History
 from metaindex.table.views.info import IndexInfo, IndexList
@@ -18,7 +18,8 @@ from metaindex.table.views.info import IndexInfo, IndexList
 from .verbs import refresh
 
 if TYPE_CHECKING:
-    from metaindex.index import BuilderChoice, Progress
+    from metaindex.core import Progress
+    from metaindex.index import BuilderChoice
 
 _AGAIN = 8
 """Recorded versions that a repair records again: each may index files that only it has."""
@@ -37,7 +38,7 @@ def indexes(
     """Implement `Table.indexes`."""
     only = _only(handle, names)
     entries = {entry.name: entry for entry in handle.entries()} if handle.table_format.reader_options else {}
-    looks: dict[str, tuple[Version | None, Callable[[OpenIndex], Staleness] | None]] = {}
+    looks: dict[str, tuple[IndexFolder, Version | None]] = {}
 
     def told(name: str) -> IndexInfo:
         """Describe an index; files that were opened without options are read as the index reads them."""
@@ -45,22 +46,21 @@ def indexes(
             own = handle.as_said(entries[name]) if name in entries else handle
         except Exception as error:  # noqa: BLE001 - whatever options are stored: the other indexes are described
             problem = f"the table cannot be read with its reader options: {OpenIndex.why_not(error)}"
-            return replace(IndexInfo.of(name, handle.log(name), None), state="UNREADABLE", problem=problem)
+            return replace(IndexInfo.of(name, handle.indexes(), None), state="UNREADABLE", problem=problem)
         look = str(own.read)
         if look not in looks:
-            version_asked = _version_asked(own, at)
-            looks[look] = version_asked, _behind(own, at, version_asked) if staleness else None
+            looks[look] = own.indexes(), _version_asked(own, at)
         of_files = name in entries
         return IndexInfo.of(
             name,
-            own.log(name),
             *looks[look],
-            own.read if of_files else None,
-            (handle.opened or handle.read) if of_files else None,
+            at if staleness else None,
+            options=own.read if of_files else None,
+            opened=(handle.opened or handle.read) if of_files else None,
         )
 
     infos = IndexList(told(name) for name in only or handle.indexes().names())
-    return IndexList(info for info in infos if vacuumed or only or info.state != State.DOESNOTEXIST.value)
+    return IndexList(info for info in infos if vacuumed or only or info.exists)
 
 
 def _version_asked(handle: Handle, at: At) -> Version | None:
@@ -90,7 +90,7 @@ def _only(handle: Handle, names: Sequence[str]) -> list[str]:
 
 def history_of(handle: Handle, name: str, last: int | None) -> History:
     """Implement `Table.history`."""
-    entries = History.of(name, handle.log(name), last)
+    entries = History.of(name, handle.indexes(), last)
     if not entries.entries:
         raise handle.no_index(name)
     return entries
@@ -106,7 +106,7 @@ def verify_index(
     verb: str = "verify",
 ) -> Verification:
     """Implement `Table.verify_index`. `verb`: for which it is verified."""
-    log = handle.log(name)
+    log = handle.indexes().log(name)
     numbers = log.numbers()
     if not numbers:
         raise handle.no_index(name)
@@ -130,11 +130,11 @@ def verify_index(
 
 def _check_there(handle: Handle, entry: IndexLogEntry, name: str, verb: str) -> None:
     """IndexNotFoundError, IndexStateError of an index that no query could use: it has nothing that may be right."""
-    if entry.stable is State.DOESNOTEXIST and not entry.under_way:
+    if entry.gone:
         last = entry.written_by
         why = " (it was vacuumed)" if "vacuum" in last else " (its creation never finished)" if "create" in last else ""
         raise handle.indexes().missing(f"there is no index named {name!r}{why}", name)
-    if entry.stable is not State.ACTIVE:
+    if not entry.active:
         handle.indexes().actions(name).check(verb, entry)
 
 
@@ -147,16 +147,12 @@ def repair(
 ) -> Outcome:
     """Implement `Table.repair_index`."""
     report = verify_index(handle, name, files, progress, verb="repair")
-    actions = handle.indexes().actions(name)
-
-    def target(entry: IndexLogEntry) -> Target:
-        table = handle.as_built(entry)
-        at = table.target(At())
-        table.remember(at)
-        return at
-
-    outcome, entry, used = actions.repair(
-        report, target, lambda kinds: handle.builders.builder(builder, kinds), progress
+    indexes = handle.indexes()
+    outcome, entry, used = indexes.actions(name).repair(
+        report,
+        lambda entry: (built := handle.as_built(entry).indexes()).remember(built.target(At())),
+        lambda kinds: indexes.builders.builder(builder, kinds),
+        progress,
     )
     return outcome if used is None else _again(handle.as_built(entry), outcome, entry, used)
 
@@ -172,10 +168,3 @@ def _again(handle: Handle, outcome: Outcome, before: IndexLogEntry, builder: Bui
         except MetaIndexError as error:
             notes.append(f"version {version} is not recorded any more ({error})")
     return replace(outcome, operation="repair", entry=entry, notes=tuple(notes))
-
-
-def _behind(handle: Handle, at: At, version: Version | None) -> Callable[[OpenIndex], Staleness]:
-    if version is None:
-        return lambda index: Staleness()
-    target = Target(handle.table_format, handle.ref, at, version)
-    return lambda index: Staleness.of(index, target)

@@ -18,11 +18,12 @@ from metaindex.core import (
     first_line,
 )
 from metaindex.formats import At, ReadOptions, Schema
-from metaindex.index import KINDS, IndexFolder, Kind, Outcome, State
+from metaindex.index import KINDS, IndexFolder, Kind, Outcome
 from metaindex.query import Handle, TableQueryLog
 
 if TYPE_CHECKING:
-    from metaindex.index import BuilderChoice, Progress
+    from metaindex.core import Progress
+    from metaindex.index import BuilderChoice
 
 
 def create(
@@ -39,11 +40,11 @@ def create(
     """Implement `Table.create_index`."""
     IndexFolder.check_name(name)
     KINDS.check(kinds)
-    target = handle.target(at)
+    target = handle.indexes().target(at)
     snapshot = target.snapshot()
     for kind in kinds:
         kind.check_columns(snapshot.schema)
-    handle.table_format.check_indexable(snapshot, by_spark=handle.builders.is_spark(builder, kinds))
+    handle.table_format.check_indexable(snapshot, by_spark=handle.indexes().builders.is_spark(builder, kinds))
     if history and any(KINDS.serves_rows(kind.name) for kind in kinds):
         raise ArgumentError(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
@@ -59,10 +60,10 @@ def create(
     if if_not_exists and (there := _there_already(handle, name, kinds, snapshot.schema)) is not None:
         return there
     _check_free(handle, name)  # is said before a Spark is started
-    built_by = handle.builders.builder(builder, kinds)
+    built_by = handle.indexes().builders.builder(builder, kinds)
     said = {**handle.read.said, "file_format": str(snapshot.details.read_options().get("file_format", ""))}
     options = handle.table_format.options_kept(handle.ref, said, target.snapshot)
-    handle.remember(target)
+    handle.indexes().remember(target)
     specs = [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds]
     try:
         outcome = actions.create(target, specs, built_by, options, progress)
@@ -82,10 +83,9 @@ def _check_free(handle: Handle, name: str) -> None:
     except IndexExistsError:
         if base is None or not ReadOptions.of(base.table.options).differing(handle.read):
             raise
-        gone = base.stable is State.DELETED
         raise IndexExistsError(
             f"an index name is used once a table; {name!r} is {base.stable.value}, and was built with other reader"
-            f" options; {Cure('vacuum_it') if gone else Cure('anew')}, or choose another name"
+            f" options; {Cure('vacuum_it') if base.deleted else Cure('anew')}, or choose another name"
         ) from None
 
 
@@ -136,17 +136,17 @@ def refresh(
             f" {Cure('same_name')}"
         )
     handle = handle.as_built(base)
-    target = handle.target(at, where, under)
+    target = handle.indexes().target(at, where, under)
     if mode != "full" and target.limit is None and target.settled:
         there = actions.recorded(base, target.version, mode)
         if there is not None:
             return there
-    if target.limit is not None and handle.builders.starts_spark(builder):
+    if target.limit is not None and handle.indexes().builders.starts_spark(builder):
         target.limit(target.snapshot())  # what is wrong with it is said before that
     kinds = [] if mode == "quick" else [KINDS.of(spec) for spec in base.kinds]  # a quick refresh builds nothing
-    built_by = handle.builders.builder("local" if mode == "quick" else builder, kinds)
+    built_by = handle.indexes().builders.builder("local" if mode == "quick" else builder, kinds)
     options = handle.table_format.options_kept(handle.ref, base.table.options, target.snapshot)
-    handle.remember(target)
+    handle.indexes().remember(target)
     return actions.refresh(base, target, built_by, options, mode, handle.written, progress)
 
 
@@ -160,7 +160,7 @@ def optimize(
     """Implement `Table.optimize_index`."""
     if not isinstance(mode, str) or mode not in ("quick", "full"):
         raise ArgumentError(f"an optimize is quick or full, not {mode!r}")
-    return handle.indexes().actions(name).optimize(mode, lambda: handle.builders.merging(builder), progress)
+    return handle.indexes().actions(name).optimize(mode, lambda: handle.indexes().builders.merging(builder), progress)
 
 
 def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> Outcome:
@@ -183,7 +183,7 @@ def erase(handle: Handle, name: str, builder: BuilderChoice | None, progress: Pr
     """Implement `Table.erase_index`."""
     table_format, ref, actions = handle.table_format, handle.ref, handle.indexes().actions(name)
     snapshot = table_format.snapshot(ref, At())
-    outcome = actions.erase(table_format, ref, snapshot, lambda: handle.builders.merging(builder), progress)
+    outcome = actions.erase(table_format, ref, snapshot, lambda: handle.indexes().builders.merging(builder), progress)
     return replace(outcome, notes=(*outcome.notes, *_still_noted(handle)))
 
 

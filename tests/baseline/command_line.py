@@ -14,8 +14,8 @@ from metaindex.cli.arguments import EXIT_CODES
 from metaindex.cli.diagnosis import Health
 from metaindex.cli.main import COMMANDS, _parser
 from metaindex.core import StatementError
-from metaindex.index import KINDS, State, Using
-from metaindex.index.log.states import Operation
+from metaindex.index import KINDS
+from metaindex.index.log.states import Operation, State
 from metaindex.spark import Reason, RuleConfig, Unasked
 from metaindex.spark.optimizer.settings import KNOBS
 from metaindex.statements import ALSO, FORMS, INSTEAD, parsed
@@ -69,7 +69,7 @@ def statement_lines() -> Iterator[str]:
     yield from (f"sql {' '.join(other)} names {' '.join(form)}" for other, form in INSTEAD.items())
     for kind in KINDS:
         yield from (f"sql kind {word} is {kind.name}" for word in (*kind.words, kind.name))
-        yield from (f"sql kind {kind.name} option {name} = {usual!r}" for name, usual in Using.options_of(kind).items())
+        yield from (f"sql kind {kind.name} option {name} = {usual!r}" for name, usual in KINDS.options_of(kind).items())
     for text in TEXTS.read_text().splitlines():
         yield f"sql understood: {text}" if _is_understood(text) else f"sql refused: {text}"
 

@@ -21,7 +21,6 @@ INNER = frozenset(
         "Any",
         "Column",
         "ColumnBounds",
-        "Combination",
         "Confines",
         "Cover",
         "Deletes",

@@ -20,4 +20,4 @@ def begun(table: mi.Table, name: str, **since_ms: int) -> None:
         )
         return replace(base, under_way=tuple(marks))
 
-    append(handle_of(table).log(name), "begin", "c" * 16, marked)
+    append(handle_of(table).indexes().log(name), "begin", "c" * 16, marked)

@@ -23,7 +23,7 @@ from metaindex.expressions import (
     physical_type,
 )
 from metaindex.formats import Leaf, Schema
-from metaindex.index import KINDS, AskedColumns, Kind, RowKind
+from metaindex.index import KINDS, AskedColumns, Kind
 
 A_PART: Final = "*"
 """Behind a column among what a query needs: Spark reads a part of it, as a type of its own, which no copy of rows has.
@@ -72,9 +72,9 @@ class Candidate:
         return tuple(kind for kind in self.kinds if kind.keeps_facts)
 
     @property
-    def copies(self) -> tuple[RowKind, ...]:
+    def copies(self) -> tuple[Kind, ...]:
         """Kinds that keep rows of the table."""
-        return tuple(kind for kind in self.kinds if isinstance(kind, RowKind))
+        return tuple(kind for kind in self.kinds if kind.keeps_rows)
 
 
 def named(given: Kind | Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
@@ -169,7 +169,7 @@ def suggested(queries: Iterable[AskedQuery], schema: Schema, *, copies: bool) ->
     for kind in [*KINDS, *KINDS.others().values()]:
         if kind.keeps_facts:
             out.add(kind, replace(whole, together=()))
-        elif issubclass(kind, RowKind):
+        elif kind.keeps_rows:
             if copies:
                 _copies(out, kind, copied, columns)
         else:

@@ -16,7 +16,7 @@ from metaindex.advisor.ranking import Offer, Restriction
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import And, ColumnRef, Predicate, conjuncts
 from metaindex.formats import Leaf
-from metaindex.index import RowKind, Sandbox
+from metaindex.index import Kind, Sandbox
 from metaindex.query import Scan
 
 from .answer import Reads
@@ -40,10 +40,13 @@ _GUESSED = "no sampled file tells the share of its rows, which is guessed"
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`kind`: with its buckets; `columns` of `parts` parts; `left`: the share of so many parts, and pages, of its
-    `sampled` rows that conditions leave along a curve. `trials`: the sample, and half of it."""
+    """`columns` of `parts` parts, or in `buckets`: the first ones are `indexed`, and `bounded` of them skip parts;
+    `left`: the share of so many parts, and pages, of its `sampled` rows that conditions leave along a curve. `trials`:
+    the sample, and half of it."""
 
-    kind: RowKind
+    bounded: int
+    indexed: int
+    buckets: int
     columns: tuple[Leaf, ...]
     parts: int
     sampled: int
@@ -58,7 +61,7 @@ class Copy:
         return [leaf.parts for leaf in self.columns]
 
 
-def copied(bench: Sandbox, sight: SampleContext, kind: RowKind, portions: Sequence[Rows]) -> Copy:
+def copied(bench: Sandbox, sight: SampleContext, kind: Kind, portions: Sequence[Rows]) -> Copy:
     """Puts the rows of these files, and of fewer; of many rows some. Raises what a scan, or the kind, raises."""
     held = [_Held(sight, max(_MOST_ROWS // max(len(files), 1), 1)) for files in portions]
     # What is loaded by the first counts for nothing then.
@@ -74,7 +77,8 @@ def copied(bench: Sandbox, sight: SampleContext, kind: RowKind, portions: Sequen
         for leaf in plan.columns
     }
     parts = plan.parts_at(size.expected)
-    return Copy(sample.kind, plan.columns, parts, rows, sample.left, tuple(trials), size, count, by_column)
+    placed = (kind.bounded, plan.indexed, plan.buckets)
+    return Copy(*placed, plan.columns, parts, rows, sample.left, tuple(trials), size, count, by_column)
 
 
 @dataclass(slots=True)
@@ -129,7 +133,7 @@ def read_of(sight: SampleContext, now: Now, query: AskedQuery, copy: Copy) -> Co
     missing = [ColumnRef(parts).name for parts in asked_for if parts not in copy.names]
     if missing:
         return CopyRead(None, note=f"it does not have the column {missing[0]}")
-    first = [ColumnRef(parts) for parts in copy.names[: copy.kind.bounded]]
+    first = [ColumnRef(parts) for parts in copy.names[: copy.bounded]]
     restricted = Restriction.by_column(conjuncts(now.tree))
     if first[0] not in restricted and not (len(first) > 1 and _asks_of(now.tree, first)):
         which = f"first column, {first[0].name}" if len(first) == 1 else "indexed columns"
@@ -163,7 +167,7 @@ def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -
         for name in needs:
             size = getattr(copy.stored[name], bound)
             page = size * min(1.0, Offer.PAGE_ROWS * times / max(copy.rows, 1.0))
-            begun = page if copy.kind.bounded == 1 and bound != "low" else 0.0
+            begun = page if copy.bounded == 1 and bound != "low" else 0.0
             read = min(max(size * share + begun, page), size)
             pages, buffered = pages + read, buffered + max(read, _BUFFER * times * (2 if bound == "high" else 1))
         bounds.append(float(parts * _OPENED + max(pages, min(buffered, parts * whole))))
@@ -188,9 +192,9 @@ def _of_curve(copy: Copy, now: Now) -> Left:
 
 def _of_order(sight: SampleContext, now: Now, copy: Copy, restriction: Restriction) -> Left:
     """Estimate the rows left in buckets, or in the order of the first column."""
-    first, indexed = ColumnRef(copy.names[0]), [".".join(parts) for parts in copy.names[: len(copy.kind.indexed)]]
+    first, indexed = ColumnRef(copy.names[0]), [".".join(parts) for parts in copy.names[: copy.indexed]]
     counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
-    buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
+    buckets = copy.buckets
     shares = [restriction.share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
     left = [
         Restriction.share_read({indexed[0]: replace(restriction, measured=share)}, indexed, buckets) for share in shares

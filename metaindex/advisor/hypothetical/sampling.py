@@ -18,7 +18,7 @@ from metaindex.advisor.clustering.sample import FEW_FILES, ColumnCosts, Paths, R
 from metaindex.core import Cure, Mask, MetaIndexError, Vector, dataclass
 from metaindex.expressions import Predicate
 from metaindex.formats import FileTable, Leaf, Schema, Snapshot
-from metaindex.index import Kind, OpenIndex, RowKind
+from metaindex.index import Kind, OpenIndex
 from metaindex.query import FooterGroups, PruneResult, Scan
 
 from .baseline import Baseline, Rows
@@ -113,7 +113,7 @@ def needs_of(
             if leaves is None:
                 return SampleNeeds(None, None)
             sources = {leaf.source for leaf in leaves}
-            if isinstance(kind, RowKind):
+            if kind.keeps_rows:
                 narrow |= {leaf.source for leaf in leaves[: kind.bounded]}  # their values are counted
             elif not _is_wide(kind, schema):
                 narrow |= sources
@@ -127,7 +127,7 @@ def needs_of(
 
 def _is_wide(kind: Kind, schema: Schema) -> bool:
     """Return whether the kind is built over some files of the sample alone."""
-    if isinstance(kind, RowKind):
+    if kind.keeps_rows:
         return True
     try:
         return kind.keeps_facts and bool(kind.reads(schema))

@@ -28,6 +28,7 @@ from metaindex.core import (
     Cure,
     Element,
     MetaIndexError,
+    Progress,
     TextTable,
     Vector,
     counted,
@@ -38,7 +39,6 @@ from metaindex.core import (
 )
 from metaindex.expressions import column_sql, physical_type
 from metaindex.formats import At, Format, Snapshot
-from metaindex.index import Progress
 from metaindex.query import Explanation, Handle, Queries, TimestampLike, VersionLike, check_since
 from metaindex.storage import is_remote, local_path
 from metaindex.table import IndexList, Table

@@ -25,7 +25,7 @@ from metaindex.core import (
     percent,
 )
 from metaindex.expressions import column_sql, parse_path
-from metaindex.index import KINDS, Kind, RowKind, Using
+from metaindex.index import KINDS, Kind
 
 from .choosing import Budget
 
@@ -46,7 +46,7 @@ def name_of(kinds: Sequence[Kind], taken: Collection[str]) -> str:
 
 
 def _columns(kinds: Sequence[Kind]) -> list[str]:
-    return list(dict.fromkeys(name for kind in kinds for key in Using.of(kind).keys for name in key))
+    return list(dict.fromkeys(name for kind in kinds for key in KINDS.using(kind).keys for name in key))
 
 
 def title_of(kinds: Sequence[Kind]) -> str:
@@ -60,11 +60,12 @@ def create_python(name: str, kinds: Sequence[Kind]) -> str:
 
 def kind_python(kind: Kind) -> str:
     """Write a kind in Python: `mi.Values("tailnum")`; a kind of another package by its class."""
-    using = Using.of(kind)
+    using = KINDS.using(kind)
     positional: list[object] = [key[0] if len(key) == 1 else key for key in using.keys]
     named = dict(using.options)
-    if isinstance(kind, RowKind):
-        positional, named = [], {"indexed": [*kind.indexed], "included": [*kind.included], **named}
+    if kind.keeps_rows:
+        indexed = [name for key in using.keys for name in key]
+        positional, named = [], {"indexed": indexed, "included": [*using.included], **named}
     called = f"mi.{type(kind).__name__}" if type(kind) in KINDS else type(kind).__name__
     words = [*map(_python, positional), *(f"{name}={_python(value)}" for name, value in named.items() if value != [])]
     return f"{called}({', '.join(words)})"
@@ -156,7 +157,7 @@ class RecommendedIndex(Plain):
     @property
     def sql(self) -> str:
         """The statement that creates it, as `mi.sql` and Spark take it."""
-        return Using.create_text(self.name, self.sql_name, self.kinds)
+        return KINDS.create_text(self.name, self.sql_name, self.kinds)
 
     @property
     def saved_share(self) -> float:

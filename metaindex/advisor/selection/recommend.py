@@ -15,9 +15,9 @@ from metaindex.advisor.hypothetical.what_if import Weighing, check_workplace, un
 from metaindex.advisor.workloads.table_queries import TableNames
 from metaindex.advisor.workloads.taking import from_query_log, workload
 from metaindex.advisor.workloads.template import Workload
-from metaindex.core import ArgumentError, Cure, MetaIndexError, dataclass, watched
+from metaindex.core import ArgumentError, Cure, MetaIndexError, Progress, dataclass, watched
 from metaindex.formats import At
-from metaindex.index import Kind, Progress
+from metaindex.index import Kind
 from metaindex.query import Handle, TableQueryLog
 from metaindex.table import Table, handle_of, open_table, tables_below
 

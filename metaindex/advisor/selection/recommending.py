@@ -19,7 +19,8 @@ from metaindex.advisor.hypothetical.candidates import Candidate, asked_columns
 from metaindex.advisor.hypothetical.estimates import NOTHING, Estimate, less, share_of, sum_of
 from metaindex.advisor.hypothetical.what_if import Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass, human_bytes, percent
-from metaindex.index import KINDS, Kind, OpenIndex, Using
+from metaindex.formats import ReadOptions
+from metaindex.index import KINDS, Kind, OpenIndex
 from metaindex.query import Handle, TableQueryLog
 
 from .answer import BreakEven, PassedOver, RecommendedIndex, TableAdvice, UnusedIndex, name_of, table_sql, title_of
@@ -320,7 +321,7 @@ def _sql_name(weighing: Weighing) -> str:
     options = _options(handle)
     if file_format == "csv" and not any(key.lower() == "header" for key, _ in options):
         options = (("header", True), *options)  # to Spark a header has to be said
-    return Using.table_text(name, options)
+    return ReadOptions.in_sql(name, options)
 
 
 def _helped(handle: Handle) -> Mapping[str, int] | None:

@@ -278,7 +278,7 @@ def _commit_and_refresh(of_lake: Indexed, new_day: DataFrame, report: Report) ->
         lake.append(new_day)
         if lake.deletes_rows:
             lake.delete(CORRECTION)
-    of_lake.table = open_table(str(lake.path), spark=handle_of(of_lake.table).builders.spark, **lake.options)  # type: ignore[arg-type]
+    of_lake.table = open_table(str(lake.path), spark=handle_of(of_lake.table).spark, **lake.options)  # type: ignore[arg-type]
     of_lake.bare = open_table(str(lake.path), config=Config(use_indexes=False), **lake.options)  # type: ignore[arg-type]
     started = time.monotonic()
     outcome = of_lake.table.refresh_index(INDEX, builder="spark")

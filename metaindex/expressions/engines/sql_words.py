@@ -16,6 +16,13 @@ def column_sql(parts: Sequence[str], mark: str = "`", *, bare: bool = False) -> 
     )
 
 
+def value_sql(value: object) -> str:
+    """Write a text, a number or a truth of SQL."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return text_sql(value) if isinstance(value, str) else repr(value)
+
+
 def text_sql(text: str, *, doubled: bool = False) -> str:
     """A text of SQL. `doubled`: as the standard has it, and DuckDB; else as Spark has it."""
     if doubled:

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import ClassVar, Final, TypeAlias
 
 from metaindex.core import Cure
+from metaindex.expressions import text_sql, value_sql
 
 READER: Final = (
     *("schema", "header", "encoding", "multiLine", "glob", "sep", "delimiter", "quote", "escape", "basePath"),
@@ -167,6 +168,12 @@ class ReadOptions:
     def in_text(self) -> Mapping[str, _Plain]:
         """Return those that are text: not a schema that no text says."""
         return {name: value for name, value in self.said.items() if name != "schema" or not str(value).startswith("?")}
+
+    @staticmethod
+    def in_sql(name: str, options: Sequence[tuple[str, object]]) -> str:
+        """Write a table, as it is named, with its reader options."""
+        said = ", ".join(f"{text_sql(key)} = {value_sql(value)}" for key, value in options)
+        return f"{name} WITH ({said})" if options else name
 
     @property
     def meant(self) -> Mapping[str, str]:

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import MetaIndexError, Vector, counted
+from metaindex.core import MetaIndexError, Progress, Vector, counted
 from metaindex.formats import At, Base, Snapshot, Version
-from metaindex.index.build.protocol import Builder, Progress
+from metaindex.index.build.protocol import Builder
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.layout import new_run_id

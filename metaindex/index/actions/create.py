@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 import xxhash
 from pyroaring import BitMap
 
-from metaindex.core import DamagedIndexError, counted
+from metaindex.core import DamagedIndexError, Progress, counted
 from metaindex.formats import FileTable, Snapshot, TableRef
 from metaindex.index.actions.action import Action, Change
 from metaindex.index.actions.records import RecordWriter
 from metaindex.index.actions.target import Target, racy
 from metaindex.index.build.digests import Basis, are_kept, digests
-from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, Progress
+from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest
 from metaindex.index.keys import file_ids
 from metaindex.index.kinds.described import fact_kinds, leaves_of
 from metaindex.index.kinds.keyed import covered_column

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from metaindex.core import ConcurrentWriteError, IndexStateError, Mask, counted, dataclass
+from metaindex.core import ConcurrentWriteError, IndexStateError, Mask, Progress, counted, dataclass
 from metaindex.formats import FileTable, Snapshot, Version
 from metaindex.index.build.merging import merge_runs, unmerged
-from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
+from metaindex.index.build.protocol import Builder, pieces_written_by
 from metaindex.index.keys import FileIdentities, file_ids
 from metaindex.index.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
 from metaindex.index.log.states import Operation

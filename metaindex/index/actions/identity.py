@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import counted
+from metaindex.core import Progress, counted
 from metaindex.formats import FileTable, Snapshot
 from metaindex.index.build.digests import Basis, are_kept, digest
-from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import FileIdentities, file_ids
 from metaindex.index.log.entry import RunRef
 from metaindex.index.open_index import OpenIndex

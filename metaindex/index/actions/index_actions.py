@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from metaindex.core import ConcurrentWriteError, Cure, IndexExistsError, counted
+from metaindex.core import ConcurrentWriteError, Cure, IndexExistsError, Progress, counted
 from metaindex.formats import Format, Schema, Snapshot, TableRef, Version
-from metaindex.index.build.protocol import Builder, Progress
+from metaindex.index.build.protocol import Builder
 from metaindex.index.kinds.kind import Kind
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.renames import same_kinds

@@ -18,13 +18,13 @@ from dataclasses import field
 from operator import attrgetter
 from typing import Literal
 
-from metaindex.core import ConcurrentWriteError, DamagedIndexError, MetaIndexError, counted, dataclass
+from metaindex.core import ConcurrentWriteError, DamagedIndexError, MetaIndexError, Progress, counted, dataclass
 from metaindex.index.actions.action import Action, Change, NothingToDo, execute, missing
 from metaindex.index.actions.change import Renumbering
 from metaindex.index.actions.clean import KEPT_ENTRIES, trim
 from metaindex.index.actions.records import ObjectWriter
 from metaindex.index.build.merging import Merged, keys_together, merge_runs, unmerged
-from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
+from metaindex.index.build.protocol import Builder, pieces_written_by
 from metaindex.index.kinds.fact_rows import columns_together
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, IndexLogEntry, RunRef

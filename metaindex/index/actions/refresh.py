@@ -279,8 +279,7 @@ class Staleness:
 
     @classmethod
     def of(cls, index: OpenIndex, target: Target) -> Staleness:
-        """Return how far an index is behind. Costs what a refresh costs before it reads a data file. Raises
-        MetaIndexError where the table or the index cannot be read."""
+        """See `IndexFolder.staleness`."""
         recorded = index.versions.find(target.version)
         if recorded is not None and not recorded.record.unknown:
             return cls()

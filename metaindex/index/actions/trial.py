@@ -107,7 +107,7 @@ class Sandbox:
         return Trial(index, parts, footers, seconds, notes, built.report.files_scanned if not scans else 0)
 
     def tried_rows(
-        self, kind: RowKind, rows: Rows, scan: Callable[[int, Sequence[Leaf]], pa.RecordBatchReader]
+        self, kind: Kind, rows: Rows, scan: Callable[[int, Sequence[Leaf]], pa.RecordBatchReader]
     ) -> TrialRows:
         """Store the rows of the files in these rows as the kind would. `scan`: of some columns of a file. Raises what a
         scan, or the kind, raises."""

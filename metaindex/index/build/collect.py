@@ -19,12 +19,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, MetaIndexError, ScanError, StorageUnavailableError, Words, first_line
+from metaindex.core import Mask, MetaIndexError, Progress, ScanError, StorageUnavailableError, Words, first_line
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import Doubt, Field, Footer, FooterColumn, Leaf, Trust
 from metaindex.index.build.extremes import ColumnScan, bounds_of
 from metaindex.index.build.parquet_scan import ParquetScanner
-from metaindex.index.build.protocol import BuildRequest, Progress
+from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.kinds.facts import (
     MOST_ROWS,
     constant,

@@ -22,10 +22,9 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from metaindex.core import CorruptTableError, Mask, Vector, dataclass
+from metaindex.core import CorruptTableError, Mask, Progress, Vector, dataclass
 from metaindex.formats import Field, FileTable, Footer, Format, Snapshot, Trust
 from metaindex.index.build.collect import UNREADABLE
-from metaindex.index.build.protocol import Progress
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.index.store.cache import StoreCache

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from metaindex.core import Progress
 from metaindex.index.kinds.keyed import UNKEYED, Spill, Units
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.log.entry import CoveredKey
@@ -17,7 +18,7 @@ from metaindex.index.store.writer import RunSink, write_sorted
 from metaindex.storage import LocalStorage
 
 from .key_scan import KeyScan, scan_keys
-from .protocol import BuildReport, BuildRequest, Progress
+from .protocol import BuildReport, BuildRequest
 
 MEMORY_BYTES = 512 << 20
 """What the collectors of a run may hold together before they spill."""

@@ -23,12 +23,12 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from metaindex.core import ScanError, StorageUnavailableError, first_line
+from metaindex.core import Progress, ScanError, StorageUnavailableError, first_line
 from metaindex.formats import Field, Leaf
 from metaindex.index.build.collect import UNREADABLE, foreign_format, readable
 from metaindex.index.build.key_file import KeyFile, Opener
 from metaindex.index.build.key_parquet import ParquetOpener
-from metaindex.index.build.protocol import BuildRequest, Progress
+from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.kinds.canonical import UnkeyedValuesError
 from metaindex.index.kinds.keyed import TakesRows, add_groups
 from metaindex.index.kinds.kind import PlannedKey

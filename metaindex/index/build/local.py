@@ -15,10 +15,10 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import BuildError, Cure, WorkerError
+from metaindex.core import BuildError, Cure, Progress, WorkerError
 from metaindex.index.build.collect import Collected, FactScan, collect
 from metaindex.index.build.prepared import completed, prepared, unpacked
-from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, Progress
+from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest
 from metaindex.index.kinds.fact_rows import FactWriter
 from metaindex.index.kinds.facts import MOST_ROWS, facts_schema, in_column_order
 from metaindex.index.kinds.kind import PlannedKey

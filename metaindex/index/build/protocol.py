@@ -8,7 +8,7 @@ column) without a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.core import Progress
 from metaindex.expressions import from_physical
 from metaindex.formats import Field, FileTable, Leaf, Snapshot, TableRef
 from metaindex.index.kinds.described import PartitionColumn
@@ -29,10 +30,6 @@ from metaindex.index.store.writer import RunSink
 if TYPE_CHECKING:
     from metaindex.index.kinds.pieces import MergedPiece, RowMerge, WritesPieces
     from metaindex.index.kinds.row_plan import RowPlan
-
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what, done, total) now and then, perhaps from another thread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import BuildError, DamagedIndexError, MetaIndexError, OutsideTableError, SparkDriver, first_line
+from metaindex.core import (
+    BuildError,
+    DamagedIndexError,
+    MetaIndexError,
+    OutsideTableError,
+    Progress,
+    SparkDriver,
+    first_line,
+)
 from metaindex.index.kinds.described import Level
 from metaindex.index.kinds.fact_rows import aggregated_by_spark, partition_values
 from metaindex.index.kinds.kind import PlannedKey
@@ -30,7 +38,7 @@ from metaindex.index.store.rows import PART_ROWS
 from metaindex.index.store.writer import RunSink
 
 from .collect import FactScan
-from .protocol import BuildReport, BuildRequest, Progress
+from .protocol import BuildReport, BuildRequest
 from .spark_tasks import FILE, FILE_ROWS, ReadTask, WriteTask, by_task, results, struct
 from .spark_text import text_rows
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import BuildError, StorageError
+from metaindex.core import BuildError, Progress, StorageError
 from metaindex.index.kinds.keyed import Gathered, KeyFinisher, Spill
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.store.layout import PartInfo, run_folder
@@ -29,7 +29,7 @@ from metaindex.storage import Storage, each_at
 
 from .key_build import BuiltKey, key_build
 from .key_scan import KeyScan, scan_keys
-from .protocol import BuildReport, BuildRequest, Progress
+from .protocol import BuildReport, BuildRequest
 from .spark_tasks import gathered, results
 
 if TYPE_CHECKING:

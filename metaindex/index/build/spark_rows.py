@@ -23,10 +23,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import BuildError, SparkDriver
+from metaindex.core import BuildError, Progress, SparkDriver
 from metaindex.formats import Format
 from metaindex.index.build.key_build import BuiltKey, key_build
-from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
+from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.build.row_source import RowSource
 from metaindex.index.build.row_tasks import (
     EMPTY_DOUBT,

@@ -117,6 +117,7 @@ class Kind(ABC):
     version: ClassVar[int] = 1
     needs_spark: ClassVar[bool] = False
     keeps_facts: ClassVar[bool] = False  # of columns, file by file
+    keeps_rows: ClassVar[bool] = False  # of the table: it is a `RowKind`
     words: ClassVar[tuple[str, ...]] = ()  # other names in SQL, the plainest first
 
     @abstractmethod
@@ -147,6 +148,11 @@ class Kind(ABC):
     def title(self) -> str:
         """One-line title: `values(user_id)`."""
         return self.name
+
+    @property
+    def bounded(self) -> int:
+        """Return how many of the first columns have bounds by which parts of its rows are skipped; 0: it keeps none."""
+        return 0
 
     def united(self, other: Kind) -> Kind | None:
         """Return one kind that answers what both do, or None."""

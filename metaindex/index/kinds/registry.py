@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from metaindex.core import ArgumentError, Cure, DamagedIndexError, MetaIndexError, first_line
+from metaindex.expressions import column_sql
 from metaindex.index.log.entry import CoveredKey, KindSpec, RunRef
 from metaindex.index.log.sealed import one_line
 from metaindex.index.store.rows import OWN
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     from .command import KindCommand
     from .keyed import KeyReader
     from .row_plan import RowPlan
+    from .written import Options, Using
 
 GROUP = "metaindex.kinds"
 FACT_ROWS = ColumnStatsRows
@@ -77,6 +79,7 @@ class KindRegistry:
     def __init__(self, kinds: Sequence[type[Kind]]) -> None:
         self._kinds = tuple(kinds)
         self._own = {kind.name: kind for kind in kinds}
+        self._by_word = {word: kind for kind in reversed(kinds) for word in (*kind.words, kind.name)}
         self._rows = {rows.partition: rows for kind in kinds for rows in kind.stored()}
         levels = (FACT_ROWS.files.partition, FACT_ROWS.partitions.partition)
         self._taken = frozenset({*self._own, *self._rows, *OWN, *levels, "spills"})
@@ -166,6 +169,44 @@ class KindRegistry:
     def named(self, name: str) -> type[Kind] | None:
         """The kind of a name, or None."""
         return self._own.get(name) or self._other(name)
+
+    def worded(self, word: str, *, columns: bool = False) -> type[Kind] | None:
+        """Return the kind that a word behind USING names, or None. "" is a USING without a name, of `columns` or of
+        none."""
+        if not word:
+            return WITHOUT_NAME[columns]
+        small = word.lower()
+        return self._by_word.get(small) or self.named(small)
+
+    def words(self) -> list[str]:
+        """Return one word for each kind, the plainest."""
+        return [*((kind.words or (kind.name,))[0] for kind in self), *self.others()]
+
+    @staticmethod
+    def options_of(kind: type[Kind]) -> dict[str, object]:
+        """Return the kind's options with their defaults."""
+        from .written import Using
+
+        return Using.options_of(kind)
+
+    @staticmethod
+    def using(kind: Kind) -> Using:
+        """Return the parts of a kind as a statement writes it, without options that say what is meant without them."""
+        from .written import Using
+
+        return Using.of(kind)
+
+    @staticmethod
+    def made(kind: type[Kind], keys: Sequence[tuple[str, ...]], included: Sequence[str], options: Options) -> Kind:
+        """Return the kind of these parts. ArgumentError for what it cannot be."""
+        from .written import Using
+
+        return Using(kind, tuple(keys), tuple(included), options).made()
+
+    def create_text(self, name: str, table: str, kinds: Sequence[Kind]) -> str:
+        """Write the statement that creates an index. `table`: as it is written."""
+        said = " ".join(self.using(kind).text() for kind in kinds)
+        return f"CREATE INDEX {column_sql((name,))} ON {table} {said}"
 
     def stored(self, partition: str) -> type[StoredKind] | None:
         """The rows of a metadata partition, or None where no kind that is known has any there."""

@@ -4,16 +4,16 @@ constructor's parameters, so that a kind of another package works as those of me
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, dataclass
-from metaindex.expressions import column_sql, parse_path, text_sql
+from metaindex.expressions import column_sql, parse_path, value_sql
 
 from .described import FactKind
 from .kind import KeyKind, Kind
-from .registry import KINDS, WITHOUT_NAME, RowKind
+from .registry import KINDS, RowKind
 
 Options = tuple[tuple[str, object], ...]
 """In the order of the text, each name once; a value is a text, a number or a truth."""
@@ -21,9 +21,6 @@ Key = tuple[str, ...]
 """Columns that are one key, by their dotted names."""
 
 _COLUMNS: Final = frozenset({"indexed", "included"})
-_BY_WORD: Final[Mapping[str, type[Kind]]] = {
-    word: kind for kind in reversed([*KINDS]) for word in (*kind.words, kind.name)
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +66,6 @@ class Using:
         return keyed
 
     @staticmethod
-    def kind_of(word: str, *, columns: bool = False) -> type[Kind] | None:
-        """Return the kind that a word behind USING names, or None. "" is a USING without a name, of `columns` or of
-        none."""
-        if not word:
-            return WITHOUT_NAME[columns]
-        small = word.lower()
-        return _BY_WORD.get(small) or KINDS.named(small)
-
-    @staticmethod
-    def words() -> list[str]:
-        """Return one word for each kind, the plainest."""
-        return [*((kind.words or (kind.name,))[0] for kind in KINDS), *KINDS.others()]
-
-    @staticmethod
     def options_of(kind: type[Kind]) -> dict[str, object]:
         """Return the kind's options with their defaults."""
         try:
@@ -124,32 +107,9 @@ class Using:
         if self.included:
             said.append(f"INCLUDE ({', '.join(map(_column_text, self.included))})")
         if options := {**dict(self.options), **dict(more)}:
-            written = ", ".join(f"{column_sql((key,))} = {self.value_text(value)}" for key, value in options.items())
+            written = ", ".join(f"{column_sql((key,))} = {value_sql(value)}" for key, value in options.items())
             said.append(f"OPTIONS ({written})")
         return " ".join(said)
-
-    @staticmethod
-    def value_text(value: object) -> str:
-        """Write a value."""
-        if isinstance(value, bool):
-            return str(value).lower()
-        return text_sql(value) if isinstance(value, str) else repr(value)
-
-    @classmethod
-    def table_text(cls, name: str, options: Options) -> str:
-        """Write a table, as it is named, with its reader options."""
-        said = ", ".join(f"{text_sql(key)} = {cls.value_text(value)}" for key, value in options)
-        return f"{name} WITH ({said})" if options else name
-
-    @classmethod
-    def kinds_text(cls, kinds: Sequence[Kind], options: Options = ()) -> str:
-        """Write each kind behind its USING. `options`: the statement's own, written behind the last kind's."""
-        return " ".join(cls.of(kind).text(options if kind is kinds[-1] else ()) for kind in kinds)
-
-    @classmethod
-    def create_text(cls, name: str, table: str, kinds: Sequence[Kind]) -> str:
-        """Write the statement that creates an index. `table`: as it is written."""
-        return f"CREATE INDEX {column_sql((name,))} ON {table} {cls.kinds_text(kinds)}"
 
 
 _EITHER: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD

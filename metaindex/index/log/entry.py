@@ -276,10 +276,25 @@ class IndexLogEntry:
         return TRANSIENT[self.under_way[-1].operation] if self.under_way else self.stable
 
     @property
+    def active(self) -> bool:
+        """Return whether the index is there and not deleted."""
+        return self.stable is State.ACTIVE
+
+    @property
+    def deleted(self) -> bool:
+        """Return whether it waits to be restored or vacuumed."""
+        return self.stable is State.DELETED
+
+    @property
+    def gone(self) -> bool:
+        """Return whether there is no index, and none is being created."""
+        return self.stable is State.DOESNOTEXIST and not self.under_way
+
+    @property
     def readable(self) -> bool:
         """True if a query may use this content: not while creating or restoring, not when deleted or disabled; yes
         while refreshing (the stable copy)."""
-        return self.stable is State.ACTIVE and self.enabled
+        return self.active and self.enabled
 
     def mark(self, previous: IndexLogEntry | None) -> UnderWay | None:
         """Return the operation that began or ended with this entry, which follows on another one."""

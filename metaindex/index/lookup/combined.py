@@ -17,7 +17,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import prod
 
-from metaindex.core import dataclass
+from metaindex.core import counted, dataclass
 from metaindex.expressions import And, ColumnRef, Comparison, In, IsNull, Literal, Op, Or, Predicate, gathered_form
 
 Columns = tuple[ColumnRef, ...]
@@ -35,6 +35,10 @@ class Combination:
 
     columns: Columns
     values: tuple[tuple[Literal, ...], ...]
+
+    def __str__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        return f"({names}) together, {counted(len(self.values), 'combination')}"
 
 
 def with_combinations(

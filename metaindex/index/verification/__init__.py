@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaindex.core import IndexNotFoundError, MetaIndexError
+from metaindex.core import IndexNotFoundError, MetaIndexError, Progress
 from metaindex.formats import Format, TableRef
-from metaindex.index.build.protocol import Progress
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog

@@ -15,12 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import Mask, MetaIndexError, ScanError, Vector, first_line
+from metaindex.core import Mask, MetaIndexError, Progress, ScanError, Vector, first_line
 from metaindex.formats import Leaf, Schema, Snapshot, TableRef, Trust
 from metaindex.index.build.collect import UNREADABLE, Scanner
 from metaindex.index.build.extremes import ColumnScan, bounds_of
 from metaindex.index.build.parquet_scan import ParquetScanner
-from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import FileIdentities
 from metaindex.index.kinds.fact_rows import wrong_facts
 from metaindex.index.kinds.facts import facts_of

@@ -24,11 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, Vector, first_line
+from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, Progress, Vector, first_line
 from metaindex.formats import At, FileTable, Format, TableRef
 from metaindex.index.actions.target import retains
 from metaindex.index.build.merging import unkeyed_of
-from metaindex.index.build.protocol import Progress
 from metaindex.index.keys import FileIdentities, file_ids
 from metaindex.index.kinds.checks import Mismatch
 from metaindex.index.kinds.fact_rows import check_facts

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from metaindex.core import BoundedCache, ConcurrentWriteError, IndexStateError, MetaIndexError, first_line
 from metaindex.formats import At, Version
-from metaindex.index import KINDS, BuilderChoice, IndexFolder, IndexLogEntry, OpenIndex, State
+from metaindex.index import KINDS, BuilderChoice, IndexFolder, IndexLogEntry, OpenIndex
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of, refresh
 
@@ -102,7 +102,7 @@ def living_or_why(table: Table) -> Iterator[tuple[str, IndexLogEntry | str]]:
         except MetaIndexError as error:
             yield name, str(error)
             continue
-        if entry is not None and entry.stable is State.ACTIVE and entry.table.format == table.format:
+        if entry is not None and entry.active and entry.table.format == table.format:
             yield name, entry
 
 
@@ -111,7 +111,7 @@ def unusable(table: Table, name: str, entry: IndexLogEntry) -> str:
     its runs tell; empty where these are sound. No refresh would find it, as there is nothing to refresh."""
     try:
         IndexFolder.check(entry)
-        index = OpenIndex.of(name, entry, handle_of(table).log(name).storage)
+        index = OpenIndex.of(name, entry, handle_of(table).indexes().log(name).storage)
         for run in index.entry.content.runs:
             index.reader(run).kinds()
     except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are kept
@@ -121,14 +121,14 @@ def unusable(table: Table, name: str, entry: IndexLogEntry) -> str:
 
 def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:
     """Return whether the index has recorded the version, and covers its files (a quick refresh only names them)."""
-    recorded = OpenIndex(name, entry, handle_of(table).log(name).storage).versions.find(version)
+    recorded = OpenIndex(name, entry, handle_of(table).indexes().log(name).storage).versions.find(version)
     return recorded is not None and not recorded.record.unknown
 
 
 def _able(handle: Handle, entry: IndexLogEntry, builder: BuilderChoice) -> BuilderChoice:
     """Return the builder: a covering index needs Spark, the session with which the table was opened, if any."""
     needing = builder == "local" and any(KINDS.of(spec).needs_spark for spec in entry.kinds)
-    return "spark" if needing and handle.builders.spark is not None else builder
+    return "spark" if needing and handle.spark is not None else builder
 
 
 def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:
@@ -163,7 +163,7 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
 
 def is_left_over(table: Table, name: str, entry: IndexLogEntry) -> bool:
     """Return whether the index has a mark of a writer that seems dead."""
-    log = handle_of(table).log(name)
+    log = handle_of(table).indexes().log(name)
     return any(log.suspected(mark) for mark in entry.under_way)
 
 

@@ -12,6 +12,7 @@ from metaindex.core import (
     Column,
     MissingDependencyError,
     Plain,
+    Progress,
     Shown,
     TextTable,
     counted,
@@ -21,7 +22,6 @@ from metaindex.core import (
     one_line,
     percent,
 )
-from metaindex.index import Progress, State
 from metaindex.table import IndexInfo, IndexList, Table, sayable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class LakeIndex(Plain):
     @property
     def deleted(self) -> bool:
         """Return whether it waits to be restored or vacuumed: nothing else can be done about it."""
-        return self.info.state == State.DELETED.value
+        return self.info.deleted
 
     @property
     def said(self) -> str:

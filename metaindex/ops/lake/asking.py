@@ -25,7 +25,7 @@ from metaindex.core import (
     percent,
 )
 from metaindex.formats import At, Format, Snapshot
-from metaindex.index import FileStatistics, OpenIndex, Staleness, State, Target
+from metaindex.index import FileStatistics, OpenIndex
 from metaindex.query import Handle, TableQueryLog
 from metaindex.table import History, IndexInfo, Table, UnreadFiles, handle_of
 
@@ -171,19 +171,18 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
     file that an index could not read."""
     if not handle.config.use_indexes:
         return ()
-    target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
     # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
     options = handle.read if handle.table_format.reader_options else None
     many: dict[str, int] = {}
     files = FileStatistics(snapshot, ())
 
-    def behind(index: OpenIndex) -> Staleness:
+    def looked(index: OpenIndex) -> Snapshot:
         many[index.name], unread[index.name] = unread_files(index, files)
-        return Staleness.of(index, target)
+        return snapshot
 
-    names, at = handle.indexes().names(), snapshot.version
-    told = (IndexInfo.of(name, handle.log(name), at, behind, options) for name in names)
-    infos = tuple(info for info in told if info.state != State.DOESNOTEXIST.value)
+    folder, now = handle.indexes(), snapshot.version
+    told = (IndexInfo.of(name, folder, now, At.of(now), looked, options) for name in folder.names())
+    infos = tuple(info for info in told if info.exists)
     return tuple(replace(info, uncovered_files=many.get(info.name, info.uncovered_files)) for info in infos)
 
 
@@ -221,7 +220,7 @@ def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta |
     if not queries.rows.num_rows:
         return None
     told = computed_savings(handle.path, queries, infos, {})
-    histories = {name: History.of(name, handle.log(name)) for name in told.unused}
+    histories = {name: History.of(name, handle.indexes()) for name in told.unused}
     return computed_savings(handle.path, queries, infos, histories) if histories else told
 
 

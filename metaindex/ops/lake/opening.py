@@ -22,6 +22,7 @@ from metaindex.core import (
     EmptyFilesError,
     MetaIndexError,
     NotATableError,
+    Progress,
     StorageError,
     counted,
     dataclass,
@@ -29,7 +30,6 @@ from metaindex.core import (
     watched,
 )
 from metaindex.formats import ConfiguredCatalog, Walk
-from metaindex.index import Progress
 from metaindex.query import check_since
 from metaindex.storage import is_remote, storage_for
 from metaindex.table import Table, handle_of, open_table

@@ -17,17 +17,17 @@ import xxhash
 from metaindex.advisor import Page, Reported, Section, check_page, workload_section, write_page
 from metaindex.core import (
     ArgumentError,
-    Cell,
     Column,
     Element,
     MetaIndexError,
+    Progress,
     dataclass,
     first_line,
     human_bytes,
     moment,
     percent,
 )
-from metaindex.index import IndexFolder, Progress
+from metaindex.index import IndexFolder
 from metaindex.storage import is_remote, parent_of
 
 from .answer import Lake, LakeTable, behind_in_words, left_out_in_words
@@ -134,17 +134,17 @@ def _marks(table: LakeTable) -> list[str]:
     return [mark for mark, true in said.items() if true]
 
 
-def _rows(tables: Sequence[LakeTable]) -> Iterator[list[str | Cell | Element]]:
+def _rows(tables: Sequence[LakeTable]) -> Iterator[list[str | Element]]:
     largest = max((table.size_bytes or 0 for table in tables), default=0) or 1
     for table in tables:
         yield [
-            Cell(table.name, href=table.report),
+            Element.cell(table.name, href=table.report),
             table.format or "?",
-            Cell("" if table.files is None else f"{table.files:,}", table.files),
+            Element.cell("" if table.files is None else f"{table.files:,}", table.files),
             _bytes(table.size_bytes, largest),
-            Cell(moment(table.committed_ms)[:10] if table.committed_ms else "", table.committed_ms),
+            Element.cell(moment(table.committed_ms)[:10] if table.committed_ms else "", table.committed_ms),
             _indexes(table),
-            Cell(human_bytes(table.index_bytes), table.index_bytes) if table.indexes else Cell(""),
+            Element.cell(human_bytes(table.index_bytes), table.index_bytes) if table.indexes else Element.cell(""),
             _behind(table),
             _left_out(table),
             _layout(table),
@@ -152,11 +152,11 @@ def _rows(tables: Sequence[LakeTable]) -> Iterator[list[str | Cell | Element]]:
         ]
 
 
-def _bytes(size: int | None, largest: int) -> str | Cell | Element:
+def _bytes(size: int | None, largest: int) -> str | Element:
     if size is None:
-        return Cell("")
+        return Element.cell("")
     share = size / largest
-    return Cell(human_bytes(size), size, share, share)
+    return Element.cell(human_bytes(size), size, share, share)
 
 
 def _indexes(table: LakeTable) -> str:
@@ -165,32 +165,32 @@ def _indexes(table: LakeTable) -> str:
     return ", ".join(names[:_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _behind(table: LakeTable) -> Cell:
+def _behind(table: LakeTable) -> Element:
     """Sorted by bytes that every query reads; those that are fresh before those that are none."""
     if table.fresh is None:
-        return Cell("")
-    return Cell(behind_in_words(table), 0 if table.fresh else 1 + (table.behind_bytes or 0))
+        return Element.cell("")
+    return Element.cell(behind_in_words(table), 0 if table.fresh else 1 + (table.behind_bytes or 0))
 
 
-def _left_out(table: LakeTable) -> str | Cell | Element:
+def _left_out(table: LakeTable) -> str | Element:
     saved = table.savings
     if saved is None:
-        return Cell("")
+        return Element.cell("")
     total = saved.bytes_read + saved.bytes_left_out
     read = saved.bytes_read / total if total else 0.0
-    return Cell(left_out_in_words(table), saved.bytes_left_out, read)
+    return Element.cell(left_out_in_words(table), saved.bytes_left_out, read)
 
 
-def _layout(table: LakeTable) -> str | Cell | Element:
+def _layout(table: LakeTable) -> str | Element:
     layout = table.layout
     if layout is None:
-        return Cell("")
-    return Cell(f"{percent(layout.share)} by {layout.column}", layout.share, layout.share)
+        return Element.cell("")
+    return Element.cell(f"{percent(layout.share)} by {layout.column}", layout.share, layout.share)
 
 
-def _said(table: LakeTable) -> str | Cell | Element:
+def _said(table: LakeTable) -> str | Element:
     if table.problem:
-        return Cell("; ".join((table.problem, *table.advice)), strong=True)
+        return Element.cell("; ".join((table.problem, *table.advice)), strong=True)
     return "; ".join(table.advice)
 
 
@@ -265,7 +265,7 @@ def _with_reports(lake: Lake, page: Path, folder: Path, *, overwrite: bool, prog
             progress("making pages of tables", done, len(wanted))
     where = str(folder.relative_to(page.parent))
     rows = tuple(
-        replace(table, report=Cell.link_to(where, files[table.name])) if table.name in made else table
+        replace(table, report=Element.link_to(where, files[table.name])) if table.name in made else table
         for table in lake.tables
     )
     notes = [f"no page of {said}" for said in failed[:_NAMED]]

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from metaindex.advisor import computed_savings
 from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, Plain, counted
 from metaindex.formats import At, Version
-from metaindex.index import IndexLogEntry, OpenIndex, Staleness, Target
+from metaindex.index import IndexLogEntry, OpenIndex
 from metaindex.ops.hooks.keep import IndexKey, in_namespaces, is_left_over, living_or_why, stands_at, unusable
 from metaindex.query import TableQueryLog
 from metaindex.table import Table, handle_of
@@ -122,8 +122,8 @@ def _asked(
 
 def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, version: Version) -> UpkeepNeed:
     handle = handle_of(table)
-    index = OpenIndex.of(name, entry, handle.log(name).storage)
-    late = Staleness.of(index, Target(handle.table_format, handle.ref, At.of(version), version))
+    index = OpenIndex.of(name, entry, handle.indexes().log(name).storage)
+    late = handle.indexes().staleness(index, At.of(version), version)
     newest = index.versions.newest()
     size = newest.size_bytes if newest is not None else 0
     stored = sum(run.size_bytes for run in entry.content.runs)

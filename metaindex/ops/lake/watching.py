@@ -27,7 +27,7 @@ from typing import Final
 
 from metaindex.core import ArgumentError, MetaIndexError, counted, duration, human_bytes
 from metaindex.formats import At
-from metaindex.index import BuilderChoice, IndexLogEntry, OperationLog
+from metaindex.index import BuilderChoice, IndexFolder, IndexLogEntry
 from metaindex.ops.hooks.keep import IndexKey, is_left_over, keep, living, no_index_named, stands_at
 from metaindex.table import Table, handle_of
 
@@ -91,7 +91,7 @@ class Watcher:
         builder: BuilderChoice = "local",
         pace: Pace | None = None,
         find_seconds: float = FIND_SECONDS,
-        patience_seconds: float = OperationLog.SUSPECT_SECONDS,
+        patience_seconds: float = IndexFolder.SUSPECT_SECONDS,
     ) -> None:
         if not tables:
             raise ArgumentError("a watcher follows at least one table; none was given")
@@ -371,7 +371,7 @@ class Watcher:
             self._tell(_event("shared", need, version.id, message="another was quicker"))
             self._is_up(need, table)
             return True
-        who = handle_of(member).log(need.index).refreshed_by(entry, self._patience)
+        who = handle_of(member).indexes().log(need.index).refreshed_by(entry, self._patience)
         if who:
             self._say(need, table, _event("shared", need, version.id, message=f"{who} is at work on it"))
             if table is not None:

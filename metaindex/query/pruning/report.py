@@ -9,7 +9,7 @@ from metaindex.core import Plain, dataclass, human_bytes
 from metaindex.index import Lacking
 
 if TYPE_CHECKING:
-    from metaindex.core import Cell, Element
+    from metaindex.core import Element
 
 
 LOG: Final = "the table's log"
@@ -57,21 +57,21 @@ def prune_grids(
     return whole, Element.grid("Left out by whom, each by itself", headings, rows)
 
 
-def _sizes(what: str, part: int, whole: int, said: Callable[[int], str]) -> list[str | Cell | Element]:
-    from metaindex.core import Cell
+def _sizes(what: str, part: int, whole: int, said: Callable[[int], str]) -> list[str | Element]:
+    from metaindex.core import Element
 
-    return [what, Cell(said(part), share=part / whole if whole else 0.0), said(whole - part), said(whole)]
+    return [what, Element.cell(said(part), share=part / whole if whole else 0.0), said(whole - part), said(whole)]
 
 
-def _index(total_files: int, report: IndexReport, how: str) -> list[str | Cell | Element]:
-    from metaindex.core import Cell
+def _index(total_files: int, report: IndexReport, how: str) -> list[str | Element]:
+    from metaindex.core import Element
 
     if not report.used:
         return [report.name, "-", "-", "-", "-", "-", f"not used: {report.reason}"]
     share = report.dropped_files / max(total_files, 1)
     return [
         report.name,
-        Cell(f"{report.dropped_files:,}", share=0.0, whole=share),
+        Element.cell(f"{report.dropped_files:,}", share=0.0, whole=share),
         human_bytes(report.dropped_bytes),
         f"{report.reads:,}",
         human_bytes(report.bytes_read),

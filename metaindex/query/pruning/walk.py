@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, MetaIndexError, counted, dataclass
+from metaindex.core import Mask, MetaIndexError, dataclass
 from metaindex.expressions import (
     ColumnRef,
     CompositeStatistics,
@@ -32,7 +32,7 @@ from metaindex.expressions import (
     may_match,
 )
 from metaindex.formats import FileTable, Schema, Version
-from metaindex.index import BoundPredicate, Combination, Lacking, OpenIndex
+from metaindex.index import BoundPredicate, Lacking, OpenIndex
 from metaindex.query.described import describe
 from metaindex.storage import each_at, is_remote
 
@@ -101,16 +101,13 @@ class LeafReport:
     index: str
     kind: str
     dropped_files: int  # proved to hold no row for which the part is true
-    together: Combination | None = None
+    together: str = ""
     answered: bool = True
 
     @property
     def part(self) -> str:
         """Return the part of the predicate, for people."""
-        if self.together is None:
-            return describe(self.leaf)
-        names = ", ".join(column.name for column in self.together.columns)
-        return f"({names}) together, {counted(len(self.together.values), 'combination')}"
+        return self.together or describe(self.leaf)
 
 
 @dataclass(slots=True)
@@ -326,7 +323,7 @@ def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = No
                 logger.warning("what index %r answers to a part of a predicate cannot be told: %s", name, error)
                 continue
             dropped = int(np.count_nonzero(out if live is None else out & live))
-            together = asked.combinations.get(part.column) if isinstance(part, IsNull) else None
+            together = str(asked.combinations.get(part.column, "")) if isinstance(part, IsNull) else ""
             times, answers_given = tally_of(source)
             answered = times == asked_before or answers_given > answered_before
             reports.append(LeafReport(part, name, kind, dropped, together, answered))

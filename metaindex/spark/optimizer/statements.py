@@ -58,7 +58,7 @@ from .text_scans import as_indexed, check_refreshed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from metaindex.index import Progress
+    from metaindex.core import Progress
 
     from .explaining import ExplainedScan
 

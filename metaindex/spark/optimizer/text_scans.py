@@ -105,7 +105,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
     `table` is opened for (`as_indexed`), or has other types: only of options that were given, for Spark's relations
     have a schema whether one was given or not."""
     handle = handle_of(table)
-    entry = handle.log(name).latest()
+    entry = handle.indexes().log(name).latest()
     if entry is None or not entry.readable or not handle.ref.options:
         return  # the verb tells
     built, asked = ReadOptions.of(entry.table.options), handle.read

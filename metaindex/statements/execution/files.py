@@ -9,10 +9,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
-from metaindex.core import ArgumentError, Column, Config, TextTable, UnknownColumnError, Words, watched
+from metaindex.core import ArgumentError, Column, Config, Progress, TextTable, UnknownColumnError, Words, watched
 from metaindex.expressions import ColumnRef, IsNull, bind, column_sql, names_given
 from metaindex.formats import NAMED, ConfiguredCatalog
-from metaindex.index import Progress
 from metaindex.query import Credit, IndexReport
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.query_tables import check_query, with_names

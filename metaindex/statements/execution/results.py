@@ -11,7 +11,7 @@ import pyarrow as pa
 from metaindex.advisor import Estimate, Recommendation, UnreadNote, WhatIf
 from metaindex.core import Column, Shown, TextTable, counted, dataclass, human_bytes, moment, percent
 from metaindex.formats import ReadOptions
-from metaindex.index import Outcome, State, Verification
+from metaindex.index import Outcome, Verification
 from metaindex.statements.grammar.tree import (
     ChangeIndex,
     CreateIndex,
@@ -178,7 +178,7 @@ def _shown_row(info: IndexInfo) -> dict[str, object]:
     return {
         "name": info.name,
         "state": info.state_said,
-        "fresh": None if info.state == State.DELETED.value else info.fresh,
+        "fresh": None if info.deleted else info.fresh,
         "kinds": ", ".join(info.kinds) or None,
         "columns": info.columns_said or None,
         "files": info.files,

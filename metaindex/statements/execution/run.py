@@ -7,9 +7,18 @@ from dataclasses import replace
 from typing import Final, Protocol, assert_never
 
 from metaindex.advisor import Recommendation, Workload, recommend
-from metaindex.core import ArgumentError, Cure, IndexNotFoundError, MetaIndexError, TextTable, Words, dataclass
+from metaindex.core import (
+    ArgumentError,
+    Cure,
+    IndexNotFoundError,
+    MetaIndexError,
+    Progress,
+    TextTable,
+    Words,
+    dataclass,
+)
 from metaindex.formats import ReadOptions
-from metaindex.index import KINDS, IndexFolder, Kind, Progress, State, Using
+from metaindex.index import KINDS, IndexFolder, Kind
 from metaindex.statements.grammar.tree import (
     CandidateIndex,
     ChangeIndex,
@@ -157,12 +166,11 @@ def _change(statement: ChangeIndex, tables: NamedTables) -> StatementResult:
     table = tables.open(statement.table)
     verb = statement.verb
     if statement.if_exists:
-        latest = handle_of(table).log(statement.name).latest()
-        stable = State.DOESNOTEXIST if latest is None else latest.stable
-        if stable is State.DOESNOTEXIST and not (latest is not None and latest.under_way):
-            return nothing(statement.name, verb, stable.value, "there is no such index")
-        if verb == "drop" and stable is State.DELETED:
-            return nothing(statement.name, verb, stable.value, "it is dropped already")
+        latest = handle_of(table).indexes().log(statement.name).latest()
+        if latest is None or latest.gone:
+            return nothing(statement.name, verb, "DOESNOTEXIST", "there is no such index")
+        if verb == "drop" and latest.deleted:
+            return nothing(statement.name, verb, latest.stable.value, "it is dropped already")
     how = VERBS[verb].arguments(statement.options)
     if "builder" in VERBS[verb].options:
         how = {"builder": tables.builder, "progress": tables.progress, **how}
@@ -192,7 +200,7 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
     facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
     if kinds:
         named = table if table.options and not info.other_options else _as_built(table, opened, built, tables)
-        facts["statement"] = Using.create_text(name, named.text(), kinds)
+        facts["statement"] = KINDS.create_text(name, named.text(), kinds)
     rows = [{"name": fact, "value": value} for fact, value in facts.items()]
     more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
     return result(DESCRIBED, rows, *info.shown, *more)
@@ -201,7 +209,7 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
 def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[str, object]]:
     """Return the kinds and options that the index was built with; empty if it cannot be read, or is gone."""
     try:
-        latest = handle_of(table).log(name).latest()
+        latest = handle_of(table).indexes().log(name).latest()
         return ([], {}) if latest is None else ([KINDS.of(spec) for spec in latest.kinds], latest.table.options)
     except MetaIndexError:
         return [], {}

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from metaindex.core import Words, dataclass
-from metaindex.expressions import column_sql, text_sql
-from metaindex.index import Using
+from metaindex.expressions import column_sql, text_sql, value_sql
 from metaindex.statements.grammar.tree import TableName
 
 NAMING: Final = "tables={'name': 'path'}"
@@ -146,4 +145,4 @@ def _options(options: Sequence[tuple[str, object]]) -> str:
 
 
 def _value(value: object) -> str:
-    return "..." if value is ... else Using.value_text(value)
+    return "..." if value is ... else value_sql(value)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from typing import Final
 
 from metaindex.core import ArgumentError, MetaIndexError, StatementError, first_line
 from metaindex.expressions import ColumnRef
 from metaindex.formats import ReadOptions
-from metaindex.index import KINDS, Kind, Using
+from metaindex.index import KINDS, Kind
 
 from .cursor import Cursor
 from .tokens import Token, TokenKind, each_token, near, tokens, wrong
@@ -305,12 +306,12 @@ def _kind(cursor: Cursor, more: dict[str, object]) -> Kind:
         token = cursor.token
         kind = _named(cursor)
     keys = tuple(cursor.listed(lambda: _key(cursor))) if cursor.token.is_sign("(") else ()
-    kind = kind or Using.kind_of("", columns=bool(keys))
+    kind = kind or KINDS.worded("", columns=bool(keys))
     assert kind is not None
     if not keys and not kind.keeps_facts:
         raise cursor.expected("( and columns")
     included = tuple(cursor.listed(lambda: _column(cursor))) if cursor.takes("INCLUDE") else ()
-    own = Using.options_of(kind)
+    own = KINDS.options_of(kind)
     options: Options = ()
     if cursor.takes("OPTIONS"):
         options = cursor.options(lambda key, place: _check(cursor, key.lower(), place, tuple(own)))
@@ -318,20 +319,20 @@ def _kind(cursor: Cursor, more: dict[str, object]) -> Kind:
     for key, value in said:
         if key not in own and more.setdefault(key, value) != value:
             raise cursor.wrong(f"the option {key!r} is given twice", cursor.values[key], "leave one out")
-    using = Using(kind, keys, included, tuple((key, value) for key, value in said if key in own))
+    made = partial(KINDS.made, kind, keys, included)
+    said = tuple((key, value) for key, value in said if key in own)
     try:
-        return using.made()
+        return made(said)
     except MetaIndexError as error:
-        at_fault = _at_fault(using)
+        at_fault = _at_fault(made, said)
         raise cursor.wrong(first_line(error), cursor.values[at_fault] if at_fault else token) from None
 
 
-def _at_fault(using: Using) -> str:
+def _at_fault(made: Callable[[Options], Kind], options: Options) -> str:
     """Return the one option without which the kind could be made; "" if there is none."""
-    for name, _ in using.options:
-        fewer = tuple(option for option in using.options if option[0] != name)
+    for name, _ in options:
         try:
-            Using(using.kind, using.keys, using.included, fewer).made()
+            made(tuple(option for option in options if option[0] != name))
         except MetaIndexError:
             continue
         return name
@@ -341,9 +342,9 @@ def _at_fault(using: Using) -> str:
 def _named(cursor: Cursor) -> type[Kind]:
     token = cursor.token
     word = cursor.name("a kind")
-    kind = Using.kind_of(word)
+    kind = KINDS.worded(word)
     if kind is None:
-        known = Using.words()
+        known = KINDS.words()
         cure = near(word.lower(), known) or f"there are {', '.join(known)}"
         raise cursor.wrong(f"there is no kind {word!r}", token, cure)
     return kind
@@ -405,7 +406,7 @@ def _end_of_query(cursor: Cursor) -> tuple[int, int]:
         depth -= token.is_sign(")") or token.is_sign("]")
         if depth == 0 and token.word == "WITH" and cursor.ahead().word == "INDEX":
             behind = cursor.ahead(2)
-            unused = behind.word.lower() in Using.words() and cursor.ahead(3).is_sign("(")  # USING was forgotten
+            unused = behind.word.lower() in KINDS.words() and cursor.ahead(3).is_sign("(")  # USING was forgotten
             if unused or behind.word in ("ON", "USING") or (behind.is_sign("(") and cursor.ahead(3).word != "SELECT"):
                 index_clause = cursor.place, last
         if depth == 0 and token.word == "OPTIONS" and cursor.ahead().is_sign("("):

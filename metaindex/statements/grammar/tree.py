@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from metaindex.core import dataclass
 from metaindex.expressions import column_sql, text_sql
-from metaindex.index import Kind, Using
+from metaindex.formats import ReadOptions
+from metaindex.index import Kind
 
 Options = tuple[tuple[str, object], ...]  # in the order of the text, each name once
 
@@ -21,7 +22,7 @@ class TableName:
     def text(self) -> str:
         """Write a table as a statement names it."""
         name = text_sql(self.path) if self.path else column_sql(self.parts)
-        return Using.table_text(name, self.options)
+        return ReadOptions.in_sql(name, self.options)
 
 
 @dataclass(frozen=True, slots=True)

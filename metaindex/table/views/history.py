@@ -23,7 +23,7 @@ from metaindex.core import (
     duration,
     moment,
 )
-from metaindex.index import IndexLogEntry, OperationLog
+from metaindex.index import IndexFolder, IndexLogEntry
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,22 +101,30 @@ class History(Shown, Plain):
     earlier: int = 0
 
     @classmethod
-    def of(cls, name: str, log: OperationLog, last: int | None = None) -> History:
+    def of(cls, name: str, folder: IndexFolder, last: int | None = None) -> History:
         """Read the last entries (None: all that the log has). An entry that cannot be read says so in its place."""
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
             raise ArgumentError(
                 f"a history has at least one entry; got last={last!r}; name a number from 1 on, or leave it out"
             )
+        log = folder.log(name)
+
+        def read(number: int) -> IndexLogEntry | str:
+            try:
+                return log.entry(number)
+            except MetaIndexError as error:
+                return str(error)
+
         numbers = log.numbers()
         shown = numbers if last is None else numbers[len(numbers) - min(last, len(numbers)) :]
         # One more before the first shown, so that it is known what that one changed.
         before = [n for n in numbers if shown and n < shown[0]][-1:]
         with ThreadPoolExecutor(_THREADS if "://" in log.storage.root else 1) as pool:
-            read = list(pool.map(lambda number: _read(log, number), [*before, *shown]))
+            each = list(pool.map(read, [*before, *shown]))
         entries = []
         previous: IndexLogEntry | None = None
         created_ms = 0
-        for number, entry in zip([*before, *shown], read, strict=True):
+        for number, entry in zip([*before, *shown], each, strict=True):
             if isinstance(entry, IndexLogEntry):
                 created_ms = created_ms or (entry.timestamp_ms if number == 1 else 0)
                 entries.append(_told(entry, previous, created_ms))
@@ -197,13 +205,6 @@ def history_remarks(told: History) -> list[str]:
             f" {counted(lag.versions, 'recorded version')}"
         )
     return remarks
-
-
-def _read(log: OperationLog, number: int) -> IndexLogEntry | str:
-    try:
-        return log.entry(number)
-    except MetaIndexError as error:
-        return str(error)
 
 
 def _told(entry: IndexLogEntry, previous: IndexLogEntry | None, created_ms: int) -> HistoryEntry:

@@ -19,17 +19,8 @@ from metaindex.core import (
     moment,
     one_line,
 )
-from metaindex.formats import ReadOptions, Version
-from metaindex.index import (
-    KINDS,
-    IndexFolder,
-    IndexLogEntry,
-    Lacking,
-    OpenIndex,
-    OperationLog,
-    Staleness,
-    State,
-)
+from metaindex.formats import At, ReadOptions, Snapshot, Version
+from metaindex.index import KINDS, IndexFolder, IndexLogEntry, Lacking, OpenIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +28,7 @@ if TYPE_CHECKING:
     from metaindex.core import TextTable
 
 
+_GONE = "DOESNOTEXIST"
 _NAMED = 5
 """Columns that a line names."""
 _OLD = (
@@ -118,6 +110,16 @@ class IndexInfo(Shown, Plain):
         return f"{self.name}: {self.state_said}{kinds}, {counted(self.files, 'file')}, {human_bytes(self._size)}"
 
     @property
+    def exists(self) -> bool:
+        """Return whether there is an index: not if it was vacuumed."""
+        return self.state != _GONE
+
+    @property
+    def deleted(self) -> bool:
+        """Return whether it waits to be restored or vacuumed."""
+        return self.state == "DELETED"
+
+    @property
     def state_said(self) -> str:
         """Its state, and what is wrong with it."""
         return (
@@ -135,7 +137,7 @@ class IndexInfo(Shown, Plain):
     @property
     def fresh_said(self) -> str:
         """Say whether the version asked is recorded; "-" for a deleted index."""
-        if self.state == State.DELETED.value:
+        if self.deleted:
             return "-"
         if self.other_options:
             return f"- (built with other reader options: {', '.join(self.other_options)})"
@@ -145,7 +147,7 @@ class IndexInfo(Shown, Plain):
     def options_said(self) -> str:
         """Describe the reader options of queries that use the index, or how it was built otherwise; empty if equal."""
         if not self.other_options:
-            used = self.enabled and self.state != State.DELETED.value and self.built_with
+            used = self.enabled and not self.deleted and self.built_with
             return f"used by queries that say {ReadOptions.said_once(self.built_with)}" if used else ""
         here = ", which is said here" if len(self.built_without) == 1 else ", which are said here"
         built = ReadOptions.in_words(self.built_with, self.built_without)
@@ -191,23 +193,26 @@ class IndexInfo(Shown, Plain):
     def of(
         cls,
         name: str,
-        log: OperationLog,
+        folder: IndexFolder,
         version: Version | None,
-        behind: Callable[[OpenIndex], Staleness] | None = None,
+        at: At | None = None,
+        looked: Callable[[OpenIndex], Snapshot | None] = lambda index: None,
         options: ReadOptions | None = None,
         opened: ReadOptions | None = None,
     ) -> IndexInfo:
-        """Describe an index by its latest entry; errors are told in it, not raised. With `behind`, its staleness and
-        size on storage; with `options`, whether it is of the table as these read it, and how it was built otherwise
-        than the table is `opened` (default: with these)."""
+        """Describe an index by its latest entry; errors are told in it, not raised. With `at`, which names the version,
+        its staleness, and its size on storage: `looked` is called before, and returns the snapshot if there is one.
+        With `options`, whether it is of the table as these read it, and how it was built otherwise than the table is
+        `opened` (default: with these)."""
+        log = folder.log(name)
         where = log.storage.uri("")
         try:
             entry = log.latest()
             if entry is None:
-                return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
+                return IndexInfo(name, _GONE, location=where)
             built = ReadOptions.of(entry.table.options)
             other = () if options is None else built.differing(options)
-            told = _told(name, log, entry, None if other else version, behind, other)
+            told = _told(name, folder, entry, None if other else version, at, looked, other)
             if options is None:
                 return told
             with_, without = built.apart(options if opened is None else opened)
@@ -388,13 +393,15 @@ def info_schema() -> pa.Schema:
 
 def _told(
     name: str,
-    log: OperationLog,
+    folder: IndexFolder,
     entry: IndexLogEntry,
     version: Version | None,
-    behind: Callable[[OpenIndex], Staleness] | None,
+    at: At | None,
+    looked: Callable[[OpenIndex], Snapshot | None],
     other_options: tuple[str, ...],
 ) -> IndexInfo:
-    where, content = log.storage.uri(""), entry.content
+    log, content = folder.log(name), entry.content
+    where = log.storage.uri("")
     index = OpenIndex.of(name, entry, log.storage)
     recorded = index.versions
     problem = "; ".join(index.left_out)
@@ -402,14 +409,15 @@ def _told(
         versions = tuple(record.version.id for record, _ in recorded.all())
     except MetaIndexError as error:
         versions, problem = tuple(record.version.id for record in content.versions), str(error)
-    late = stored = old = None
+    late, stored, old = None, None, None
     try:
         IndexFolder.check(entry)
     except Exception as error:  # noqa: BLE001 - it is told why no query uses it
-        problem, behind = OpenIndex.why_not(error), None
-    if behind is not None:
+        problem, at = OpenIndex.why_not(error), None
+    if at is not None:
         try:
-            late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
+            if version is not None and entry.active:
+                late = folder.staleness(index, at, version, looked(index))
             stored, old = log.stored_bytes(entry)
         except Exception as error:  # noqa: BLE001 - the entry itself can be told of
             problem = OpenIndex.why_not(error)

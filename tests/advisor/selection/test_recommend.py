@@ -21,7 +21,7 @@ from metaindex.advisor.hypothetical.estimates import Estimate
 from metaindex.advisor.selection.answer import BreakEven, Recommendation, kind_python, name_of
 from metaindex.advisor.workloads.taking import from_query_log
 from metaindex.cli import main
-from metaindex.index import Kind, Using
+from metaindex.index import KINDS, Kind
 from metaindex.statements import CreateIndex, TableName, parsed
 from tests.advisor.hypothetical.test_what_if import filled
 from tests.advisor.tables import of_parquet, tree
@@ -208,7 +208,7 @@ def test_a_lake_shares_the_budget_among_the_tables_that_are_named(tmp_path: Path
 )
 def test_a_kind_as_python_is_the_kind(kind: Kind) -> None:
     assert eval(kind_python(kind), {"mi": mi}) == kind
-    assert parsed(Using.create_text("n", "t", [kind])) == CreateIndex("n", TableName(("t",)), (kind,))
+    assert parsed(KINDS.create_text("n", "t", [kind])) == CreateIndex("n", TableName(("t",)), (kind,))
 
 
 def test_names_are_valid_and_not_taken() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from metaindex.advisor import Page, Section
 from metaindex.advisor.figures import ColumnChart, Strip, Tick, columns_figure, strip_figure
-from metaindex.core import Cell, Column, Element
+from metaindex.core import Column, Element
 from metaindex.core.figures import LONGEST, MOST_ROWS, said
 from metaindex.core.texts import one_line
 from tests.pages import Parsed, parsed, readable
@@ -44,7 +44,7 @@ TEXT = st.one_of(st.text(max_size=30), HOSTILE, st.tuples(HOSTILE, st.text(max_s
 def page(text: str) -> Page:
     """A page that has the text wherever one may stand."""
     headings = [Column(text), Column(text, right=True)]
-    table = Element.grid(text, headings, [[text, Cell(text, share=0.5)], [Element("code", text), text]])
+    table = Element.grid(text, headings, [[text, Element.cell(text, share=0.5)], [Element("code", text), text]])
     columns = ColumnChart(
         text, [text, f"{text}2"], [1.0, 2.0], [0.5, 0.0], lambda value: text, (text, text, text), text
     )
@@ -110,7 +110,7 @@ def test_long_texts_and_tables_are_cut_and_counted() -> None:
 
 @given(text=TEXT, share=st.floats(-1, 2))
 def test_a_picture_of_a_notebook_says_its_sides_and_nothing_else(text: str, share: float) -> None:
-    element = Element.grid(text, [Column(text), Column("n", right=True)], [[text, Cell(text, share=share)]])
+    element = Element.grid(text, [Column(text), Column("n", right=True)], [[text, Element.cell(text, share=share)]])
     shown = element._repr_html_()
     styles = {each["style"] for elements in _cells(shown) for each in elements}
     assert styles == {"text-align: right", "text-align: left"}

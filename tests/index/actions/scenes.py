@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
+from metaindex.core import Progress
 from metaindex.index.actions.clean import clean
 from metaindex.index.actions.removal import on_storage
 from metaindex.index.build.local import LocalBuilder
-from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
+from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation, State

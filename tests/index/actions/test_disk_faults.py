@@ -170,4 +170,4 @@ def test_permission_that_is_lost_half_way_leaves_what_was_stable(verb: str, take
 
 
 def _lose_while_building(table: mi.Table, lose: Callable[..., None]) -> None:
-    handle_of(table).builders.builder = lambda chosen, kinds: Disturbed(first=lose)  # type: ignore[method-assign]
+    handle_of(table).indexes().builders.builder = lambda chosen, kinds: Disturbed(first=lose)  # type: ignore[method-assign]

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.core import UnknownColumnError
+from metaindex.core import Progress, UnknownColumnError
 from metaindex.index.actions import action as actions
 from metaindex.index.actions.action import Outcome
 from metaindex.index.build.local import LocalBuilder
-from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
+from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.log.entry import IndexLogEntry, TableInfo, UnderWay
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import COMPATIBLE, NEEDS, Operation, State

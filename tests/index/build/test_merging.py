@@ -29,9 +29,9 @@ KINDS = ("files", "file_ids", "partitions", "column_stats", "partition_stats")
 
 def index_rows(table: Table, name: str) -> dict[str, pa.Table]:
     """Every row of an index of one run."""
-    entry = handle_of(table).log(name).latest()
+    entry = handle_of(table).indexes().log(name).latest()
     (run,) = entry.content.runs
-    folder = Path(handle_of(table).log(name).storage.uri(""))
+    folder = Path(handle_of(table).indexes().log(name).storage.uri(""))
     return {
         kind: pa.concat_tables(pq.read_table(p) for p in sorted((folder / run_folder(kind, run.run)).iterdir()))
         for kind in KINDS

@@ -15,7 +15,7 @@ from typing import Literal
 import duckdb
 import pyarrow.compute as pc
 
-from metaindex.index import Kind, RowKind
+from metaindex.index import Kind
 from metaindex.index.kinds.of_files import OfFilesKind
 from tests.answers import one_answer
 from tests.hostile.changes import turn
@@ -62,7 +62,7 @@ def asked(lake: Lake, partition: str, least_left_out: int) -> list[str]:
 def sound(lake: Lake, kind: Kind) -> None:
     report = lake.open().verify_index(NAME, files=None)
     assert report.sound, report
-    if isinstance(kind, RowKind):
+    if kind.keeps_rows:
         assert (report.rows_compared > 0) != lake.of_text, report
     else:
         assert report.keys + report.statistics > 0, report
@@ -108,7 +108,7 @@ def story(lake: Lake, kind: Kind, partition: str, builder: Literal["local", "spa
 def right(lake: Lake, kind: Kind, partition: str, left_out: int) -> None:
     """Of a fresh index all that its kind says."""
     answered = asked(lake, partition, left_out)
-    if isinstance(kind, RowKind):
+    if kind.keeps_rows:
         assert not answered
         served(lake)
     elif isinstance(kind, OfFilesKind) and not kind.finds_values:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metaindex.advisor import Spared
 from metaindex.advisor.figures import STYLE
-from metaindex.core import Cell
+from metaindex.core import Element
 from metaindex.core.figures import said
 from metaindex.ops.lake.answer import Lake, LakeIndex, LakeLayout, LakeTable
 from metaindex.ops.lake.page import SCRIPT, page_of
@@ -48,7 +48,7 @@ def tables(draw: st.DrawFn) -> LakeTable:
         layout=draw(st.none() | st.builds(LakeLayout, words, st.floats(0, 1), st.floats(0, 9), st.just(1))),
         advice=tuple(draw(st.lists(words, max_size=2))),
         problem=draw(words),
-        report=draw(st.sampled_from(["", Cell.link_to("pages", "a b.html")])),
+        report=draw(st.sampled_from(["", Element.link_to("pages", "a b.html")])),
     )
 
 
@@ -74,7 +74,7 @@ def test_whatever_it_is_told_the_page_is_ours(place: str, rows: list[LakeTable],
 
 @given(parts=st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=20), min_size=1, max_size=4))
 def test_a_link_leads_to_the_file_and_nowhere_else(parts: list[str]) -> None:
-    address = Cell.link_to("/".join(parts[:-1]), parts[-1])
+    address = Element.link_to("/".join(parts[:-1]), parts[-1])
     assert address.startswith("./")
     assert not set(address) & set("\"'<>&?#: \\")
     expected = [part for part in "/".join([*parts[:-1]]).split("/") if part not in ("", ".")]

@@ -12,8 +12,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.core import CorruptTableError
-from metaindex.index import FileStatistics, OpenIndex, Progress, State
+from metaindex.core import CorruptTableError, Progress
+from metaindex.index import FileStatistics, OpenIndex
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.store.writer import RunSink
@@ -159,7 +159,7 @@ def test_what_is_advised_for_text_files_that_lack_an_option_reads_them(tmp_path:
         (),
         ["i_2"],
     )
-    (after,) = [entry for entry in handle_of(mi.open_table(root)).entries() if entry.stable is State.ACTIVE]
+    (after,) = [entry for entry in handle_of(mi.open_table(root)).entries() if entry.active]
     assert sorted(after.kinds, key=str) == sorted(before[0].kinds, key=str)
     assert mi.open_table(root, escape='"').verify_index("i_2", files=None).sound
 

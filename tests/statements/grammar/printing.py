@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from metaindex.expressions import column_sql, text_sql
-from metaindex.index import Using
+from metaindex.expressions import column_sql, text_sql, value_sql
+from metaindex.index import KINDS, Kind
 from metaindex.statements.grammar.tree import (
     AskedVersion,
     CandidateIndex,
@@ -33,14 +33,14 @@ def _words(statement: Statement) -> Iterable[str]:
             yield "IF NOT EXISTS" if if_not_exists else ""
             yield from _on(name, table)
             yield _asked(at)
-            yield Using.kinds_text(kinds, options)
+            yield _kinds(kinds, options)
         case ChangeIndex(verb, name, table, mode, if_exists, hours, options, at, where):
             yield f"{verb.upper()} INDEX"
             yield "IF EXISTS" if if_exists else ""
             yield from _on(name, table)
             yield _asked(at)
             yield mode.upper()
-            yield "" if hours is None else f"RETAIN {Using.value_text(hours)} HOURS"
+            yield "" if hours is None else f"RETAIN {value_sql(hours)} HOURS"
             yield _options(options)
             yield f"WHERE {where}" if where else ""
         case ShowIndexes(table, at):
@@ -72,18 +72,23 @@ def _words(statement: Statement) -> Iterable[str]:
             assert_never(statement)
 
 
+def _kinds(kinds: Sequence[Kind], options: tuple[tuple[str, object], ...]) -> str:
+    """Each kind behind its USING, the statement's own options behind the last one's."""
+    return " ".join(KINDS.using(kind).text(options if kind is kinds[-1] else ()) for kind in kinds)
+
+
 def _on(name: str, table: TableName) -> Iterable[str]:
     return column_sql((name,)), "ON", table.text()
 
 
 def _asked(at: AskedVersion) -> str:
     if at.version is not None:
-        return f"VERSION AS OF {Using.value_text(at.version)}"
+        return f"VERSION AS OF {value_sql(at.version)}"
     return f"TIMESTAMP AS OF {text_sql(at.timestamp)}" if at.timestamp is not None else ""
 
 
 def _options(options: tuple[tuple[str, str | int | float | bool], ...]) -> str:
-    said = ", ".join(f"{text_sql(key)} = {Using.value_text(value)}" for key, value in options)
+    said = ", ".join(f"{text_sql(key)} = {value_sql(value)}" for key, value in options)
     return f"OPTIONS ({said})" if said else ""
 
 
@@ -92,7 +97,7 @@ def _candidates(candidates: Sequence[CandidateIndex], options: tuple[tuple[str, 
         return _options(options)
     said = [
         f"INDEX {f'ON {candidate.table.text()} ' if candidate.table is not None else ''}"
-        + Using.kinds_text(candidate.kinds, options if candidate is candidates[-1] else ())
+        + _kinds(candidate.kinds, options if candidate is candidates[-1] else ())
         for candidate in candidates
     ]
     return f"WITH {', '.join(said)}"

@@ -150,7 +150,7 @@ class RowKind(Kind):
     Built by Spark."""
 
     __slots__ = ()
-    needs_spark = True
+    needs_spark = keeps_rows = True
     indexed: tuple[str, ...]
     included: tuple[str, ...]
 

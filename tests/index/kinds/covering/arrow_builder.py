@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Vector
+from metaindex.core import Progress, Vector
 from metaindex.index.build.local import LocalBuilder
-from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
+from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.build.row_source import RowSource
 from metaindex.index.build.row_tasks import ROW_FILE, Doubts, ReadRows, RowTaskReport, SampledRows, WriteRows
 from metaindex.index.build.spark_rows import BuiltRows, built_rows, check_written, doubted, key_build_of

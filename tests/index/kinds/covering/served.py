@@ -45,8 +45,8 @@ class Held:
 
     @classmethod
     def of(cls, table: mi.Table, name: str) -> "Held":
-        entry = handle_of(table).log(name).latest()
-        return cls(table, OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()))
+        entry = handle_of(table).indexes().log(name).latest()
+        return cls(table, OpenIndex(name, entry, handle_of(table).indexes().log(name).storage, StoreCache()))
 
     @property
     def runs(self) -> tuple[RunRef, ...]:
@@ -146,4 +146,4 @@ def objects(index: OpenIndex) -> set[str]:
 
 
 def index_folder(table: mi.Table, name: str) -> Path:
-    return Path(handle_of(table).log(name).storage.root)
+    return Path(handle_of(table).indexes().log(name).storage.root)

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core import BuildError, DamagedIndexError
-from metaindex.index.build.protocol import Progress
+from metaindex.core import BuildError, DamagedIndexError, Progress
 from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering import order
 from metaindex.index.kinds.covering.bounds import Stretch, stretches
