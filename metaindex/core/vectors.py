@@ -48,6 +48,12 @@ class Vector:
         return None if bitmap is None else _bits(bitmap, values.offset, len(values))
 
     @property
+    def present(self) -> Mask:
+        """True where a value stands."""
+        valid = self.valid
+        return np.ones(len(self.array), np.bool_) if valid is None else valid
+
+    @property
     def numbers(self) -> npt.NDArray[Any]:
         """The values of an integer or double column as a vector of its own type, a view."""
         return self.items(_DTYPES[str(self.array.type)])
@@ -73,11 +79,12 @@ class Vector:
     def arrow(
         values: npt.NDArray[Any] | Sequence[bytes | None], valid: Mask | None = None, type_: pa.DataType | None = None
     ) -> pa.Array:
-        """An Arrow array of `type_`, null where `valid` is False: of numbers; of a mask; of a matrix of bytes, a binary
-        row each; or of Python's bytes, where None is null (large_binary when asked)."""
+        """An Arrow array of `type_`, null where `valid` is False: of numbers, or of the words of one value a row; of a
+        mask; of a matrix of bytes, a binary row each; or of Python's bytes, where None is null (large_binary when
+        asked)."""
         if not isinstance(values, np.ndarray):
             return _binaries(values, type_)
-        if values.ndim == 2:
+        if values.ndim == 2 and type_ is None:
             count, width = values.shape
             offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
             buffers = [_bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]

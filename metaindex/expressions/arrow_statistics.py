@@ -266,9 +266,8 @@ def _counts(count: int, values: pa.Array | None) -> tuple[npt.NDArray[Any], Mask
     if values is None:
         return np.zeros(count, np.int64), np.zeros(count, np.bool_)
     values = _checked(count, values, pa.int64(), "counts")
-    valid = Vector(values).valid
     numbers = Vector(values).items(np.int64)
-    known = numbers >= 0 if valid is None else (numbers >= 0) & valid
+    known = (numbers >= 0) & Vector(values).present
     return numbers if known.all() else np.where(known, numbers, 0), known
 
 
@@ -290,8 +289,7 @@ def _ends(count: int, values: pa.Array | None, domain: pa.DataType | None, t: pa
             return _Bytes(pa.nulls(count, domain), unknown)
         return _Numbers(np.zeros(count, np.int64), unknown)
     values = _checked(count, values, domain, f"bounds of {t}")
-    valid = Vector(values).valid
-    known = np.ones(count, np.bool_) if valid is None else valid
+    known = Vector(values).present
     if pa.types.is_int64(domain):
         return _Numbers(Vector(values).items(np.int64), known)
     if pa.types.is_float64(domain):

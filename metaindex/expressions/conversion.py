@@ -86,7 +86,7 @@ def _fit(old: pa.DataType, new: pa.DataType) -> Callable[[pa.Array], Mask] | Non
 
     def within(values: pa.Array) -> Mask:
         plain = _plain(values)
-        fits: Mask = _there(values) & (plain >= -limit + is_.is_decimal(old)) & (plain < limit)
+        fits: Mask = Vector(values).present & (plain >= -limit + is_.is_decimal(old)) & (plain < limit)
         return fits
 
     return within
@@ -95,17 +95,12 @@ def _fit(old: pa.DataType, new: pa.DataType) -> Callable[[pa.Array], Mask] | Non
 def _single(values: pa.Array) -> Mask:
     plain = _plain(values)
     with np.errstate(over="ignore", invalid="ignore"):
-        fits: Mask = _there(values) & (plain.astype(np.float32).astype(np.float64) == plain)
+        fits: Mask = Vector(values).present & (plain.astype(np.float32).astype(np.float64) == plain)
     return fits
 
 
 def _plain(values: pa.Array) -> np.ndarray[Any, np.dtype[Any]]:
     return Vector(values).items(np.float64 if pa.types.is_floating(values.type) else np.int64)
-
-
-def _there(values: pa.Array) -> Mask:
-    valid = Vector(values).valid
-    return np.ones(len(values), np.bool_) if valid is None else valid
 
 
 def _values_of(t: pa.DataType) -> pa.DataType:
@@ -184,8 +179,7 @@ def _to_doubles(values: pa.Array, upper: bool) -> pa.Array:
 def _midnights(values: pa.Array, upper: bool) -> pa.Array:
     days = Vector(values).items(np.int64)
     limit = 2**63 // 86_400_000_000 - 1
-    fits, valid = np.abs(days) <= limit, Vector(values).valid
-    fits = fits if valid is None else fits & valid
+    fits = (np.abs(days) <= limit) & Vector(values).present
     return Vector.arrow(np.where(fits, days, 0) * 86_400_000_000, fits, pa.int64())
 
 
@@ -197,12 +191,12 @@ def _unit_step(old: pa.DataType, new: pa.DataType) -> _Step:
         return _same
 
     def step(values: pa.Array, upper: bool) -> pa.Array:
-        raw, valid = Vector(values).items(np.int64), Vector(values).valid
+        raw = Vector(values).items(np.int64)
         down = raw // micros
         whole = down + (raw - down * micros != 0) if upper else down
         fits = np.abs(whole) <= 2**63 // micros - 1
         moved = np.where(fits, whole, 0) * micros
-        return Vector.arrow(moved, fits if valid is None else fits & valid, pa.int64())
+        return Vector.arrow(moved, fits & Vector(values).present, pa.int64())
 
     return step
 
@@ -227,15 +221,8 @@ def _decimals(values: pa.Array, t: pa.DataType) -> pa.Array:
         rows = Vector(fixed).items(np.uint8, 16).reshape(-1, 16).copy()
         rows[:, 0] ^= 0x80
         words = np.ascontiguousarray(rows[:, ::-1]).view(np.int64).reshape(-1, 2)
-    return from_vector_of_words(words, valid, pa.decimal128(t.precision, t.scale))
+    return Vector.arrow(words, valid, pa.decimal128(t.precision, t.scale))
 
 
 def _filled(values: pa.Array) -> pa.Array:
     return compute("coalesce", values, pa.scalar(b"\x80" + bytes(15), values.type))
-
-
-def from_vector_of_words(
-    words: np.ndarray[tuple[int, int], np.dtype[np.int64]], valid: object, t: pa.DataType
-) -> pa.Array:
-    bitmap = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))  # type: ignore[call-overload]
-    return pa.Array.from_buffers(t, len(words), [bitmap, pa.py_buffer(np.ascontiguousarray(words))])

@@ -113,8 +113,7 @@ def _times(values: pa.Array, t: pa.DataType) -> pa.Array:
 
 
 def _both(values: pa.Array, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    valid = Vector(values).valid
-    return fits if valid is None else fits & valid
+    return fits & Vector(values).present
 
 
 def _as_literals(values: pa.Array, t: pa.DataType, held: pa.DataType, name: str, time_zone: str) -> pa.Array:

@@ -118,12 +118,6 @@ def child(values: pa.Array, field: int | str) -> pa.Array:
     return compute("struct_field", values, options=StructFieldOptions([field]))
 
 
-def present(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Mask of the values that are not null."""
-    valid = Vector(values).valid
-    return np.ones(len(values), np.bool_) if valid is None else valid
-
-
 def where(mask: pa.Array | pa.ChunkedArray) -> Rows:
     """The rows where a boolean column is true."""
     return np.flatnonzero(Vector(unchunked(mask)).truths(null=False)).astype(np.int64)
@@ -146,7 +140,7 @@ def consistent(
     crossed = np.zeros(len(rows), np.bool_)
     crossed[where(compute("greater", lower, upper))] = True
     known = known & (nulls >= 0) & (~rows_known | (nulls <= rows))
-    contradiction = known & rows_known & (nulls == rows) & (present(lower) | present(upper))
+    contradiction = known & rows_known & (nulls == rows) & (Vector(lower).present | Vector(upper).present)
     return ~crossed & ~contradiction, known & ~contradiction
 
 
@@ -184,7 +178,7 @@ def constant(value: int, count: int, type_: pa.DataType) -> pa.Array:
 
 def int64_values(values: pa.Array) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """An int64 column as numbers and which of them stand."""
-    return Vector(values).items(np.int64), present(values)
+    return Vector(values).items(np.int64), Vector(values).present
 
 
 def map_values(maps: pa.Array, key: str) -> pa.Array:

@@ -17,7 +17,6 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
 from metaindex.core import (
@@ -399,8 +398,7 @@ class FileTable(Shown):
     @property
     def with_deletes(self) -> Mask:
         """Return a mask of the files to which deletes are attached."""
-        valid = Vector(Vector(self.table.column("deletes")).array).valid
-        return np.ones(len(self), np.bool_) if valid is None else valid
+        return Vector(self.table.column("deletes")).present
 
     def take(self, rows: pa.Array) -> FileTable:
         return FileTable(self.table.take(rows))

@@ -130,9 +130,7 @@ def _digests(paths: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[np.uint64]:
-    valid = Vector(values).valid
-    integers = Vector(values).items(np.int64)
-    return (integers if valid is None else np.where(valid, integers, _UNKNOWN)).view(np.uint64)
+    return np.where(Vector(values).present, Vector(values).items(np.int64), _UNKNOWN).view(np.uint64)
 
 
 def _hashes(texts: pa.Array) -> npt.NDArray[np.uint64]:
@@ -141,10 +139,9 @@ def _hashes(texts: pa.Array) -> npt.NDArray[np.uint64]:
         return np.zeros(len(texts), np.uint64)
     coded = compute("dictionary_encode", texts)
     each = [xxhash.xxh3_64_intdigest(text) for text in coded.dictionary.view(pa.binary()).to_pylist()]
-    valid = Vector(texts).valid
-    at = Vector(coded.indices).items(np.int32)
-    hashes = np.array(each, np.uint64)
-    return hashes[at] if valid is None else np.where(valid, hashes[np.where(valid, at, 0)], np.uint64(0))
+    present = Vector(texts).present
+    at = np.where(present, Vector(coded.indices).items(np.int32), 0)
+    return np.where(present, np.array(each, np.uint64)[at], np.uint64(0))
 
 
 def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -193,7 +193,7 @@ class Measured:
     def of(cls, facts_: ColumnFacts, files: FilesOf) -> Measured:
         facts = facts_.facts
         lower, upper = Vector(facts.column("lower")).array, Vector(facts.column("upper")).array
-        bounded = _valid(lower) & _valid(upper) & facts_.bounded
+        bounded = Vector(lower).present & Vector(upper).present & facts_.bounded
         low, high = _bounds_as_numbers(lower, upper, bounded)
         nulls, values = (_known(Vector(facts.column(name)).array) for name in ("null_count", "value_count"))
         rows = np.where(np.isnan(values), files.rows, values) - np.nan_to_num(nulls)
@@ -255,12 +255,7 @@ def _weights(rows: Floats) -> Floats:
 
 
 def _known(values: pa.Array) -> Floats:
-    return np.where(_valid(values), Vector(values).numbers.astype(np.float64), np.nan)
-
-
-def _valid(values: pa.Array) -> Mask:
-    mask = Vector(values).valid
-    return np.ones(len(values), np.bool_) if mask is None else mask
+    return np.where(Vector(values).present, Vector(values).numbers.astype(np.float64), np.nan)
 
 
 _WORDS = (

@@ -127,8 +127,7 @@ def fractions_of(values: Numbers, lower: Numbers, upper: Numbers, count: int) ->
 
 
 def _prepared(values: pa.Array) -> tuple[Ints, Words]:
-    mask = Vector(values).valid
-    valid = np.ones(len(values), np.bool_) if mask is None else mask
+    valid = Vector(values).present
     kept = compute("filter", values, Vector.arrow(valid))
     (known,) = numbers_of([kept])
     ranks = np.full(len(values), -1, np.int64)

@@ -205,7 +205,7 @@ def _known(values: object) -> Ints:
     """The values that are there."""
     data = Vector(values)
     known: Ints = data.numbers.astype(np.int64)
-    return known if data.valid is None else known[data.valid]
+    return known[data.present]
 
 
 def _shortened(text: str) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, compute
-from metaindex.formats.columns import cast_to, child, constant, present, rows_array, strings, take, unchunked
+from metaindex.core import CorruptTableError, Vector, compute
+from metaindex.formats.columns import cast_to, child, constant, rows_array, strings, take, unchunked
 from metaindex.formats.damage import as_damage
 from metaindex.storage import Storage
 
@@ -144,7 +144,7 @@ def _adds(batch: Batch, number: int, partitioned: bool) -> pa.Table:
     if text:
         columns.append("stats")
     flat = batch.adds(columns)
-    rows = np.flatnonzero(present(flat["path"]))
+    rows = np.flatnonzero(Vector(flat["path"]).present)
     whole = len(rows) == len(flat["path"])
     if not whole and len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         flat = {name: column.slice(int(rows[0]), len(rows)) for name, column in flat.items()}
@@ -194,6 +194,6 @@ def _deletion_vectors(dv: pa.Array | None, count: int) -> dict[str, pa.Array]:
     columns = {name: part(said, LIVE_SCHEMA.field(name).type) for name, said in OF_VECTOR.items()}
     # Few files have one: their ids are made row by row.
     ids: list[str | None] = [None] * count
-    for row in np.flatnonzero(present(columns["delta_dv_storage"])).tolist():
+    for row in np.flatnonzero(Vector(columns["delta_dv_storage"]).present).tolist():
         ids[row] = dv_id({said: columns[name][row].as_py() for name, said in OF_VECTOR.items()})
     return {"deletes": strings(ids), **columns}

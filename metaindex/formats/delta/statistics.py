@@ -28,7 +28,6 @@ from metaindex.expressions import ColumnBounds, physical_type, to_physical
 from metaindex.formats.columns import (
     consistent,
     int64_values,
-    present,
     rows_array,
     some_rows,
     unchunked,
@@ -211,7 +210,7 @@ def _reaches(type_: pa.DataType, path: Sequence[str]) -> bool:
 
 def _repaired(written: LeafStatistics, files: pa.Table, type_: pa.DataType, once_float: bool) -> ColumnBounds | None:
     record_count = some_rows(unchunked(files.column("record_count")))
-    with_deletes = present(unchunked(files.column("deletes")))
+    with_deletes = Vector(files.column("deletes")).present
     lower, upper = written.lower, written.upper
     is_ = pa.types
     exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or is_.is_decimal(type_) or once_float)
@@ -228,7 +227,7 @@ def _repaired(written: LeafStatistics, files: pa.Table, type_: pa.DataType, once
     nulls, nulls_known = int64_values(written.null_count)
     nulls_known &= ~written.loose & ~with_deletes
     sound, nulls_known = consistent(lower, upper, nulls, nulls_known, rows, rows_known)
-    low_known, high_known = (present(bound) & sound & ~with_deletes for bound in (lower, upper))
+    low_known, high_known = (Vector(bound).present & sound & ~with_deletes for bound in (lower, upper))
     if not (low_known.any() or high_known.any() or nulls_known.any()):
         return None
     every = np.arange(len(rows))

@@ -169,8 +169,8 @@ def numbers_of_records(stats: pa.Array) -> pa.Array:
     # Nearly every writer puts the number first.
     first = compute("extract_regex", stats, options=ExtractRegexOptions(_FIRST))
     leading, known = int64_values(cast_to(child(first, "count"), pa.int64()))
-    numbers, valid = leading.copy(), Vector(stats).valid
-    rest = np.flatnonzero(~known if valid is None else ~known & valid)
+    numbers = leading.copy()
+    rest = np.flatnonzero(~known & Vector(stats).present)
     if len(rest):
         texts = stats.take(rows_array(rest))
         for start in range(0, len(rest), CHUNK_ROWS):
@@ -181,8 +181,6 @@ def numbers_of_records(stats: pa.Array) -> pa.Array:
                 counts = unchunked(table.column("numRecords"))
             else:
                 counts = pa.array([whole(row.get("numRecords")) for row in parsed_rows(chunk)], pa.int64())
-            values, said = Vector(counts).items(np.int64), Vector(counts).valid
-            numbers[rows] = values
-            known[rows] = True if said is None else said
+            numbers[rows], known[rows] = Vector(counts).items(np.int64), Vector(counts).present
     known &= numbers >= 0
     return Vector.arrow(numbers, known, pa.int64())

@@ -135,8 +135,7 @@ class _Map:
         lists = column.rechunk().to_arrow()
         pairs = lists.flatten()  # what stands behind NULL is left out
         lengths = Vector(pc.list_value_length(lists)).numbers
-        there_is = Vector(lists).valid
-        lengths = lengths if there_is is None else np.where(there_is, lengths, 0)
+        lengths = np.where(Vector(lists).present, lengths, 0)
         keys, values = pairs.flatten()
         whole = Vector(pc.and_(keys.is_valid(), values.is_valid())).truths(null=False)
         files = np.repeat(np.arange(len(lists)), lengths)

@@ -96,7 +96,7 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
             lower = upper = pa.nulls(files, domain)
             doubt[~_every(no_values, starts, groups)] = DOUBTS.index(Doubt.OTHER_TYPE)
         else:
-            known = _valid(low) & _valid(high)
+            known = Vector(low).present & Vector(high).present
             reversed_ = known & _greater(low, high)
             group_doubt = np.full(len(values), -1, np.int8)
             group_doubt[~no_values & ~known] = DOUBTS.index(_misfit(table))
@@ -225,13 +225,7 @@ def _decode(raw: Sequence[Any], file: FileType) -> pa.Array:
 def _decimals(unscaled: Sequence[int | None], t: pa.DataType) -> pa.Array:
     words = b"".join((u or 0).to_bytes(16, "little", signed=True) for u in unscaled)
     valid = np.array([u is not None for u in unscaled], np.bool_)
-    bitmap = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
-    return pa.Array.from_buffers(t, len(valid), [bitmap, pa.py_buffer(words)])
-
-
-def _valid(values: pa.Array) -> Flags:
-    valid = Vector(values).valid
-    return np.ones(len(values), np.bool_) if valid is None else valid
+    return Vector.arrow(np.frombuffer(words, np.int64).reshape(-1, 2), valid, t)
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[Any]:

@@ -99,14 +99,9 @@ def _wide(bounds: pa.Array, type_: pa.DataType) -> pa.Array:
     whole = pc.fill_null(bounds, bytes(16)).cast(pa.binary(16))
     big_endian = Vector(whole).items(np.uint8, 16).reshape(-1, 16).copy()
     big_endian[:, 0] ^= 0x80
-    return _of_words(np.ascontiguousarray(big_endian[:, ::-1]), bounds, type_)
+    return _of_words(big_endian[:, ::-1], bounds, type_)
 
 
 def _of_words(words: npt.NDArray[Any], bounds: pa.Array, type_: pa.DataType) -> pa.Array:
     """Decimals of 16 little-endian bytes each; null where the bounds are."""
-    valid = Vector(bounds).valid
-    bitmap = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    of_bits = pa.Array.from_buffers(
-        pa.decimal128(type_.precision, type_.scale), len(bounds), [bitmap, pa.py_buffer(words)]
-    )
-    return of_bits.cast(type_)
+    return Vector.arrow(words, Vector(bounds).valid, pa.decimal128(type_.precision, type_.scale)).cast(type_)

@@ -73,12 +73,9 @@ def _signed(words: npt.NDArray[np.int64]) -> int:
 def totals(sums: pa.Array, type_: pa.DataType) -> pa.Array:
     """Stored sums of a column of this type, as decimals of 76 digits. DamagedIndexError for one that has more."""
     words = Vector(sums).items(np.uint64, 4).reshape(-1, 4)
-    there = Vector(sums).valid
-    high = words[:, 3].view(np.int64)
-    if (np.abs(high[there] if there is not None else high) >> 55).any():  # 2^247: below 10^75
+    high = words[:, 3].view(np.int64)[Vector(sums).present]
+    if (np.abs(high) >> 55).any():  # 2^247: below 10^75
         raise DamagedIndexError.for_repair(
             "a sum has as many digits as so many numbers can have; one of an index has more"
         )
-    bitmap = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))
-    decimal = pa.decimal256(76, scale_of(type_))
-    return pa.Array.from_buffers(decimal, len(sums), [bitmap, pa.py_buffer(np.ascontiguousarray(words))])
+    return Vector.arrow(words, Vector(sums).valid, pa.decimal256(76, scale_of(type_)))

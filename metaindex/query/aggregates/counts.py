@@ -23,8 +23,8 @@ class KnownCounts:
     def of(cls, column: pa.Array | pa.ChunkedArray) -> KnownCounts:
         """Make counts from an Arrow column: NULL and negative values are unknown."""
         column = Vector(column).array
-        values, valid = Vector(column).items(np.int64), Vector(column).valid
-        known = values >= 0 if valid is None else (values >= 0) & valid
+        values = Vector(column).items(np.int64)
+        known = (values >= 0) & Vector(column).present
         return cls(np.where(known, values, 0), known)
 
     @classmethod

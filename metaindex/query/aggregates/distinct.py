@@ -83,8 +83,7 @@ class DifferentValues:
         in_order = Vector(lists.flatten()).numbers  # rows, group by group
         group_of = np.empty(rows, np.int64)
         group_of[in_order] = np.repeat(np.arange(len(lists)), np.diff(Vector(lists.offsets).numbers))
-        there = Vector(values).valid
-        held = np.arange(rows) if there is None else np.flatnonzero(there)
+        held = np.flatnonzero(Vector(values).present)
         hashes = Theta.hash_each(values, self._field.type)
         self._add(self._tuples([groups.column(name) for name in names], len(lists)), group_of[held], hashes)
 

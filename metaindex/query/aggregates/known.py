@@ -170,8 +170,7 @@ def _attained(told: ColumnFacts, side: str, all_null: Mask) -> Attained:
     if values is None:
         return Attained(pa.nulls(told.facts.num_rows, compared_type(told.leaf.type)), all_null)
     exact = Vector(told.facts.column(f"{side}_exact")).truths(null=False)
-    stands = Vector(values).valid
-    known = exact if stands is None else exact & stands
+    known = exact & Vector(values).present
     return Attained(only(as_compared(values), known), all_null | known)
 
 

@@ -162,8 +162,7 @@ class Sorted:
         return Vector(self.told.facts.column("upper" if self.direction.descending is better else "lower")).array
 
     def _bounded(self, *, better: bool) -> Mask:
-        valid = Vector(self._bound(better=better)).valid
-        return self.told.bounded if valid is None else self.told.bounded & valid
+        return self.told.bounded & Vector(self._bound(better=better)).present
 
     @property
     def _attained(self) -> Mask:

@@ -240,8 +240,7 @@ def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
     farthest = np.zeros(len(bounded))
     for side in ("lower", "upper"):
         bound = Vector(facts.facts.column(side)).array
-        stands = Vector(bound).valid
-        bounded &= True if stands is None else stands
+        bounded &= Vector(bound).present
         farthest = np.maximum(farthest, np.abs(Vector(bound).items(np.int64).astype(np.float64)))
     widest = float(10**type_.precision) if digits else 2.0 ** (type_.bit_width - 1)
     logged = KnownCounts.physical(known.files)

@@ -121,15 +121,13 @@ class _Values:
     def places(self, column: pa.Array | pa.ChunkedArray) -> _Words:
         """Return the place of each value among these, -1 for NULL and for one that is none of them."""
         column = _plain(column)
-        valid = Vector(column).valid
         words = _words(column)
         if words is not None:
             out = _found(self.words, words)
         else:
             assert self.exact is not None, "a column's type says how its values are told apart"
             out = self._by_hash(column, DistinctKeys.hashes(column), self.exact)
-        if valid is not None:
-            out[~valid] = -1
+        out[~Vector(column).present] = -1
         return out
 
     def _by_hash(self, column: pa.Array, hashes: _Words, exact: pa.Array) -> _Words:

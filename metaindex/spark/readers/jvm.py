@@ -67,21 +67,19 @@ def counts(*values: int | npt.NDArray[np.integer[Any]]) -> bytes:
 def numbers(column: pa.Array | pa.ChunkedArray) -> bytes:
     """Encode a column of whole numbers, as Columns.java reads them."""
     values = Vector(column).array.cast(pa.int64())
-    valid = Vector(values).valid
-    integers = Vector(values).items(np.int64)
-    return (integers if valid is None else np.where(valid, integers, np.iinfo(np.int64).min)).astype(">i8").tobytes()
+    integers = np.where(Vector(values).present, Vector(values).items(np.int64), np.iinfo(np.int64).min)
+    return integers.astype(">i8").tobytes()
 
 
 def texts(column: pa.Array | pa.ChunkedArray) -> bytes:
     """Encode a column of strings, as Columns.java reads them."""
     values = Vector(column).array.cast(pa.string())
-    valid = Vector(values).valid
     filled = values.fill_null("")
     offsets = np.frombuffer(filled.buffers()[1], np.int32, len(filled) + 1, filled.offset * 4)
     data = filled.buffers()[2]
     lengths = np.diff(offsets)
     said = b"" if data is None else data[int(offsets[0]) : int(offsets[-1])].to_pybytes()
-    return counts(lengths if valid is None else np.where(valid, lengths, -1)) + said
+    return counts(np.where(Vector(values).present, lengths, -1)) + said
 
 
 def refuse_unlisted(snapshot: Snapshot, paths: Sequence[str]) -> None:

@@ -343,8 +343,8 @@ def _nothing_but_nan(table: pa.Table, stored: StoredColumn, suffix: str) -> bool
     """Return whether a unit has values and no bounds: only NaN (and NULL), which only the counts tell from unknown."""
     if not Family.may_be_nan(stored.stored):
         return False
-    bounded = Vector(table.column(f"lower_{suffix}")).valid
-    return bounded is not None and bool((~bounded & (Vector(table.column("state")).numbers == StatState.VALUES)).any())
+    bounded = Vector(table.column(f"lower_{suffix}")).present
+    return bool((~bounded & (Vector(table.column("state")).numbers == StatState.VALUES)).any())
 
 
 def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnBounds:

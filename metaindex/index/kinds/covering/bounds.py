@@ -81,8 +81,7 @@ def _ends(column: pa.Array) -> tuple[bytes, bytes]:
 
 
 def _integer_ends(keys: pa.Array) -> pa.Array:
-    numbers, valid = Vector(keys).items(np.int64), Vector(keys).valid
-    numbers = numbers if valid is None else numbers[valid]
+    numbers = Vector(keys).items(np.int64)[Vector(keys).present]
     return pa.array([int(numbers.min()), int(numbers.max())] if len(numbers) else [], pa.int64())
 
 

@@ -154,8 +154,7 @@ def _words(values: pa.Array, common: bytes) -> Words:
         words = np.where(inside, keys << np.uint64(8 * skip), np.where(keys < start, _LEAST, _GREATEST))
     else:
         words = keys
-    valid = Vector(values).valid
-    return words if valid is None else np.where(valid, words, _LEAST)
+    return np.where(Vector(values).present, words, _LEAST)
 
 
 def _keys(values: pa.Array) -> Words | pa.Array:

@@ -50,8 +50,7 @@ def keys_of(count: int) -> npt.NDArray[np.int32]:
 
 def hashed(column: pa.Array, seeds: Words) -> Words:
     """The hash of each value, of a type that may be indexed, with a seed of its own."""
-    hashes, valid = _hash(column, seeds), Vector(column).valid
-    return hashes if valid is None else np.where(valid, hashes, seeds)
+    return np.where(Vector(column).present, _hash(column, seeds), seeds)
 
 
 def _hash(column: pa.Array, seeds: Words) -> Words:

@@ -127,5 +127,4 @@ def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
         values = values.cast(pa.large_binary())
     lengths = np.diff(byte_slices(values)[1])
-    valid = Vector(values).valid
-    return lengths if valid is None else np.where(valid, lengths, 0)
+    return np.where(Vector(values).present, lengths, 0)

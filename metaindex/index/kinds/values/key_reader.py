@@ -124,8 +124,7 @@ class KeyValueReader:
             if len(groups) > _MOST_GROUPS:
                 return None
             for keys, units in self._read(part, groups):
-                valid = Vector(keys).valid
-                null_units.append(_NONE if valid is None else units[~valid])
+                null_units.append(units[~Vector(keys).present])
         return self._hits(null_units)
 
     def value(self) -> Hits | None:
@@ -213,8 +212,7 @@ class KeyValueReader:
         matching = []
         for part in parts:
             for keys, units in self._read(part, self._keys.row_groups(part)):
-                valid = Vector(keys).valid
-                mask = np.ones(len(units), np.bool_) if valid is None else valid.copy()
+                mask = Vector(keys).present.copy()
                 if len(but):
                     same = np.zeros(len(units), np.bool_)
                     same[_rows_of_each(keys, but)[0]] = True
@@ -261,8 +259,7 @@ def _rows_of_each(keys: pa.Array, asked: Keys) -> tuple[npt.NDArray[np.int64], n
         first, last = held.searchsorted(asked), held.searchsorted(asked, "right")
         return spans(first, last) + nulls, np.repeat(np.arange(len(asked)), last - first)
     places = compute("index_in", keys, options=SetLookupOptions(Vector.arrow(asked.tolist()), skip_nulls=True))
-    valid = Vector(places).valid
-    rows = np.flatnonzero(np.ones(len(places), np.bool_) if valid is None else valid)
+    rows = np.flatnonzero(Vector(places).present)
     return rows, Vector(places).numbers[rows].astype(np.int64)
 
 
