@@ -57,7 +57,7 @@ class Coverage(Shown, Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Credit:
+class Credit(Plain):
     """The gain of the indexes for a query. `own_files`: files that the table's own statistics and partitions drop
     without an index; `beyond`: by index, how many others it drops by itself."""
 
@@ -66,7 +66,7 @@ class Credit:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Explanation(Shown):
+class Explanation(Shown, Plain):
     """The plan of a query. `print` it, or let a notebook show it. `credit`: None if the table could not be asked
     without its indexes."""
 
@@ -123,23 +123,9 @@ class Explanation(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "predicate": self.understood,
-            **self.result.to_json(),
-            "answered": [
-                {
-                    "part": r.part,
-                    "index": r.index,
-                    "kind": r.kind,
-                    "answered": r.answered,
-                    "dropped_files": r.dropped_files,
-                }
-                for r in self.result.leaves
-            ],
-            "coverage": [covered.to_json() for covered in self.coverage],
-            "own_files": None if self.credit is None else self.credit.own_files,
-            "beyond": None if self.credit is None else dict(self.credit.beyond),
-        }
+        credit = {"own_files": None, "beyond": None} if self.credit is None else self.credit.to_json()
+        told = self._plain("answered=result.leaves coverage")
+        return {"predicate": self.understood, **self.result.to_json(), **told, **credit}
 
 
 def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snapshot]) -> Coverage:

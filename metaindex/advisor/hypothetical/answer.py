@@ -80,15 +80,11 @@ class QueryWeighed(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class Upkeep(Plain):
     """The cost of a day of the table's commits: index bytes that are added, and processor seconds to build them."""
 
     size_bytes: float
     cpu_seconds: float
-
-    def to_json(self) -> dict[str, float]:
-        """Plain data for machines."""
-        return {"size_bytes": self.size_bytes, "cpu_seconds": self.cpu_seconds}
 
 
 @dataclass(frozen=True, slots=True)

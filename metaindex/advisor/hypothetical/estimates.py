@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.advisor.workloads.table_queries import Stands
-from metaindex.core import dataclass, human_bytes
+from metaindex.core import Plain, dataclass, human_bytes
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,7 +40,7 @@ _BY_CHANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Plain):
     """A number as it is expected, and the bounds between which it is with 90%."""
 
     low: float
@@ -61,10 +61,6 @@ class Estimate:
     @property
     def exact(self) -> bool:
         return self.low == self.high
-
-    def to_json(self) -> dict[str, float]:
-        """Plain data for machines."""
-        return {"low": self.low, "expected": self.expected, "high": self.high}
 
 
 NOTHING = Estimate.exactly(0.0)

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from metaindex.core import Cure, Shown, StoragePermissionError, StorageUnavailableError, counted
+from metaindex.core import Cure, Plain, Shown, StoragePermissionError, StorageUnavailableError, counted
 from metaindex.index.log.sealed import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Plain):
     """Something that is wrong.
 
     * `log`        an entry of the operation log cannot be read
@@ -33,10 +33,6 @@ class Finding:
     run: str = ""
     version: str = ""
     file: str = ""
-
-    def to_json(self) -> dict[str, str]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
         place = self.file or self.where or (f"run {self.run}" if self.run else "")
@@ -66,7 +62,7 @@ _SHORT = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 @dataclass(slots=True, repr=False)
-class Verification(Shown):
+class Verification(Shown, Plain):
     """The result of a verification: what was checked, and what was wrong. `unchecked`: why not, and how often.
     `claims`: what the table's log says of files, and a sound index knows better.
 
@@ -134,20 +130,10 @@ class Verification(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        plain: dict[str, object] = {
-            name: getattr(self, name) for name in self.__dataclass_fields__ if name != "unread_why"
-        }
-        return {
-            **plain,
-            "compared": len(self.compared),
-            "gone": self.gone,
-            "gone_files": sorted(self.gone_files),
-            "unread": sorted(self.unread),
-            "sound": self.sound,
-            "unproven": self.unproven,
-            "findings": [finding.to_json() for finding in self.findings],
-            "claims": [claim.to_json() for claim in self.claims],
-        }
+        data = self._plain("* gone sound unproven")
+        del data["unread_why"]
+        sets = {"gone_files": sorted(self.gone_files), "unread": sorted(self.unread)}
+        return {**data, **sets, "compared": len(self.compared)}
 
     def _printed(self) -> str:
         looked = (

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, MetaIndexError, dataclass
+from metaindex.core import Mask, MetaIndexError, Plain, dataclass
 from metaindex.expressions import (
     ColumnRef,
     CompositeStatistics,
@@ -92,11 +92,12 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class LeafReport:
+class LeafReport(Plain):
     """The answer of one kind of one index (`index`: its name, or the table's log) to one part of a predicate: `leaf`,
     with the NOT above it. `answered`: False if no key that was asked had an answer. `together`: the part asks whether
     several columns, which a key keys as one, have one of some combinations of values."""
 
+    JSON = "part index kind answered dropped_files"
     leaf: Predicate
     index: str
     kind: str
