@@ -123,7 +123,5 @@ def _accessors(metadata: pq.FileMetaData) -> list[object]:
 def _build(table: mi.Table, root: Path, builder: str) -> float:
     shutil.rmtree(root.parent / "_metaindex", ignore_errors=True)
     started = cpu_seconds()
-    mi.open_table(str(root), spark=handle_of(table).builders.spark).create_index(
-        "stats", mi.ColumnStats(), builder=builder
-    )
+    mi.open_table(str(root), spark=handle_of(table).spark).create_index("stats", mi.ColumnStats(), builder=builder)
     return cpu_seconds() - started

@@ -19,9 +19,11 @@ import numpy as np
 
 from metaindex import ColumnStats
 from metaindex.formats import At, TableRef
-from metaindex.index import IndexLogEntry, OperationLog, State
+from metaindex.index import IndexLogEntry
 from metaindex.index.actions.create import build_run
 from metaindex.index.log.entry import Content, TableInfo, VersionRecord
+from metaindex.index.log.operation_log import OperationLog
+from metaindex.index.log.states import State
 from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.writer import RunSink
 from metaindex.storage import LocalStorage

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Config
+from metaindex.core import Config, Progress
 from metaindex.expressions import ColumnBounds
 from metaindex.formats import At, Diff, Field, FileTable, Format, Schema, Snapshot, TableRef, Trust, Version
 from metaindex.formats.model import SnapshotDetails
-from metaindex.index import Builders, Progress
 from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.kinds.fact_rows import FactWriter
 from metaindex.index.kinds.facts import facts_of, in_column_order
@@ -156,6 +155,4 @@ class SyntheticBuilder:
 
 def synthetic_table(folder: str, shape: Shape) -> Table:
     """A handle on the made-up table at a folder, which holds nothing but its indexes."""
-    return Table(
-        Handle(SyntheticFormat(shape), TableRef(LocalStorage(folder), folder), Config(), Builders("local", None))
-    )
+    return Table(Handle(SyntheticFormat(shape), TableRef(LocalStorage(folder), folder), Config()))

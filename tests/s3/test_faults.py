@@ -13,8 +13,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import MetaIndexError, ObjectExistsError, StorageError
-from metaindex.index import OperationLog
 from metaindex.storage import Storage, storage_for
+from metaindex.table import handle_of
 from tests.index.actions.mishaps import WRONG_HOURS, a_life_under_wrong_clocks, a_reader_holds_what_is_cleaned_away
 
 from .lakes import S3Lake
@@ -160,7 +160,7 @@ def test_the_operation_log_knows_its_own_entry_again(
     lake = _lake(s3, bucket, tmp_path)
     table = lake.open()
     table.create_index("main", mi.ColumnStats())
-    log = OperationLog(storage_for(f"s3://{bucket}/raw/_metaindex/lake/main")[0])
+    log = handle_of(lake.open()).indexes().log("main")
     before = len(log.numbers())
     for verb in (table.drop_index, table.restore_index):
         number = log.numbers()[-1] + (1 if entry == "begin" else 2)

@@ -37,6 +37,7 @@ from .kind import KeyKind, Kind, LayoutRule, LookedUpRows, Mismatch, StoredKind,
 from .sketches.spec import Sketches
 from .sums.spec import Sums
 from .values.spec import ValueList, Values
+from .written import Key, Options, Using
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     import pyarrow as pa
@@ -47,7 +48,6 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     from .command import KindCommand
     from .keyed import KeyReader
     from .row_plan import RowPlan
-    from .written import Options, Using
 
 GROUP = "metaindex.kinds"
 FACT_ROWS = ColumnStatsRows
@@ -185,23 +185,15 @@ class KindRegistry:
     @staticmethod
     def options_of(kind: type[Kind]) -> dict[str, object]:
         """Return the kind's options with their defaults."""
-        from .written import Using
-
         return Using.options_of(kind)
 
-    @staticmethod
-    def using(kind: Kind) -> Using:
+    def using(self, kind: Kind) -> Using:
         """Return the parts of a kind as a statement writes it, without options that say what is meant without them."""
-        from .written import Using
+        return Using.of(kind, self.call)
 
-        return Using.of(kind)
-
-    @staticmethod
-    def made(kind: type[Kind], keys: Sequence[tuple[str, ...]], included: Sequence[str], options: Options) -> Kind:
+    def made(self, kind: type[Kind], keys: Sequence[Key], included: Sequence[str], options: Options) -> Kind:
         """Return the kind of these parts. ArgumentError for what it cannot be."""
-        from .written import Using
-
-        return Using(kind, tuple(keys), tuple(included), options).made()
+        return Using(kind, tuple(keys), tuple(included), options).made(self.call)
 
     def create_text(self, name: str, table: str, kinds: Sequence[Kind]) -> str:
         """Write the statement that creates an index. `table`: as it is written."""

@@ -4,19 +4,21 @@ constructor's parameters, so that a kind of another package works as those of me
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, dataclass
 from metaindex.expressions import column_sql, parse_path, value_sql
 
+from .covering.spec import RowKind
 from .described import FactKind
 from .kind import KeyKind, Kind
-from .registry import KINDS, RowKind
 
 Options = tuple[tuple[str, object], ...]
 """In the order of the text, each name once; a value is a text, a number or a truth."""
+Call = Callable[[str, Callable[[], Kind]], Kind]
+"""Calls a kind of this name, which may be of another package."""
 Key = tuple[str, ...]
 """Columns that are one key, by their dotted names."""
 
@@ -32,8 +34,8 @@ class Using:
     included: tuple[str, ...] = ()
     options: Options = ()
 
-    def made(self) -> Kind:
-        """Return the kind. ArgumentError for what it cannot be."""
+    def made(self, call: Call) -> Kind:
+        """Return the kind, made by a `call`. ArgumentError for what it cannot be."""
         usual = self.options_of(self.kind)
         options = {name: _as_usual(value, usual[name]) for name, value in self.options}
         name = self.kind.name
@@ -43,7 +45,7 @@ class Using:
                 " kind"
             )
         try:
-            return KINDS.call(name, lambda: self._constructed(options))
+            return call(name, lambda: self._constructed(options))
         except DamagedIndexError as error:
             raise ArgumentError(str(error)) from error
         except MetaIndexError:
@@ -76,7 +78,7 @@ class Using:
         return {parameter.name: parameter.default for parameter in named if parameter.name not in _COLUMNS}
 
     @classmethod
-    def of(cls, kind: Kind) -> Using:
+    def of(cls, kind: Kind, call: Call) -> Using:
         """Return the parts of a kind, without options that say what is meant without them."""
         properties: dict[str, Any] = dict(kind.spec().properties)
         using = cls(type(kind), options=tuple((n, v) for n, v in properties.items() if n in cls.options_of(type(kind))))
@@ -89,12 +91,12 @@ class Using:
                 using = replace(using, keys=tuple((str(name),) for name in properties.get("columns") or ()))
         for name, _ in using.options:
             fewer = replace(using, options=tuple(option for option in using.options if option[0] != name))
-            using = fewer if fewer._makes(kind) else using
+            using = fewer if fewer._makes(kind, call) else using
         return using
 
-    def _makes(self, kind: Kind) -> bool:
+    def _makes(self, kind: Kind, call: Call) -> bool:
         try:
-            return self.made() == kind
+            return self.made(call) == kind
         except MetaIndexError:
             return False
 

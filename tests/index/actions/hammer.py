@@ -68,7 +68,7 @@ def run(table: mi.Table, verb: str) -> Outcome:
     if verb == "create":
         return table.create_index("stats", mi.ColumnStats(), builder="local")
     if verb == "clean":
-        return clean(handle_of(table).log("stats"), "stats", 0, EVERY_ENTRY)
+        return clean(handle_of(table).indexes().log("stats"), "stats", 0, EVERY_ENTRY)
     outcome: Outcome = getattr(table, f"{verb}_index")("stats")
     return outcome
 

@@ -35,7 +35,7 @@ def hammer(folder: Path, location: str, processes: int, seconds: float, *, killi
     workers = _let_loose(root, location, processes, seconds, killing=killing)
     for seed, worker in workers.items():
         finish(worker, seed)
-    log = handle_of(opened(str(root), location)).log("stats")
+    log = handle_of(opened(str(root), location)).indexes().log("stats")
     entries = _legal_steps(log)
     _claims_stand_in_the_log(list(workers.values()), entries, all_lived=not killing)
     _ends_well(opened(str(root), location), log)

@@ -30,7 +30,7 @@ def a_life_under_wrong_clocks(folder: Path, location: str, ahead: float, behind:
         early.says("create")
         append(root, 3)
         late.says("refresh", "optimize full")
-        log = handle_of(opened(str(root), location)).log("stats")
+        log = handle_of(opened(str(root), location)).indexes().log("stats")
         append(root, 4)
         append(root, 5)
         # To a clock that is behind, all files are from the future, and not to be indexed yet.
@@ -84,7 +84,8 @@ def a_reader_holds_what_is_cleaned_away(folder: Path, location: str) -> None:
     other = opened(str(root), location)
     other.refresh_index("stats", mode="full", builder="local")
     other.optimize_index("stats", mode="full")
-    clean(handle_of(other).log("stats"), "stats", -3600, 1)  # an hour into the future, for stores that count in seconds
+    log = handle_of(other).indexes().log("stats")
+    clean(log, "stats", -3600, 1)  # an hour into the future, for stores that count in seconds
     count("readers that held a cleaned entry")
     assert sorted(scan.to_arrow().column("id").to_pylist()) == list(range(25, 45))
     assert reader.scan("id = 15", version=version).to_arrow().column("id").to_pylist() == [15]

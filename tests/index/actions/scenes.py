@@ -33,7 +33,7 @@ def rows(number: int) -> pa.Table:
 
 
 def clean_now(table: Table) -> object:
-    return clean(handle_of(table).log("stats"), "stats", retention_seconds=0, keep_entries=1)
+    return clean(handle_of(table).indexes().log("stats"), "stats", retention_seconds=0, keep_entries=1)
 
 
 VERBS: dict[str, Verb] = {

@@ -156,7 +156,7 @@ def test_every_name_that_is_given_to_a_run_is_known_as_one() -> None:
 
 def mark(table: mi.Table, *runs: str, nonce: str = "dead") -> IndexLogEntry:
     """An entry with a refresh under way whose writer is dead."""
-    log = handle_of(table).log("stats")
+    log = handle_of(table).indexes().log("stats")
     now = log.latest()
     under = UnderWay(Operation.REFRESH, now.id + 1, nonce, "somebody", 0, runs)
     entry = replace(now, id=now.id + 1, nonce=f"{nonce}.x", under_way=(under,))
@@ -333,7 +333,7 @@ def test_every_removal_finds_what_a_killed_put_of_a_run_left(killed: mi.Table, v
     """Of a run that nobody writes any more, at once: here the entry of its writer is gone, too."""
     folder = Path(killed.path).parent / "_metaindex"
     assert "alice-0" in everything(folder)
-    log = handle_of(killed).log("stats")
+    log = handle_of(killed).indexes().log("stats")
     now = log.latest()
     log.append(replace(now, id=now.id + 1, nonce="n", under_way=()))
     if verb == "clean":
@@ -373,7 +373,7 @@ def test_a_put_that_is_under_way_is_left_alone(table: mi.Table, index: Path) -> 
     os.utime(left, (then, then))
     table.clean_index("stats", 0)
     assert left.exists()
-    assert isinstance(handle_of(table).log("stats").storage, OwnFolder)
+    assert isinstance(handle_of(table).indexes().log("stats").storage, OwnFolder)
 
 
 # -- who may read ------------------------------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ def test_of_a_name_that_no_writer_gives_nothing_is_removed(index: Path, name: st
 
 
 def test_clean_leaves_the_heartbeat_of_who_is_writing(table: mi.Table, index: Path) -> None:
-    log = handle_of(table).log("stats")
+    log = handle_of(table).indexes().log("stats")
     mark(table, new_run_id(), nonce="alive")
     for nonce in ("alive", "ended"):
         log.storage.put(heartbeat_path(nonce), b"")
@@ -423,7 +423,7 @@ def test_clean_leaves_the_heartbeat_of_who_is_writing(table: mi.Table, index: Pa
 
 
 def test_clean_leaves_the_version_objects_of_who_is_writing(table: mi.Table, index: Path) -> None:
-    log = handle_of(table).log("stats")
+    log = handle_of(table).indexes().log("stats")
     writing, dead = new_run_id(), new_run_id()
     mark(table, writing, nonce="alive")
     for run in (writing, dead):

@@ -186,7 +186,7 @@ def test_refreshes_at_once_all_count_and_no_file_counts_twice(lake: DeltaHistory
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(one, (last - 1, last, last)))
-    content = handle_of(opened(lake)).log("stats").latest().content  # type: ignore[union-attr]
+    content = handle_of(opened(lake)).indexes().log("stats").latest().content  # type: ignore[union-attr]
     assert sorted(r.version.id for r in content.versions) == [str(v) for v in (last - 2, last - 1, last)]
     for version in (last - 1, last):
         result = opened(lake).prune(f"id >= {number_in(lake)}", version=version)
@@ -206,11 +206,11 @@ def test_older_versions_move_out_of_the_entry_and_are_found(lake: DeltaHistory) 
             else:
                 lake.append(1)
             refresh(lake)
-            entry = handle_of(opened(lake)).log("stats").latest()
+            entry = handle_of(opened(lake)).indexes().log("stats").latest()
             assert len(entry.content.versions) <= 6
     assert 2 <= len(entry.content.segments) <= 4
     recorded = 0
-    storage, ref = handle_of(opened(lake)).log("stats").storage, handle_of(mi.open_table(str(lake.root))).ref
+    storage, ref = handle_of(opened(lake)).indexes().log("stats").storage, handle_of(mi.open_table(str(lake.root))).ref
     for version in range(len(lake.versions)):
         index = OpenIndex("stats", entry, storage, StoreCache())
         found = index.versions.find(DeltaFormat().resolve(ref, At(version=version)))

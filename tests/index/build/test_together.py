@@ -110,7 +110,7 @@ def test_a_merge_that_leaves_no_file(tmp_path: Path, most_rows: int) -> None:
     write(root, 0)
     table = mi.open_table(str(root))
     content = table.create_index("stats", mi.ColumnStats(), builder="local").entry.content
-    storage = handle_of(table).log("stats").storage
+    storage = handle_of(table).indexes().log("stats").storage
     reader = RunReader(storage, content.runs[0], StoreCache(), ReadCount())
     with patch("metaindex.index.store.kway._AT_ONCE", most_rows):
         merged = merge_runs([reader], RunSink(storage, "nothing"), {content.runs[0].run: np.zeros(1, np.bool_)})

@@ -99,7 +99,7 @@ def test_indexes_as_arrow_and_in_words(tmp_path: Path, capsys: pytest.CaptureFix
     lake = delta_lake(tmp_path)
     table = indexed(lake)
     lake.append(rows(10))
-    log = handle_of(table).log("stats")
+    log = handle_of(table).indexes().log("stats")
     entry = log.latest()
     dead = UnderWay(Operation.REFRESH, entry.id + 1, "dead", "elsewhere:7", int(time.time() * 1000) - 3_600_000)
     log.append(replace(entry, id=entry.id + 1, nonce="dead", under_way=(dead,)))
@@ -142,7 +142,7 @@ def test_history_tells_every_entry_and_the_lag(tmp_path: Path, capsys: pytest.Ca
     last = table.history("stats", last=2)
     assert ([entry.entry for entry in last.entries], last.earlier) == ([8, 9], 7)
     assert last.entries[0].runs_removed == 3
-    Path(handle_of(table).log("stats").storage.uri("_log/00000000000000000003.json")).write_bytes(b"{}")
+    Path(handle_of(table).indexes().log("stats").storage.uri("_log/00000000000000000003.json")).write_bytes(b"{}")
     assert main(["history", lake.path, "stats"]) == 0
     said = capsys.readouterr().out
     assert "lag from the table's commit" in said

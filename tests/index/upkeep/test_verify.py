@@ -114,7 +114,7 @@ def test_a_damaged_run_is_found_and_only_that_one_is_rebuilt(tmp_path: Path, dam
     lake = delta_lake(tmp_path)
     table = indexed(lake)
     before = contents(Path(lake.path))
-    first, last = (run.run for run in handle_of(table).log("stats").latest().content.runs)  # type: ignore[union-attr]
+    first, last = (run.run for run in handle_of(table).indexes().log("stats").latest().content.runs)  # type: ignore[union-attr]
     DAMAGES[damage](table)
     found = lake.open().verify_index("stats")
     assert not found.sound
@@ -193,7 +193,7 @@ def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) 
 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     """The last run with other statistics, as a faulty builder would have left it: every digest is right."""
-    log = handle_of(table).log("stats")
+    log = handle_of(table).indexes().log("stats")
     entry = log.latest()
     run = entry.content.runs[-1]
     manifest = folder(table) / manifest_path(run.run)
@@ -266,7 +266,7 @@ def test_a_statistic_that_is_not_true_is_found_and_rebuilt(tmp_path: Path, colum
 def test_a_recorded_version_with_other_files_is_found_and_written_anew(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
-    log = handle_of(table).log("stats")
+    log = handle_of(table).indexes().log("stats")
     entry = log.latest()
     newest = entry.content.versions[-1]
     wrong = dataclasses.replace(newest, removed={entry.content.runs[-1].run: to_text(BitMap([0]))})
@@ -286,7 +286,7 @@ def test_a_recorded_version_with_other_files_is_found_and_written_anew(tmp_path:
 def test_an_index_goes_on_from_the_newest_entry_that_can_be_read(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
-    last = handle_of(table).log("stats").numbers()[-1]
+    last = handle_of(table).indexes().log("stats").numbers()[-1]
     (folder(table) / entry_path(last)).write_bytes(b"{}")
     found = lake.open().verify_index("stats")
     assert [finding.kind for finding in found.findings] == ["log"]

@@ -111,7 +111,7 @@ def test_values_that_a_faulty_builder_keyed_are_found_and_repaired(
 def test_a_damaged_part_is_found_and_only_its_run_is_rebuilt(tmp_path: Path, kind: str) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake, *KINDS.values())
-    first, last = (run.run for run in handle_of(table).log("keys").latest().content.runs)  # type: ignore[union-attr]
+    first, last = (run.run for run in handle_of(table).indexes().log("keys").latest().content.runs)  # type: ignore[union-attr]
     (part, *_) = [path for path in parts(table, kind) if last in str(path)]
     turn(part, 1 / 3, 0x55)
     found = lake.open().verify_index("keys")

@@ -52,7 +52,7 @@ def vacuumed(table: mi.Table) -> None:
 
 
 def under_way(operation: Operation, table: mi.Table) -> None:
-    log = handle_of(table).log("stats")
+    log = handle_of(table).indexes().log("stats")
     latest = log.latest()
     mark = UnderWay(operation, latest.id + 1, "dead", "elsewhere:7", int(time.time() * 1000))
     log.append(replace(latest, id=latest.id + 1, nonce="dead", under_way=(mark,)))
@@ -128,7 +128,7 @@ def test_a_log_that_is_damaged_behind_a_drop_is_told_first(tmp_path: Path) -> No
     table = indexed(lake)
     dropped(table)
     table.restore_index("stats")
-    log = handle_of(table).log("stats")
+    log = handle_of(table).indexes().log("stats")
     restored = log.latest()
     assert isinstance(restored, IndexLogEntry)
     (Path(table.indexes()[0].location) / entry_path(restored.id)).write_bytes(b"{}")

@@ -27,12 +27,11 @@ from deltalake import DeltaTable
 
 import metaindex as mi
 from metaindex.core import MetaIndexError
-from metaindex.index import OperationLog
 from metaindex.index.actions import records
 from metaindex.index.actions.clean import trim
 from metaindex.index.log import history
 from metaindex.index.log.sealed import digest, seal, to_text
-from metaindex.storage import storage_for
+from metaindex.table import handle_of
 from tests.hostile.changes import STRANGE, as_bytes, random_bytes, random_json
 from tests.hostile.driver import Change, Content
 from tests.tables import FORMATS, Lake
@@ -94,15 +93,11 @@ def make(lake: Lake) -> None:
         if number == FILES // 2:
             DeltaTable(lake.path).delete("id >= 6 AND id < 12")
         lake.open().refresh_index(INDEX, builder="local")
-    log = OperationLog(lake_storage(lake))
+    log = handle_of(lake.open()).indexes().log(INDEX)
     assert trim(log, 4)
     assert log.latest() is not None
     (index_folder(lake) / "_heartbeats").mkdir(exist_ok=True)
     (index_folder(lake) / "_heartbeats" / "nonce").write_bytes(b"")
-
-
-def lake_storage(lake: Lake) -> Any:
-    return storage_for(str(index_folder(lake)))[0]
 
 
 def index_folder(lake: Lake) -> Path:

@@ -42,7 +42,7 @@ def rows(number: int) -> pa.Table:
 def rewrite(lake: Lake, at: int, change: Callable[[Any, Path], Any]) -> Any:
     """Another entry, in which one run is as a newer writer would have it."""
     table = lake.open()
-    log = handle_of(table).log("all")
+    log = handle_of(table).indexes().log("all")
     entry = log.latest()
     runs = list(entry.content.runs)
     runs[at] = change(runs[at], Path(table.indexes()[0].location))
@@ -121,7 +121,7 @@ def test_repair_mends_what_it_knows_and_leaves_the_run(lake: Lake, at: int) -> N
     index = Path(table.indexes()[0].location)
     theirs = {path for path in objects(index) if run.run in path}
     bytes_of_theirs = {path: (index / path).read_bytes() for path in theirs}
-    other = next(one for one in handle_of(table).log("all").latest().content.runs if one.run != run.run)  # type: ignore[union-attr]
+    other = next(one for one in handle_of(table).indexes().log("all").latest().content.runs if one.run != run.run)  # type: ignore[union-attr]
     (index / "_manifests" / f"{other.run}.json").write_bytes(b"{}")
     assert not table.verify_index("all").sound
     done = lake.open().repair_index("all", builder="local")
@@ -156,7 +156,7 @@ def test_clean_leaves_it_and_vacuum_removes_it_with_its_index(lake: Lake) -> Non
 def test_whoever_cannot_read_it_does_not_replace_it(lake: Lake) -> None:
     rewrite(lake, 0, of_the_future)
     table = lake.open()
-    before = handle_of(table).log("all").latest()
+    before = handle_of(table).indexes().log("all").latest()
     lake.append(rows(4))
     verbs: list[Callable[[], object]] = [
         lambda: lake.open().refresh_index("all", builder="local"),
@@ -167,7 +167,7 @@ def test_whoever_cannot_read_it_does_not_replace_it(lake: Lake) -> None:
     for verb in verbs:
         with pytest.raises(ForeignIndexError, match=f"{NEED}.*upgrade metaindex"):
             verb()
-    assert handle_of(table).log("all").latest() == before
+    assert handle_of(table).indexes().log("all").latest() == before
     table.disable_index("all")
     table.enable_index("all")
     check(lake)
@@ -197,6 +197,6 @@ def test_an_unknown_layout_takes_out_the_key_and_no_more(lake: Lake) -> None:
     assert report.runs == 2
     assert any(run.run in why and "'signed'" in why for why in report.unchecked)
     table.optimize_index("all", mode="full", builder="local")
-    assert run in handle_of(table).log("all").latest().content.runs  # type: ignore[union-attr]
+    assert run in handle_of(table).indexes().log("all").latest().content.runs  # type: ignore[union-attr]
     table.refresh_index("all", mode="full", builder="local")
     assert dropped(table, "name = 'no such name'") == 4
