@@ -13,6 +13,7 @@ import metaindex as mi
 from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError
 from metaindex.index import IndexFolder
 from metaindex.index.log.operation_log import OperationLog
+from metaindex.query import Handle
 from metaindex.storage import ObjectInfo, Storage
 from metaindex.table import Table, handle_of
 
@@ -192,8 +193,8 @@ class FaultStorage:
 class Folder(IndexFolder):
     """The index `stats` in a given storage."""
 
-    def __init__(self, table_format: str, storage: Storage) -> None:
-        super().__init__("/in-memory", table_format, {}, cache_bytes=128 << 20)
+    def __init__(self, handle: Handle, storage: Storage) -> None:
+        super().__init__("/in-memory", handle.table_format, handle.ref, {}, handle.config)
         self.storage = storage
 
     def names(self) -> list[str]:
@@ -207,5 +208,5 @@ class Folder(IndexFolder):
 def opened(path: str, storage: Storage) -> Table:
     """A table as a new process would open it, with its index in the storage."""
     table = mi.open_table(path)
-    handle_of(table)._folder = Folder(table.format, storage)
+    handle_of(table)._folder = Folder(handle_of(table), storage)
     return table
