@@ -15,6 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import Field, Leaf
+from metaindex.index import ColumnFacts
+from metaindex.query.aggregates.counts import KnownCounts
+from metaindex.query.aggregates.order_by import Sorted
+from metaindex.query.order import Direction
 from tests.duck import connected
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.iceberg.written import Drawn, histories
@@ -177,15 +183,20 @@ def test_a_file_whose_null_comes_first_is_read_whatever_its_values_are(
     assert check(table, None, [key], 2).column("a").to_pylist() == first
 
 
-def test_a_bound_that_no_row_has_is_no_threshold(tmp_path: Path) -> None:
-    """The log cuts texts: the file that seems to have the greatest has not."""
-    lake = HandDelta(tmp_path / "t", pa.schema([("s", pa.string())]))
-    for text, length in (("c" * 32 + "a", 32), ("c" * 32 + "b", 33), ("c" * 31, 31)):
-        said = {"minValues": {"s": text[:32]}, "maxValues": {"s": text[:length]}, "nullCount": {"s": 0}}
-        lake.append(pa.table({"s": [text]}), {"numRecords": 1, **said})
-    table = mi.open_table(str(lake.root))
-    for side, limit in itertools.product(("asc", "desc"), (1, 2)):
-        check(table, None, [("s", side)], limit)
+@pytest.mark.parametrize("side", ["asc", "desc"])
+def test_a_bound_that_no_row_has_is_no_threshold(side: str) -> None:
+    """The first file's texts were cut, as a bound is widened: the second one's row stands before its row."""
+    texts, direction = {"asc": ["c", "ca"], "desc": ["cd", "cccz"]}[side], Direction(side == "desc", side == "asc")
+    other = pa.array(["c" * 3] * 2, pa.binary())
+    bounds = {"lower": other, "upper": other, "upper" if side == "desc" else "lower": pa.array(texts, pa.binary())}
+    exact, count = pa.array([False, True]), pa.array([0, 0])
+    facts = ColumnFacts.unknown(Leaf((Field("s", pa.string()),)), 2)
+    said = ColumnBounds(pa.string(), bounds["lower"], bounds["upper"], count, None, pa.array([1, 1]), exact, exact)
+    facts.take("log", np.arange(2), said)
+    column, sure = Sorted(facts, direction), np.ones(2, np.bool_)
+    threshold = column.threshold(1, KnownCounts(np.ones(2, np.int64), sure), KnownCounts(0 * sure, sure), sure)
+    assert threshold is not None
+    assert not column.best().behind(threshold.place).any()
 
 
 @pytest.mark.parametrize(("how", "error", "says"), [
