@@ -163,6 +163,18 @@ class OpenedFile:
     reader: ParquetReader
     footer: FileFooter
 
+    def coded(self, source: pa.NativeFile, columns: list[int]) -> OpenedFile:
+        """Return the file opened anew, with these columns (by their numbers) read as dictionaries."""
+        reader = ParquetReader()
+        reader.open(
+            source,
+            metadata=self.footer.metadata,
+            coerce_int96_timestamp_unit="us",
+            pre_buffer=not isinstance(source, pa.OSFile),
+            read_dictionary=columns,
+        )
+        return OpenedFile(reader, self.footer)
+
     def raw_footer(self, source: pa.NativeFile) -> bytes:
         """Return the footer's bytes. They are read once."""
         if not self.footer.raw:

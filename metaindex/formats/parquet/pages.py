@@ -33,6 +33,7 @@ _BY_DICTIONARY = (2, 8)
 _MOST_BYTES = 64 << 20  # of pages that are held at once
 _MOST_KEPT = 1_000  # of a column in a row group
 _MOST_CHUNKS = 4_000  # that a small file's footer lists: each of its row groups names every column
+_CODED = 0.5  # values a byte, at least: a text by itself takes four bytes for its length
 _SCHEMA = b"ARROW:schema"
 
 
@@ -88,16 +89,14 @@ class FilePages:
     def read(self, group: int, columns: Sequence[int], rows: Rows) -> dict[int, pa.ChunkedArray]:
         """Return the columns, by their ordinals among the file's, of some rows of a row group (sorted, counted from its
         first). Those are missing for which it does not pay or cannot be done."""
-        known = self.known
-        if known.encrypted is None:  # nothing may be asked of a footer that was not looked through
-            known.encrypted = look(self.raw, len(self.schema.prefix), self.schema.forms).encrypted
+        known, hidden = self.known, self._hidden
         told = self.metadata.row_group(group)
         chosen: list[_Chosen] = []
         left = _MOST_BYTES
         for column in columns:
             chunk = told.column(column)
             flat = not self.schema.forms[column].repetition and chunk.num_values == told.num_rows
-            if column in known.encrypted or not flat or chunk.compression not in _CODECS or chunk.file_path:
+            if column in hidden or not flat or chunk.compression not in _CODECS or chunk.file_path:
                 continue
             pages = known.of_chunk.get((group, column))
             if pages is None:
@@ -109,6 +108,25 @@ class FilePages:
                 chosen.append(some)
                 left -= some.unpacked
         return self._decoded(chosen, told) if chosen else {}
+
+    def coded(self, columns: Sequence[int]) -> list[int]:
+        """Return those of the columns whose texts are stored as places in dictionaries that are small, in every row
+        group: to hand them on as such takes a tenth of the time of making texts."""
+        groups = [self.metadata.row_group(group) for group in range(self.metadata.num_row_groups)]
+        hidden = self._hidden
+
+        def is_coded(column: int) -> bool:
+            chunks = (group.column(column) for group in groups)
+            return all(_CODED * chunk.total_uncompressed_size < chunk.num_values for chunk in chunks)
+
+        return [at for at in columns if at not in hidden and is_coded(at)] if groups else []
+
+    @property
+    def _hidden(self) -> frozenset[int]:
+        """The columns that are encrypted. Nothing may be asked of a footer that was not looked through."""
+        if self.known.encrypted is None:
+            self.known.encrypted = look(self.raw, len(self.schema.prefix), self.schema.forms).encrypted
+        return self.known.encrypted
 
     def _chosen(
         self, chunk: pq.ColumnChunkMetaData, column: int, pages: tuple[Page, ...], rows: Rows, left: int

@@ -141,6 +141,8 @@ class Projection:
     def _value(self, target: pa.DataType, values: pa.Array, name: str) -> pa.Array:
         if values.type.equals(target) and not _has_fields(target):
             return values  # fields of one name may be others: they are found by their ids
+        if pa.types.is_dictionary(target) and not pa.types.is_dictionary(values.type):
+            return self._value(target.value_type, values, name).dictionary_encode().cast(target)
         if isinstance(values.type, pa.BaseExtensionType):
             return self._value(target, values.storage, name)
         if pa.types.is_dictionary(values.type):

@@ -87,6 +87,8 @@ class ParquetRows:
                 file = HeldFooters(0).open(source, now, gather=True, stated=False)
                 count = file.footer.metadata.num_row_groups
                 runs = [range(count)] if count else []
+            if any(pa.types.is_dictionary(f.type) for f in fields):
+                file = self._by_dictionary(source, file, fields, where)
             reader = _ColumnReader(file, fields, self.names, where)
             if choice is None:
                 for run in runs:
@@ -106,6 +108,29 @@ class ParquetRows:
                 f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the"
                 " table"
             ) from error
+
+    def coded(
+        self, source: pa.NativeFile, fields: tuple[Field, ...], where: str, held: HeldFooters, now: ObjectInfo | None
+    ) -> list[str]:
+        """Return the names of the fields whose texts the file holds as places in small dictionaries."""
+        file = held.open(source, now, gather=False, stated=True)
+        flat = _ColumnReader(file, fields, self.names, where).flat
+        coded = self._pages(source, file).coded([leaf for leaf, _ in flat])
+        return [field.name for leaf, field in flat if leaf in coded]
+
+    def _pages(self, source: pa.NativeFile, file: OpenedFile) -> FilePages:
+        raw = file.raw_footer(source)
+        return FilePages(source, file.footer.metadata, raw, self.layouts.schema_of(raw), file.footer.pages)
+
+    def _by_dictionary(
+        self, source: pa.NativeFile, file: OpenedFile, fields: tuple[Field, ...], where: str
+    ) -> OpenedFile:
+        """Open the file so that columns that are wanted as dictionaries come as such, where they are stored so."""
+        with suppress(*DOUBTS):
+            flat = _ColumnReader(file, fields, self.names, where).flat
+            wanted = [leaf for leaf, field in flat if pa.types.is_dictionary(field.type)]
+            return file.coded(source, self._pages(source, file).coded(wanted))
+        return file
 
     def _chosen(
         self,
@@ -132,9 +157,7 @@ class ParquetRows:
                     telling = _ColumnReader(file, fields[: choice.columns], self.names, where)
                     others = _ColumnReader(file, fields[choice.columns :], self.names, where)
                     with suppress(*DOUBTS):
-                        raw = file.raw_footer(source)
-                        schema = self.layouts.schema_of(raw)
-                        pages = FilePages(source, file.footer.metadata, raw, schema, file.footer.pages)
+                        pages = self._pages(source, file)
                 for group in groups:
                     yield from _left(group, telling, others, pages, choice)
 
@@ -225,6 +248,14 @@ class _ColumnReader:
         self._fields = fields
         self._plan = file.footer.shape.following((fields, names), lambda: _Plan.of(file, fields, names, where))
         self._projection = Projection(where, names, self._plan.with_ids)
+
+    @property
+    def flat(self) -> list[tuple[int, Field]]:
+        """The fields that are a column of the file by themselves, each with the number of that column."""
+        places = {name: leaf for leaf, name in self._plan.flat.items()}
+        in_file = self._footer.shape.fields
+        stored = ((at, f) for f, at in zip(self._fields, self._plan.places, strict=True) if at is not None)
+        return [(places[in_file[at].name], f) for at, f in stored if in_file[at].name in places]
 
     def read(self, groups: range) -> Iterator[tuple[int, int, list[pa.Array]]]:
         first, end = self._footer.groups[groups.start][0], self._footer.groups[groups.stop][0]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Cure, ObjectNotFoundError, ScanError, Vector, Words
+from metaindex.core import Cure, MetaIndexError, ObjectNotFoundError, ScanError, Vector, Words
 from metaindex.expressions import Opaque, Predicate
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
 from metaindex.storage import each_at
@@ -22,10 +23,10 @@ from metaindex.storage import each_at
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
 from .first_rows import best_batches, first_batches
-from .plan import ScanPlan
+from .plan import CODED, RowTest, ScanPlan
 from .replaced import seen
 from .row_filter import RowFilter
-from .row_groups import RowGroups
+from .row_groups import SMALL_BYTES, RowGroups
 
 _PLACE = "\x00place in the batch"  # no column of a table has that name
 _Equality = Sequence["tuple[Any, ValueDeletes]"]
@@ -50,6 +51,18 @@ def try_out(scan: ScanPlan) -> None:
     Parquet files whose columns all stand in them."""
     reader = _FileReader(scan)
     each_at(scan.storage.root, scan.file_rows.tolist(), Words.kept(reader.check))
+
+
+def coded(scan: ScanPlan) -> ScanPlan:
+    """Return the scan for an engine that takes texts as places in dictionaries: those that its first file holds so, if
+    that is large and near."""
+    sizes = scan.snapshot.files.table.column("size_bytes")
+    first = [row for row in scan.file_rows[:1].tolist() if sizes[row].as_py() >= SMALL_BYTES]
+    if not first or "://" in scan.storage.root:
+        return scan
+    with suppress(MetaIndexError, pa.ArrowException, OSError):  # who reads it finds out what is wrong with it
+        return replace(scan, coded=frozenset(_FileReader(scan).coded(first[0])))
+    return scan
 
 
 def matching_rows(scan: ScanPlan) -> Iterator[tuple[int, int, int]]:
@@ -106,10 +119,10 @@ class _FileReader:
             refuse_opaque(scan.predicate, "the Arrow reader", snapshot.schema.arrow(), applied=True)
             self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
             asked = {column.parts[0] for column in scan.predicate.columns}
-        self._keys = scan.keys
-        if scan.keys is not None:
-            asked |= set(scan.keys.columns)
-        telling = [f for f in snapshot.schema.shown if f.name in asked]
+        self._tests: list[RowTest] = [test for test in (scan.keys, scan.passing) if test is not None]
+        asked.update(*(test.columns for test in self._tests))
+        by_name = {f.name: f for f in (*snapshot.schema.shown, *shown)}
+        telling = [by_name[f.name] for f in snapshot.schema.shown if f.name in asked]
         self._fields = (*telling, *(f for f in shown if f.name not in asked))  # which rows match is told by the first
         self._telling = len(telling)
         self._shown = [self._fields.index(f) for f in shown]
@@ -171,8 +184,8 @@ class _FileReader:
             batch = batch.filter(Vector.arrow(live))
         if self._predicate is not None:
             batch = self._predicate.matching(batch)
-        if self._keys is not None and batch.num_rows:
-            batch = self._keys.matching(batch)
+        for test in self._tests:
+            batch = test.matching(batch) if batch.num_rows else batch
         return batch
 
     def check(self, row: int) -> None:
@@ -182,6 +195,18 @@ class _FileReader:
         with self._storage.open_input(path) as source:
             now = seen(self._storage, self._snapshot, row, source)
             self._rows.check(source, self._fields, where, self._footers, now)
+
+    def coded(self, row: int) -> list[str]:
+        """Return the columns of texts, not asked for by conditions, that a Parquet file holds in dictionaries."""
+        if self._text is not None:
+            return []
+        path = self._snapshot.files.table.column("path")[row].as_py()
+        where = self._snapshot.described(path)
+        others = self._fields[self._telling :]
+        texts = tuple(f for f in others if f.type == CODED.value_type and not f.partition and f.default is None)
+        with self._storage.open_input(path) as source:
+            now = seen(self._storage, self._snapshot, row, source)
+            return self._rows.coded(source, texts, where, self._footers, now) if texts else []
 
     def _parts(
         self, row: int, path: str, where: str, positions: DeletedPositions | None, equality: _Equality
@@ -214,7 +239,7 @@ class _FileReader:
             batch = self._left(positions, equality, first, batch, dict(zip(extra, told, strict=False)))
             return Vector(batch.column(len(telling))).items(np.int64), [batch.column(at) for at in kept]
 
-        choosing = positions is not None or equality or self._predicate is not None or self._keys is not None
+        choosing = positions is not None or equality or self._predicate is not None or self._tests
         choice = ParquetRows.Choice(len(first_read), left) if choosing else None
         wanted = [*first_read, *(f for f in self._fields[len(telling) :] if f.name not in shared)]
         in_file = tuple(self._partitions.missing(f, row) for f in wanted)

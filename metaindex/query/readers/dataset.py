@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias
 
@@ -55,7 +55,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         scan = self._scan
         if condition is not None:
             with self._asking:
-                scan = scan.narrowed(condition, self.schema)
+                scan = scan.narrowed(condition, replace(scan, coded=frozenset()).schema)
         if scan.noted is not None:
             scan.note(self._engine, list(columns) if columns is not None and not isinstance(columns, Mapping) else None)
         return DatasetScanner(scan, self.schema, columns, condition, batch_size)
@@ -126,8 +126,14 @@ class DatasetScanner:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         schema = self.projected_schema
-        for batch in batches(self._wide()):
-            passed = batch if self.condition is None else batch.filter(self.condition)
+        test, scan = None, self._wide()
+        if self.condition is not None:
+            read = names_read(self.condition)
+            test = _Condition(self.condition, tuple(self.dataset_schema.names if read is None else read))
+            if scan.first is None:  # else the rows that come first are taken, and of those the ones that pass
+                test, scan = None, replace(scan, passing=test)
+        for batch in batches(scan):
+            passed = batch if test is None else test.matching(batch)
             if not passed.num_rows:
                 continue
             if isinstance(self.columns, Mapping):
@@ -167,14 +173,26 @@ class DatasetScanner:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def _wide(self) -> ScanPlan:
-        """The scan of the columns that the result and the filter need; at least one, or rows could not be counted."""
+        """The scan of the columns that the result needs, and a filter behind it; at least one, or rows could not be
+        counted."""
         names = self.dataset_schema.names
-        expressions = [] if self.condition is None else [self.condition]
+        expressions = [] if self.condition is None or self.scan.first is None else [self.condition]
         if isinstance(self.columns, Mapping):
             expressions += self.columns.values()
         asked = [set(names if self.columns is None else self.columns), *map(names_read, expressions)]
         needed = [name for name in names if any(some is None or name in some for some in asked)]
         return replace(self.scan, columns=tuple(needed or [narrowest(self.dataset_schema)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A condition of an engine's, by pyarrow's own meaning."""
+
+    expression: pc.Expression
+    columns: Collection[str]
+
+    def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(self.expression)
 
 
 def _bare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

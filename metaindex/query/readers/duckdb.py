@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, ScanError, first_line
 
+from .arrow import coded
 from .dataset import ScanDataset
 from .plan import ScanPlan
 from .recorded_scan import readable
@@ -25,7 +26,7 @@ def relation(scan: ScanPlan, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyR
     from duckdb import NotImplementedException
 
     try:
-        return con.from_arrow(ScanDataset(readable(scan), engine="duckdb"))
+        return con.from_arrow(ScanDataset(coded(readable(scan)), engine="duckdb"))
     except NotImplementedException as error:
         raise ScanError(
             f"DuckDB is given columns of types that it has; one has another ({first_line(error)}); leave it out with"

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,19 @@ if TYPE_CHECKING:
 
 Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneResult]]"
 T = TypeVar("T")
+
+CODED = pa.dictionary(pa.int32(), pa.string())  # what a reader of Parquet makes of a text in its dictionary
+
+
+class RowTest(Protocol):
+    """A test of rows by some columns of them."""
+
+    @property
+    def columns(self) -> Collection[str]: ...
+
+    def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that pass."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -63,10 +76,12 @@ class ScanPlan:
         default=None, repr=False, compare=False
     )  # only rows that have these keys; what they say of files is in `hint`
     keys_told: str = ""  # for people
+    passing: RowTest | None = field(default=None, repr=False, compare=False)  # what an engine asks of the rows itself
+    coded: frozenset[str] = frozenset()  # columns of texts that an engine is given as dictionaries
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it reads the same rows of the same files; footers that were read stay here."""
-        here = {"noted", "footers"}
+        here = {"noted", "footers", "passing"}
         return type(self), tuple(None if f.name in here else getattr(self, f.name) for f in fields(self))
 
     def __eq__(self, other: object) -> bool:
@@ -92,6 +107,12 @@ class ScanPlan:
     @property
     def fields(self) -> tuple[Field, ...]:
         """The columns of the result."""
+        if not self.coded:
+            return self._columns
+        return tuple(replace(f, type=CODED) if f.name in self.coded else f for f in self._columns)
+
+    @property
+    def _columns(self) -> tuple[Field, ...]:
         if self.columns is None:
             return self.snapshot.schema.shown.fields
         if not self.columns:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from metaindex.core import MissingDependencyError
 
-from .plan import ScanPlan
+from .arrow import coded
+from .plan import CODED, ScanPlan
 from .recorded_scan import batches
 
 if TYPE_CHECKING:
@@ -32,20 +35,51 @@ def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch_rows: int | None
     ) -> Iterator[pl.DataFrame]:
-        # The first rows of a scan are not the first of a narrower one.
-        narrowed = scan if predicate is None or rows is not None else scan.narrowed(predicate, schema)
+        narrowed, after = scan, predicate
+        names = [] if predicate is None else list(dict.fromkeys(predicate.meta.root_names()))
+        if predicate is not None and rows is None:  # the first rows of a scan are not the first of a narrower one
+            narrowed = scan.narrowed(predicate, schema)
+            if names and scan.first is None:
+                test = _Passing(predicate, names)
+                narrowed, after = replace(narrowed, passing=test, coded=scan.coded - set(names)), None
         narrowed.note("polars", columns)
         left = rows
-        for batch in batches(narrowed if columns is None else replace(narrowed, columns=tuple(columns))):
-            frame = pl.from_arrow(batch)
-            assert isinstance(frame, pl.DataFrame), "a batch is a frame"
+        wanted = narrowed if columns is None else replace(narrowed, columns=tuple(columns))
+        for batch in batches(wanted):
+            frame = _frame(batch)
             frame = frame.head(left) if left is not None else frame
             left = None if left is None else left - frame.height
-            yield frame if predicate is None else frame.filter(predicate)
+            yield frame if after is None else frame.filter(after)
             if left == 0:
                 return
 
+    scan = coded(scan)
     batches(scan)  # what cannot be answered is refused here and not within Polars
     empty = pl.from_arrow(schema.empty_table())
     assert isinstance(empty, pl.DataFrame), "a table is a frame"
     return register_io_source(read, schema=empty.schema)
+
+
+def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
+    """Polars makes categories of dictionaries: their texts are gathered."""
+    import polars as pl
+
+    coded = {f.name: batch.column(f.name) for f in batch.schema if f.type == CODED}
+    for name, column in coded.items():
+        batch = batch.set_column(batch.schema.get_field_index(name), name, column.indices)
+    frame = pl.from_arrow(batch)
+    assert isinstance(frame, pl.DataFrame), "a batch is a frame"
+    texts = {name: pl.Series(column.dictionary).gather(frame[name]) for name, column in coded.items()}
+    return frame.with_columns(**texts) if texts else frame
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """A condition of Polars', by its own meaning."""
+
+    condition: pl.Expr
+    columns: Collection[str]
+
+    def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        frame = _frame(batch.select(list(self.columns)))
+        return batch.filter(frame.select(self.condition.alias("passes")).to_series().to_arrow())

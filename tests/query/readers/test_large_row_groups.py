@@ -1,19 +1,24 @@
 """Row groups that are too large to be read whole for some of their rows: the columns that tell are read first."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from metaindex.formats import Schema
-from metaindex.query.readers.arrow import matching_rows
+from metaindex.query.readers.arrow import coded, matching_rows
+from metaindex.query.readers.first_rows import FirstRows
+from metaindex.query.readers.scan import Scan
 from tests.query.readers.lake import Lake, fields_of
 
 _ROWS = 90_000
@@ -107,3 +112,82 @@ def test_rows_that_are_far_apart_cost_no_other_page(tmp_path: Path) -> None:
     lake.add("f.parquet", bytes(data))
     assert at > 20_000, "in another page than the first"
     assert lake.scan("id = 4711").to_arrow()["text"].to_pylist() == [_TABLE["text"][at].as_py()]
+
+
+_Engine = Callable[[Scan, str], list[tuple[Any, ...]]]
+
+
+def _by_duckdb(scan: Scan, condition: str) -> list[tuple[Any, ...]]:
+    con = duckdb.connect()
+    rows = scan.to_duckdb(con)
+    assert rows.types[1] == "VARCHAR"
+    return con.sql(f"select id, kind, text, word from rows where {condition}").fetchall()
+
+
+def _by_polars(scan: Scan, condition: str) -> list[tuple[Any, ...]]:
+    frame = scan.to_polars()
+    assert frame.collect_schema()["kind"] == pl.String
+    return frame.sql(f"select id, kind, text, word from self where {condition}").collect().rows()
+
+
+def _by_pyarrow(scan: Scan, condition: str) -> list[tuple[Any, ...]]:
+    conditions = {
+        "true": None,
+        "kind = 'a'": pc.field("kind") == "a",
+        "kind is null": pc.field("kind").is_null(),
+        "id = 4711": pc.field("id") == 4711,
+        "id = 4711 and kind <> 'q'": (pc.field("id") == 4711) & (pc.field("kind") != "q"),
+        "word = 'x' and id < 1000": (pc.field("word") == "x") & (pc.field("id") < 1000),
+        "id < 9 or kind in ('b', 'q')": (pc.field("id") < 9) | pc.field("kind").isin(["b", "q"]),
+    }
+    read = scan.to_dataset().to_table(columns=["id", "kind", "text", "word"], filter=conditions[condition])
+    return list(zip(*(column.to_pylist() for column in read.columns), strict=True))
+
+
+_CONDITIONS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "true": lambda row: True,
+    "kind = 'a'": lambda row: row["kind"] == "a",
+    "kind is null": lambda row: row["kind"] is None,
+    "id = 4711": lambda row: row["id"] == 4711,
+    "id = 4711 and kind <> 'q'": lambda row: row["id"] == 4711 and row["kind"] is not None,
+    "word = 'x' and id < 1000": lambda row: row["word"] == "x" and row["id"] < 1000,
+    "id < 9 or kind in ('b', 'q')": lambda row: row["id"] < 9 or row["kind"] == "b",
+}
+
+
+@pytest.mark.parametrize("engine", [_by_duckdb, _by_polars, _by_pyarrow])
+@pytest.mark.parametrize("condition", _CONDITIONS)
+def test_engines_filter_before_other_columns_are_read(tmp_path: Path, engine: _Engine, condition: str) -> None:
+    """Texts come as places in dictionaries, from files that hold them so and from those that do not, and mean the
+    same; `word` is a dictionary of Arrow's, in the one file of texts."""
+    flat = _TABLE.select(["id", "kind", "text", "word"])
+    flat = flat.set_column(3, "word", flat["word"].cast(pa.string()))
+    lake = Lake(tmp_path, Schema(fields_of(flat.schema)))
+    lake.add("coded.parquet", flat, row_group_size=_ROWS)
+    lake.add("plain.parquet", flat, row_group_size=_ROWS, use_dictionary=False)
+    lake.add("arrow.parquet", flat.set_column(1, "kind", flat["kind"].dictionary_encode()), row_group_size=_ROWS // 2)
+    lake.add("small.parquet", flat.slice(0, 100))
+    lake.delete(2, _DELETED)
+    assert coded(lake.scan()).coded == {"kind", "word"}
+    hit = [tuple(row[name] for name in flat.schema.names) for row in _rows() if _CONDITIONS[condition](row)]
+    left = [hit_ for hit_ in hit if _PLACES[hit_[0]] % 3]
+    first = [hit_ for hit_ in hit if _PLACES[hit_[0]] < 100]
+    got = engine(lake.scan(), condition)
+    assert sorted(got, key=_in_order) == sorted([*hit, *hit, *left, *first], key=_in_order)
+
+
+_PLACES = {value: at for at, value in enumerate(_TABLE["id"].to_pylist())}
+
+
+def _in_order(row: tuple[Any, ...]) -> int:
+    return int(row[0])
+
+
+def test_a_limit_comes_before_a_condition(tmp_path: Path) -> None:
+    flat = _TABLE.select(["id", "kind", "text"])
+    lake = Lake(tmp_path, Schema(fields_of(flat.schema)))
+    lake.add("f.parquet", flat, row_group_size=_ROWS)
+    first = replace(lake.scan(), first=FirstRows(10))
+    hit = [row["id"] for row in _rows()[:10] if row["kind"] == "a"]
+    assert first.to_dataset().to_table(filter=pc.field("kind") == "a")["id"].to_pylist() == hit
+    assert first.to_polars().filter(pl.col("kind") == "a").collect()["id"].to_list() == hit
