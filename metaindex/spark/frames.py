@@ -93,7 +93,7 @@ def _table_of_leaf(
     if leaf.getClass().getSimpleName() != "LogicalRelation":
         raise _refused(f"this one reads {leaf.getClass().getSimpleName()}")
     relation = leaf.relation()
-    if not _has_files(relation):
+    if not has_files(relation):
         raise _refused(f"this one reads {relation.getClass().getName()}")
     files = relation.location()
     roots = [_path(str(files.rootPaths().apply(at))) for at in range(files.rootPaths().size())]
@@ -134,12 +134,13 @@ def _tells_its_columns(table: Table) -> bool:
 
 def is_of_delta(leaf: Any) -> bool:
     """Return whether a leaf of a plan is a Delta table."""
-    if leaf.getClass().getSimpleName() != "LogicalRelation" or not _has_files(leaf.relation()):
+    if leaf.getClass().getSimpleName() != "LogicalRelation" or not has_files(leaf.relation()):
         return False
     return bool(leaf.relation().location().getClass().getSimpleName() == "TahoeLogFileIndex")
 
 
-def _has_files(relation: Any) -> bool:
+def has_files(relation: Any) -> bool:
+    """Return whether a relation of a plan is of files."""
     classes = (relation.getClass(), relation.getClass().getSuperclass())  # Delta's is one of its own
     return "HadoopFsRelation" in [class_.getSimpleName() for class_ in classes if class_ is not None]
 

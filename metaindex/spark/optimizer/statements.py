@@ -25,7 +25,7 @@ from metaindex.core import (
 )
 from metaindex.expressions import column_sql, text_sql
 from metaindex.formats import NAMED, Format
-from metaindex.spark.frames import each_of, is_of_delta, table_of, tables_in
+from metaindex.spark.frames import each_of, has_files, is_of_delta, table_of, tables_in
 from metaindex.statements import (
     FORMATTED,
     AskedTables,
@@ -64,6 +64,12 @@ if TYPE_CHECKING:
 
 _TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
 _NO_TABLE: Final = re.compile(r"\[(?:TABLE_OR_VIEW|PATH|SCHEMA)_NOT_FOUND")
+_OF_STORES: Final = re.compile(r"(?:^|\[|, )((?:spark\.hadoop\.)?fs\.[^,\]]+)")
+"""Settings of stores, in a text of names."""
+_WHO_ASKS: Final = re.compile(
+    r"fs\.(?:azure\.(?:account|sas)|gs\.auth)\.|\.(?:access\.key|secret\.key|session\.token|credentials\.provider)$"
+)
+"""Settings that say who asks a store, and not where it is."""
 _INDEXED: Final = "org.apache.spark.sql.connector.catalog.index.SupportsIndex"
 
 
@@ -196,6 +202,7 @@ class SparkTables:
     def open(self, name: TableName) -> Table:
         options: dict[str, Any] = dict(name.options)
         if name.path:
+            self._of_named_stores(self.spark.range(0))
             return open_table(self._readable(name.path), spark=self.spark, **self._how, **options)
         if not options:
             frame = self._frame(f"TABLE {column_sql(name.parts)}", named=True)
@@ -222,6 +229,31 @@ class SparkTables:
                 return bool(self.spark.catalog.tableExists(column_sql(parts)))
         except (PySparkException, Py4JJavaError) as error:
             raise NotATableError(f"a table is one that Spark finds; {_fact(error)}; check the name") from None
+
+    def _of_named_stores(self, frame: DataFrame) -> DataFrame:
+        """Return the frame. ArgumentError if the session, or a table's options, say where a store is otherwise than the
+        application, whose keys metaindex has: what Spark reads by a name is of another store then."""
+        if not self._how.get("storage_options"):
+            return frame
+        session, told = self.spark._jsparkSession, dict[str, str]()
+        conf, ours = session.sessionState().conf(), session.sparkContext().hadoopConfiguration()
+        for name in _OF_STORES.findall(str(conf.settings().keySet().toString())):
+            told[name] = conf.getConfString(name)
+        for plan in _with_subqueries(frame._jdf.queryExecution().analyzed()):
+            for leaf in each_of(plan.collectLeaves()):
+                relation = leaf.relation() if leaf.getClass().getSimpleName() == "LogicalRelation" else None
+                if relation is not None and has_files(relation):
+                    options = relation.options()
+                    told |= {
+                        name: options.apply(name) for name in _OF_STORES.findall(str(options.keySet().mkString(", ")))
+                    }
+        for name, value in told.items():
+            if not _WHO_ASKS.search(name) and value != ours.get(name.removeprefix("spark.hadoop.")):
+                raise ArgumentError(
+                    "a statement asks stores where the application has them; the session, or the table, has another"
+                    f" {name}; leave it out"
+                )
+        return frame
 
     def _readable(self, path: str) -> str:
         """Return the location that the session means by a path, with its file system: of a path alone that is the one
@@ -261,7 +293,7 @@ class SparkTables:
         reader = self.spark.read.format(format_).options(**options)
         try:
             with SparkDriver.interrupts_first():
-                return (reader if schema is None else reader.schema(schema)).load(path)
+                return self._of_named_stores((reader if schema is None else reader.schema(schema)).load(path))
         except PySparkException as error:
             said = f"a table is one that Spark can read; {_fact(error)}; check the path and the options"
             raise NotATableError(said) from None
@@ -286,7 +318,7 @@ class SparkTables:
         try:
             with SparkDriver.interrupts_first():
                 self._check(query)
-                return self.spark.sql(query)
+                return self._of_named_stores(self.spark.sql(query))
         except (PySparkException, Py4JJavaError) as error:
             said = _fact(error)
             if named or _NO_TABLE.search(said):

@@ -11,6 +11,7 @@ import metaindex as mi
 from metaindex.advisor import from_texts
 from metaindex.core import SparkDriver
 from metaindex.statements import parsed, schema_of
+from tests.spark.optimizer.lakes import ruled
 from tests.spark.optimizer.stated import made, rows
 
 FORMATS = ("delta", "iceberg", "parquet", "csv", "json")
@@ -287,3 +288,34 @@ def test_texts_of_others_make_spark_list_nothing(sql: SparkSession, tmp_path: Pa
         assert str(other) not in " ".join(problem.reason for problem in told.problems), told
     (tmp_path / "log.sql").write_text(f"SELECT nope FROM parquet.`{other}`;")
     assert analysed not in str(mi.workload(tmp_path / "log.sql", spark=sql).problems)
+
+
+def test_a_store_is_where_the_application_has_it(sql: SparkSession, tmp_path: Path) -> None:
+    """With keys of the application's a statement reads no store by a name that the session, or a table, moved."""
+    name, query = made(sql, "parquet", tmp_path)
+    path = str(tmp_path / "t x")
+    sql.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW moved USING parquet"
+        f" OPTIONS (path '{path}', 'fs.s3a.endpoint' 'http://elsewhere', 'fs.s3a.access.key' 'mine')"
+    )
+    asked = ("SHOW INDEXES ON '{path}'", "SHOW INDEXES ON {name}", "EXPLAIN INDEXES {query}")
+    statements = [text.format(path=path, name=name, query=query) for text in asked]
+    of_moved = ["SHOW INDEXES ON moved", "EXPLAIN INDEXES SELECT * FROM moved WHERE id IN (SELECT id FROM moved)"]
+    spark = SparkDriver(sql)
+    for statement in (*statements, *of_moved):
+        rows(sql, statement)
+    with ruled(sql, storage_options={"region": "eu-west-1"}):
+        for statement in of_moved:
+            with pytest.raises(Exception, match=r"\[ArgumentError\] .* another fs\.s3a\.endpoint"):
+                sql.sql(statement)
+        for setting in ("fs.s3a.endpoint", "spark.hadoop.fs.s3a.endpoint", "fs.s3a.bucket.a.access.key.endpoint"):
+            with spark.setting("fs.s3a.access.key", "mine"):  # who asks, and not where
+                for statement in statements[:2]:
+                    with pytest.raises(Exception, match="storage options are for object stores"):
+                        sql.sql(statement)
+                assert rows(sql, statements[2])
+            with spark.setting(setting, "http://elsewhere"):
+                for statement in statements:
+                    with pytest.raises(Exception, match=rf"\[ArgumentError\] .* another {setting}"):
+                        sql.sql(statement)
+    mi.enable(sql)
