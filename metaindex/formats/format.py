@@ -28,6 +28,7 @@ from .names import FORMATS, PLAIN
 
 if TYPE_CHECKING:
     from .diff import Diff  # which reading a table does without
+    from .glimpse import Glimpse
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,8 @@ class Format(ABC):
     rewritten_by: ClassVar[Literal["", "optimize", "procedure", "copy"]] = ""
     """How Spark writes the rows of a table in another order: by OPTIMIZE, by a catalog's procedure, as a copy; empty:
     none is advised."""
+    indexes_seen: tuple[str, ...] = ()
+    """Paths in the folder of the table's indexes that were seen when the table was recognized, at any depth."""
     library: ClassVar[str] = ""
     """The Python library that takes a scan of a table."""
     named_by_path: ClassVar[bool] = False
@@ -177,6 +180,11 @@ class Format(ABC):
     def detect(self, ref: TableRef) -> bool:
         """Return whether there is a table of this format at the path, by one or two storage calls."""
 
+    def recognized(self, ref: TableRef, seen: Glimpse) -> bool | None:
+        """Return `detect` by the first objects at a path; None if those do not tell. What they tell of the versions and
+        indexes that will be asked for is kept as a guess."""
+        return None
+
     @abstractmethod
     def resolve(self, ref: TableRef, at: At) -> Version:
         """Return the version, without loading its files if the format allows it (Delta: one listing, none for a number,
@@ -195,11 +203,11 @@ class Format(ABC):
         """Return the newest version, from known ones if that saves a listing. That they still exist is checked."""
         return self.resolve(ref, At())
 
-    def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
+    def changes(self, ref: TableRef, bases: Sequence[Base], target: At, to: Version | None = None) -> Changes | None:
         """Return what the log says of the files since the base from which the way is shortest. That base is proved to
         lie on the target's own line of versions: the same table, not re-created, not another branch. None if the log
         cannot serve this (no such base, commits that were cleaned, a log that does not say enough): the caller loads
-        the snapshot."""
+        the snapshot. `to`: the target as it was resolved before, which is not done again."""
         return None
 
     def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from metaindex.core import Cure, EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
-from metaindex.storage import Storage, is_remote, parent_of, storage_for
+from metaindex.storage import Storage, both_at, is_remote, parent_of, storage_for
 
 from .format import Format, TableRef
+from .glimpse import Glimpse
 from .names import FILES, FORMATS, PLAIN
 
 
@@ -19,8 +21,10 @@ def formats_with_logs() -> Iterator[Format]:
 
 def detect(ref: TableRef) -> Format:
     """The format of the table at a path, or an error that says what was looked for."""
+    seen = Glimpse.of(ref.storage)
     for table_format in formats_with_logs():
-        if table_format.detect(ref):
+        told = None if seen is None else table_format.recognized(ref, seen)
+        if told or (told is None and table_format.detect(ref)):
             return table_format
 
     from .files.owners import refuse_owned
@@ -28,8 +32,25 @@ def detect(ref: TableRef) -> Format:
     from .files.walk import Passed
 
     files, passed = FilesFormat(), Passed()
-    if files.detect(ref, passed):
-        refuse_owned(ref.storage, alone=True)
+    if is_remote(ref.storage.root):
+
+        def owned() -> UnsupportedFeatureError | None:
+            try:
+                refuse_owned(ref.storage, alone=True)
+            except UnsupportedFeatureError as error:
+                return error
+            return None
+
+        root = ref.storage.root
+        beside = partial(files.see_indexes, ref)
+        is_table, (refusal, _) = both_at(root, lambda: files.detect(ref, passed), lambda: both_at(root, owned, beside))
+        if refusal is not None and is_table:
+            raise refusal
+    else:
+        is_table = files.detect(ref, passed)
+        if is_table:
+            refuse_owned(ref.storage, alone=True)
+    if is_table:
         return files
     _refuse_log_of_nothing(ref)
     if passed.empty:

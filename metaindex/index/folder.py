@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import xxhash
@@ -37,11 +39,12 @@ from metaindex.storage import above, both_at, each_at, is_remote, name_of, own_f
 
 from .build.builders import Builders
 from .kinds.registry import KINDS
-from .log.entry import IndexLogEntry
+from .log.entry import IndexLogEntry, RunRef
 from .log.operation_log import OperationLog
 from .log.states import State
 from .open_index import OpenIndex
 from .store.cache import StoreCache
+from .store.reader import ReadCount, RunReader
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     from pyspark.sql import SparkSession
@@ -53,6 +56,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
 logger = logging.getLogger("metaindex")
 _NAMESPACES = "_namespaces"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
+_ENTRY = re.compile(r"([^/]+)/_log/(\d{20})\.json")
 _FILE_BYTES = 16
 """Of a run, what each of its files takes at least: an id of so many bytes that do not compress."""
 
@@ -87,6 +91,11 @@ class IndexFolder:
         self._key = config.sealing_key
         self._compared: Target | None = None
         self._logs: dict[str, OperationLog] = {}
+        if home == self.beside(root, table_format.has_log) and config.namespace is None:
+            guesses: dict[str, int] = {}
+            for match in filter(None, map(_ENTRY.fullmatch, table_format.indexes_seen)):
+                guesses[match[1]] = max(guesses.get(match[1], 0), int(match[2]))
+            self._logs = {name: self._log(name, number) for name, number in guesses.items() if _NAME.match(name)}
         self._opened: dict[str, tuple[OpenIndex, TableRef, IndexLogEntry]] = {}
         """By name, as they were opened last: for which table, and from which entry."""
 
@@ -130,9 +139,12 @@ class IndexFolder:
         except ArgumentError as error:
             raise IndexNotFoundError(f"{error}") from error
         if name not in self._logs:
-            storage = own_folder(f"{self.path}/{name}", self.home, self.table, self._options)
-            self._logs[name] = OperationLog(storage, name, self._key)
+            self._logs[name] = self._log(name)
         return self._logs[name]
+
+    def _log(self, name: str, guess: int | None = None) -> OperationLog:
+        storage = own_folder(f"{self.path}/{name}", self.home, self.table, self._options)
+        return OperationLog(storage, name, self._key, guess=guess)
 
     def actions(self, name: str) -> IndexActions:
         """Return the actions on an index, whether it exists or not."""
@@ -147,6 +159,14 @@ class IndexFolder:
 
         settle, zone = self._config.settle_seconds, self._config.time_zone
         return Target.of(self._format, self._ref, at, settle, where, under, zone)
+
+    def target_ahead(self, at: At, where: object, under: str | None) -> Target | None:
+        """Return `target` of a table on a store, before it is known that it is needed; None where that is to be met in
+        its turn."""
+        try:
+            return self.target(at, where, under) if is_remote(self._ref.storage.root) else None
+        except MetaIndexError:
+            return None
 
     def remember(self, target: Target) -> Target:
         """Keep the listing that is indexed of plain files as a version: they have no log."""
@@ -212,15 +232,14 @@ class IndexFolder:
 
     def entries(self) -> list[IndexLogEntry]:
         """The latest entry of each index that has one that can be read."""
-        return [entry for _, entry in self._latest(self.names()) if isinstance(entry, IndexLogEntry)]
+        return [entry for entry in self._look(None)[1].values() if isinstance(entry, IndexLogEntry)]
 
     def readable(self, ref: TableRef, only: Iterable[str] | None) -> tuple[list[OpenIndex], dict[str, str]]:
         """The indexes that a query of the table may use, and by name why it may not use others. Raises
         IndexNotFoundError for a name in `only` that is no index; nothing else is raised."""
         wanted = set(only) if only is not None else None
-        seen = [name for name, log in self._logs.items() if log.seen and (wanted is None or name in wanted)]
-        try:  # those that were there mostly still are: they are looked at beside the listing
-            names, latest = both_at(self.path, self.names, lambda: dict(self._latest(seen)))
+        try:
+            names, latest = self._look(wanted)
         except MetaIndexError as error:
             return [], {"(all)": f"the indexes cannot be listed: {error}"}
         if wanted is not None and (missing := wanted - set(names)):
@@ -230,9 +249,7 @@ class IndexFolder:
             )
         indexes: list[OpenIndex] = []
         refused: dict[str, str] = {}
-        asked = [name for name in names if wanted is None or name in wanted]
-        latest |= self._latest([name for name in asked if name not in latest])
-        for name, entry in ((name, latest[name]) for name in asked):
+        for name, entry in latest.items():
             try:
                 if isinstance(entry, Exception):
                     raise entry
@@ -272,6 +289,32 @@ class IndexFolder:
         # Another entry: what only the one before named is not asked again.
         self.cache.keep_only({run.run for index, *_ in list(self._opened.values()) for run in index.entry.content.runs})
         return opened
+
+    def _look(self, wanted: Collection[str] | None) -> tuple[list[str], dict[str, IndexLogEntry | Exception | None]]:
+        """Return all names, and of those that are wanted (None: all) the latest entries, in their order. Who was there
+        mostly still is: it is looked at beside the listing."""
+        seen = [name for name, log in self._logs.items() if log.seen and (wanted is None or name in wanted)]
+        held = [log for name in seen if (log := self._logs[name]).held is not None and name not in self._opened]
+        names, (latest, _) = both_at(
+            self.path,
+            self.names,
+            lambda: both_at(self.path, lambda: dict(self._latest(seen)), partial(self._open_ahead, held)),
+        )
+        asked = [name for name in names if wanted is None or name in wanted]
+        latest |= self._latest([name for name in asked if name not in latest])
+        return names, {name: latest[name] for name in asked}
+
+    def _open_ahead(self, logs: Sequence[OperationLog]) -> None:
+        """Read of a store the manifests of entries that were read and are not used yet. What goes wrong is met
+        again."""
+        runs = [(log, run) for log in logs if log.held is not None for run in log.held.content.runs]
+
+        def read(pair: tuple[OperationLog, RunRef]) -> None:
+            with suppress(Exception):
+                RunReader(pair[0].storage, pair[1], self.cache, ReadCount()).every_part()
+
+        if is_remote(self.path):
+            each_at(self.path, runs, read)
 
     def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | Exception | None]]:
         """The latest entry of each index, or why it cannot be read; from a store side by side."""

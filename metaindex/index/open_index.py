@@ -228,7 +228,7 @@ class OpenIndex:
 
     def rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
         """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""
-        if kind == "files" and run.files <= _FEW_FILES and is_remote(self.storage.root):
+        if kind == "files" and len(ordinals) > 0 and run.files <= _FEW_FILES and is_remote(self.storage.root):
             held = self._every_file(run).select(names)
             whole = pa.Table.from_batches([held]) if isinstance(held, pa.RecordBatch) else held
             places = Vector.arrow(ordinals.astype(np.int64), None, pa.int64())

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .opening import above as above
     from .opening import both_at as both_at
     from .opening import each_at as each_at
+    from .opening import holding_ends as holding_ends
     from .opening import is_path as is_path
     from .opening import is_remote as is_remote
     from .opening import name_of as name_of

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core import Cure, ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.core import BoundedCache, Cure, ObjectExistsError, ObjectNotFoundError, StorageError
 
 from .client import SCHEMES, open_bucket, patient
 from .errors import clean, is_of_transport, status_of, storage_errors, whole
@@ -45,11 +45,19 @@ _GLANCE = 1000
 """Keys of a folder that are shown first: as many as one request gives."""
 
 
+class Ends(BoundedCache[str, tuple[ObjectInfo, bytes]]):
+    """Last bytes of objects, by their keys. In another process there are none yet."""
+
+    def __reduce__(self) -> tuple[type[Ends], tuple[None, int | None]]:
+        return Ends, (None, self.limit_bytes)
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectStorage:
     """The objects of a bucket (`base`, a URI without a trailing slash) below the key `prefix`. `unproven`: the endpoint
     of a store whose put-if-absent is tested before it is relied on; `single_writer`: the user declares that nobody else
-    writes, so that it need not; `confines`: bounds on what may be reached."""
+    writes, so that it need not; `confines`: bounds on what may be reached; `ends`: of objects that were opened, for who
+    reads them several times."""
 
     store: ObjectStore = field(repr=False)
     base: str
@@ -57,6 +65,7 @@ class ObjectStorage:
     unproven: str = ""
     single_writer: bool = False
     confines: Confines | None = field(default=None, repr=False)
+    ends: Ends | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_uri(cls, uri: str, storage_options: Mapping[str, str] | None = None) -> ObjectStorage:
@@ -110,24 +119,35 @@ class ObjectStorage:
         folder = self._key(prefix)
         depth = len(folder) + 1 if folder else 0
 
-        def first() -> builtins.list[str]:
-            for page in obstore.list(self.store, folder or None, chunk_size=_GLANCE):
-                return [meta["path"][depth:] for meta in page]
-            return []
-
         def rest() -> Glance:
             told = obstore.list_with_delimiter(self.store, folder or None)
             folders = tuple(name.rstrip("/").rpartition("/")[2] for name in told["common_prefixes"])
             return Glance(folders, tuple(meta["path"][depth:] for meta in told["objects"]))
 
-        with storage_errors(self.uri(prefix), "list"):
-            paths = whole(first)
+        paths, complete = self.first_paths(prefix)
         folders = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
         yield Glance(tuple(folders), tuple(path for path in paths if "/" not in path))
-        if len(paths) >= _GLANCE:
+        if not complete:
             with storage_errors(self.uri(prefix), "list"):
                 whole_folder = whole(rest)
             yield whole_folder
+
+    def first_paths(self, prefix: str) -> tuple[builtins.list[str], bool]:
+        """Return the first objects below a folder at any depth, as many as one request gives, relative to it; and
+        whether these are all."""
+        import obstore
+
+        folder = self._key(prefix)
+        depth = len(folder) + 1 if folder else 0
+
+        def first() -> builtins.list[str]:
+            for page in obstore.list(self.store, folder or None, chunk_size=_GLANCE):
+                return [meta["path"][depth:] for meta in page]
+            return []
+
+        with storage_errors(self.uri(prefix), "list"):
+            paths = whole(first)
+        return paths, len(paths) < _GLANCE
 
     def head(self, path: str) -> ObjectInfo:
         import obstore
@@ -145,7 +165,8 @@ class ObjectStorage:
                     asked: Any = {"range": {"offset": start}} if start else None
                     return bytes(obstore.get(self.store, key, options=asked).bytes())
                 if length:
-                    return bytes(obstore.get_range(self.store, key, start=start, length=length))
+                    held = None if self.ends is None else self._of_end(path, key, start, length)
+                    return held or bytes(obstore.get_range(self.store, key, start=start, length=length))
             except obstore.exceptions.BaseError as error:
                 # A range that begins behind the end is an error to stores, in as many words as there are stores, and no
                 # bytes to us.
@@ -163,8 +184,13 @@ class ObjectStorage:
     def open_input(self, path: str) -> pa.NativeFile:
         """Open with one request for the size and the end, where footers are; a small object is then read."""
         where, key = self.uri(path), self._key(path)
-        with storage_errors(where, "open"):
-            info, tail = self._end(path, key)
+        held = None if self.ends is None else self.ends.find(key)
+        if held is None:
+            with storage_errors(where, "open"):
+                held = self._end(path, key)
+            if self.ends is not None:
+                self.ends.keep(key, held, len(held[1]))
+        info, tail = held
         return range_file(partial(self._same, path, info.etag or "W/"), info.size_bytes, tail, info)
 
     def _same(self, path: str, etag: str, start: int, length: int) -> bytes:
@@ -277,6 +303,24 @@ class ObjectStorage:
         import obstore
 
         return int(obstore.head(self.store, key)["size"])
+
+    def _of_end(self, path: str, key: str, start: int, length: int) -> bytes | None:
+        """Return a stretch that lies in an object's end, which is held from then on."""
+        import obstore
+
+        assert self.ends is not None
+        held = self.ends.find(key)
+        if held is None and length <= _TAIL_BYTES:
+            answer = obstore.get(self.store, key, options={"range": (start, start + length)})
+            info, data = _info(path, answer.meta), bytes(answer.bytes())
+            if info.size_bytes == start + len(data):
+                self.ends.keep(key, (info, data), len(data))
+            return data
+        if held is None:
+            return None
+        info, tail = held
+        first = start - (info.size_bytes - len(tail))
+        return tail[first : first + length] if first >= 0 and start + length <= info.size_bytes else None
 
     def _end(self, path: str, key: str) -> tuple[ObjectInfo, bytes]:
         """The object, and its last bytes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from .local import LocalStorage
 from .local_paths import local_path
 from .protocol import Storage
 
+_ENDS_BYTES = 64 << 20
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 _S = TypeVar("_S")
@@ -39,6 +41,14 @@ def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str]
 
         storage = ObjectStorage.from_uri(text, storage_options)
     return storage, storage.root
+
+
+def holding_ends(storage: Storage) -> Storage:
+    """Return a store that asks for the end of an object once, for one operation that reads its objects several times; a
+    disk is returned as it is."""
+    from .object_store import Ends, ObjectStorage
+
+    return replace(storage, ends=Ends(None, _ENDS_BYTES)) if isinstance(storage, ObjectStorage) else storage
 
 
 def is_path(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from metaindex.core import (
@@ -20,6 +21,7 @@ from metaindex.core import (
 from metaindex.formats import At, ReadOptions, Schema
 from metaindex.index import KINDS, IndexFolder, Kind, Outcome
 from metaindex.query import Handle, TableQueryLog
+from metaindex.storage import both_at, is_remote
 
 if TYPE_CHECKING:
     from metaindex.core import Progress
@@ -123,7 +125,8 @@ def refresh(
             f" {Cure('argument', 'under')}, or {Cure('argument', 'mode')}"
         )
     actions = handle.indexes().actions(name)
-    base = actions.log.latest()
+    ahead = partial(handle.indexes().target_ahead, at, where, under)
+    base, ready = both_at(handle.ref.storage.root, actions.log.latest, ahead)
     if base is None:
         raise handle.indexes().missing(f"refresh needs an index; there is none named {name!r}", name)
     actions.check("refresh", base, handle.format)
@@ -135,8 +138,8 @@ def refresh(
             f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; {cure}"
             f" {Cure('same_name')}"
         )
-    handle = handle.as_built(base)
-    target = handle.indexes().target(at, where, under)
+    before, handle = handle, handle.as_built(base)
+    target = ready if ready is not None and handle is before else handle.indexes().target(at, where, under)
     if mode != "full" and target.limit is None and target.settled:
         there = actions.recorded(base, target.version, mode)
         if there is not None:
@@ -146,8 +149,10 @@ def refresh(
     kinds = [] if mode == "quick" else [KINDS.of(spec) for spec in base.kinds]  # a quick refresh builds nothing
     built_by = handle.indexes().builders.builder("local" if mode == "quick" else builder, kinds)
     options = handle.table_format.options_kept(handle.ref, base.table.options, target.snapshot)
-    handle.indexes().remember(target)
-    return actions.refresh(base, target, built_by, options, mode, handle.written, progress)
+    remember = partial(handle.indexes().remember, target)
+    if not is_remote(handle.ref.storage.root):
+        remember()
+    return actions.refresh(base, target, built_by, options, mode, handle.written, progress, remember)
 
 
 def optimize(

@@ -2,13 +2,15 @@
 before."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .proxy import Proxy, Request
 
-_QUIET_SECONDS = 0.06
+_LOOKS = 60
+_LOOK_SECONDS = 0.004
+"""A round is over when so many looks, one after the other, saw no new request: on a busy machine each takes longer, as
+whoever is to ask does."""
 
 
 class Rounds:
@@ -18,7 +20,6 @@ class Rounds:
     def __init__(self) -> None:
         self.asked: list[list[Request]] = [[]]
         self._changed = threading.Condition()
-        self._last = 0.0
 
     @classmethod
     @contextmanager
@@ -34,12 +35,13 @@ class Rounds:
 
     def __call__(self, request: Request) -> None:
         with self._changed:
-            mine, self._last = self.asked[-1], time.monotonic()
+            mine = self.asked[-1]
             mine.append(request)
+            seen, looks = 0, 0
             while mine is self.asked[-1]:
-                left = self._last + _QUIET_SECONDS - time.monotonic()
-                if left > 0:
-                    self._changed.wait(left)
+                looks, seen = looks + 1 if seen == len(mine) else 0, len(mine)
+                if looks < _LOOKS:
+                    self._changed.wait(_LOOK_SECONDS)
                 else:
                     self.asked.append([])
                     self._changed.notify_all()

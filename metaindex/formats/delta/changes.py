@@ -11,19 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
+from typing import Final
 
 import pyarrow as pa
 
-from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError
+from metaindex.core import CorruptTableError, MetaIndexError, ObjectNotFoundError, StorageError
 from metaindex.formats.columns import integers, strings
 from metaindex.formats.damage import parse_json
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import Base, Changes, FileTable, Version
-from metaindex.storage import each_at
+from metaindex.storage import ObjectInfo, both_at, each_at, is_remote
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
 from .log_segment import LOG, commit_number, commit_path, stored_commit_fingerprint
-from .replay import ReplayedFiles, read_commit
+from .replay import ReplayedFiles, StoredCommit, read_commit
 from .schema import TableSchema, parse_schema
 from .snapshot import snapshot_of
 
@@ -31,9 +32,12 @@ _MOST = 1000  # commits; a log that long has a checkpoint, which is read sooner
 _TRIES = 3  # bases whose commit is looked at: the nearest below the target, then older ones
 
 
-def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Changes | None:
-    """Return the changes since a base; see `Format.changes`."""
-    base = _proved(ref, bases, to)
+def changes_from_log(
+    ref: TableRef, bases: Sequence[Base], to: Version, commit: ObjectInfo | None = None
+) -> Changes | None:
+    """Return the changes since a base; see `Format.changes`. `commit`: that of `to`, as it was listed."""
+    ahead = partial(_read_ahead, ref, bases, to)
+    base, (read, counted) = both_at(ref.storage.root, partial(_proved, ref, bases, to), ahead)
     if base is None:
         return None
     versions = range(int(base.version.id) + 1, int(to.id) + 1)
@@ -42,9 +46,9 @@ def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Chang
     said = _Said()
     fingerprint = base.version.fingerprint
     try:
-        for commit in each_at(ref.storage.root, versions, partial(read_commit, ref.storage, ref.path)):
-            fingerprint = commit.fingerprint
-            if not said.take(commit.content, ref.path):
+        for stored in read if len(read) == len(versions) else _commits(ref, versions):
+            fingerprint = stored.fingerprint
+            if not said.take(stored.content, ref.path):
                 return None
     except CorruptTableError as error:
         if isinstance(error.__cause__, ObjectNotFoundError):
@@ -52,7 +56,30 @@ def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Chang
         raise
     if fingerprint != to.fingerprint:
         return None  # the log was written anew while it was read
-    return _changes(ref, base, to, said)
+    timestamp_ms = said.stamp
+    if timestamp_ms is None:
+        timestamp_ms = (commit or ref.storage.head(commit_path(int(to.id)))).modified_ns // 1_000_000
+    return _changes(ref, base, to, said, timestamp_ms, _counted(ref, to) if counted is _UNASKED else counted)
+
+
+def _commits(ref: TableRef, versions: range) -> list[StoredCommit]:
+    return each_at(ref.storage.root, versions, partial(read_commit, ref.storage, ref.path))
+
+
+_UNASKED: Final = -1
+
+
+def _read_ahead(ref: TableRef, bases: Sequence[Base], to: Version) -> tuple[list[StoredCommit], int | None]:
+    """Read of a store what is needed if the nearest base is proved: the commits behind it, and the count of files. An
+    error is met again where they are needed."""
+    numbers = [n for base in bases if (n := commit_number(base.version.id)) is not None and n <= int(to.id)]
+    versions = range(max(numbers) + 1, int(to.id) + 1) if numbers else range(0)
+    if not is_remote(ref.storage.root) or not 0 < len(versions) <= _MOST:
+        return [], _UNASKED
+    try:
+        return both_at(ref.storage.root, partial(_commits, ref, versions), partial(_counted, ref, to))
+    except MetaIndexError:
+        return [], _UNASKED
 
 
 @dataclass(slots=True)
@@ -103,15 +130,15 @@ def _proved(ref: TableRef, bases: Sequence[Base], to: Version) -> Base | None:
     return None
 
 
-def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
+def _changes(ref: TableRef, base: Base, to: Version, said: _Said, timestamp_ms: int, counted: int | None) -> Changes:
     schema = _schema(ref, base, said)
     rows, stats = file_columns(list(said.live.values()))
     table_uuid = said.metadata.id if said.metadata is not None else base.version.table_uuid
     configuration = said.metadata.configuration if said.metadata is not None else {}
     to = replace(to, table_uuid=table_uuid)
     live = ReplayedFiles(rows, (), strings(stats))
-    touched = snapshot_of(ref, to, _timestamp(ref, to, said), schema, live, configuration)
-    return Changes(base.version, touched, _gone(said, touched.files.table.schema), _counted(ref, to))
+    touched = snapshot_of(ref, to, timestamp_ms, schema, live, configuration)
+    return Changes(base.version, touched, _gone(said, touched.files.table.schema), counted)
 
 
 def _gone(said: _Said, schema: pa.Schema) -> FileTable:
@@ -145,9 +172,3 @@ def _schema(ref: TableRef, base: Base, said: _Said) -> TableSchema:
     # Which doubles were once floats is not kept: any may have been.
     doubles = frozenset(leaf.source for leaf in base.schema.leaves() if pa.types.is_float64(leaf.type))
     return TableSchema(base.schema, base.partition_columns, sources, doubles)
-
-
-def _timestamp(ref: TableRef, to: Version, said: _Said) -> int:
-    if said.stamp is not None:
-        return said.stamp
-    return ref.storage.head(commit_path(int(to.id))).modified_ns // 1_000_000

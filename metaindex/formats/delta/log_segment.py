@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import xxhash
@@ -129,6 +130,15 @@ def list_log(storage: Storage, start_after: str = "") -> LogListing:
         for version, kinds in by_version.items()
     }
     return LogListing(commits, checkpoints)
+
+
+def newest_of(names: Iterable[str]) -> int | None:
+    """Return the newest commit among names of a log's files, -1 where these do not make a version; None where none is
+    of a log."""
+    matches = [match for name in names if (match := _NAME.match(name))]
+    commits = {int(match["version"]) for match in matches if match["commit"]}
+    readable = 0 in commits or len(commits) < len(matches)
+    return None if not matches else max(commits, default=-1) if readable else -1
 
 
 def has_log(storage: Storage, folder: str = "") -> bool:

@@ -21,7 +21,7 @@ from metaindex.core import (
 )
 from metaindex.formats.format import At, Format, TableRef
 from metaindex.formats.model import Base, Changes, Snapshot, Version
-from metaindex.storage import Storage, both_at
+from metaindex.storage import ObjectInfo, Storage, both_at
 
 from .log_segment import (
     LOG,
@@ -32,10 +32,13 @@ from .log_segment import (
     following,
     has_log,
     list_log,
+    newest_of,
     stored_commit_fingerprint,
 )
 
 if TYPE_CHECKING:
+    from metaindex.formats.glimpse import Glimpse
+
     from .replay import Header
 
 _LISTINGS = 10  # tried before the last word
@@ -57,10 +60,19 @@ class DeltaFormat(Format):
     named_by_path = True
 
     def __init__(self) -> None:
-        self._newest: Version | None = None  # as it was resolved last
+        self._newest: tuple[Version, ObjectInfo | None] | None = None  # as it was resolved last, and its commit
 
     def detect(self, ref: TableRef) -> bool:
         return has_log(ref.storage)
+
+    def recognized(self, ref: TableRef, seen: Glimpse) -> bool | None:
+        self.indexes_seen = seen.root.below("_metaindex")
+        newest = newest_of(seen.root.below(LOG))
+        if newest is None:
+            return False if seen.root.whole else None
+        if newest >= 0:
+            self._newest = _version(newest, ""), None
+        return True
 
     def resolve(self, ref: TableRef, at: At) -> Version:
         wanted = _wanted(ref, at)
@@ -70,35 +82,38 @@ class DeltaFormat(Format):
             except ObjectNotFoundError:
                 pass  # cleaned, perhaps: its checkpoint may still stand
         if wanted is None:
-            self._newest = version = self._going_on(ref.storage) or self._resolved(ref, None)
-            return version
-        return self._resolved(ref, wanted)
+            self._newest = newest = self._going_on(ref.storage) or self._resolved(ref, None)
+            return newest[0]
+        return self._resolved(ref, wanted)[0]
 
-    def _going_on(self, storage: Storage) -> Version | None:
-        """Return the newest version if its log goes on from the one that was resolved last: that one's commit is there
-        unchanged. A listing then begins there, by no hint."""
+    def _going_on(self, storage: Storage) -> tuple[Version, ObjectInfo | None] | None:
+        """Return the newest version if its log goes on from the one that was resolved last, or seen: that one's commit
+        is there unchanged. A listing then begins there, by no hint."""
         if self._newest is None:
             return None
-        number = int(self._newest.id)
+        last = self._newest[0]
+        number = int(last.id)
         try:
             listing, fingerprint = both_at(
                 storage.root,
                 lambda: list_log(storage, start_after=f"{LOG}/{number:020d}"),
                 lambda: stored_commit_fingerprint(storage, number),
             )
-            if fingerprint != self._newest.fingerprint or number not in listing.commits:
+            if last.fingerprint not in ("", fingerprint) or number not in listing.commits:
                 return None
             latest = listing.latest
-            return _version(latest, fingerprint if latest == number else stored_commit_fingerprint(storage, latest))
+            fingerprint = fingerprint if latest == number else stored_commit_fingerprint(storage, latest)
+            return _version(latest, fingerprint), listing.commits.get(latest)
         except ObjectNotFoundError:  # cleaned
             return None
 
     @staticmethod
-    def _resolved(ref: TableRef, wanted: int | None) -> Version:
+    def _resolved(ref: TableRef, wanted: int | None) -> tuple[Version, ObjectInfo | None]:
         from .replay import version_fingerprint
 
         segment = find_segment(ref.storage, ref.path, wanted)
-        return _version(segment.version, version_fingerprint(ref.storage, segment))
+        version = _version(segment.version, version_fingerprint(ref.storage, segment))
+        return version, segment.listing.commits.get(segment.version)
 
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
         """Return the newest version; see `Format.newest`. Commits are numbered without gaps: the newest
@@ -139,10 +154,12 @@ class DeltaFormat(Format):
             ),
         )
 
-    def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
+    def changes(self, ref: TableRef, bases: Sequence[Base], target: At, to: Version | None = None) -> Changes | None:
         from .changes import changes_from_log
 
-        return changes_from_log(ref, bases, self.resolve(ref, target))
+        to = self.resolve(ref, target) if to is None else to
+        newest = self._newest
+        return changes_from_log(ref, bases, to, newest[1] if newest is not None and newest[0] == to else None)
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         listing = _listed(ref.storage, ref.path)

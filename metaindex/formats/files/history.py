@@ -58,12 +58,16 @@ class Recalled:
     bases: frozenset[str]
 
 
+def home_of(ref: TableRef) -> str:
+    """Return the folder beside a table for what is kept of it, its indexes too."""
+    return f"{above(ref.storage.root)}/_metaindex/{name_of(ref.storage.root, ref.patterns)}"
+
+
 def _place(ref: TableRef) -> tuple[Storage, str]:
     """Return where listings are kept: beside the table, since overwriting a folder empties it."""
     if ref.history is not None:
         return ref.history, ""
-    root = ref.storage.root
-    home = f"{above(root)}/_metaindex/{name_of(root, ref.patterns)}"
+    root, home = ref.storage.root, home_of(ref)
     folder = f"{home}/_history"
     return (ref.storage if is_remote(root) else own_folder(folder, home, root)), folder
 

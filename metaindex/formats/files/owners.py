@@ -10,14 +10,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import compress
 from typing import Final
 
 from metaindex.core import Cure, OutsideTableError, StorageError, StoragePermissionError, UnsupportedFeatureError
 from metaindex.formats.format import Format
 from metaindex.formats.names import FILES, FORMATS
-from metaindex.storage import Glance, Glances, LocalStorage, Storage, each_at
+from metaindex.storage import Glance, Glances, LocalStorage, Storage, both_at, each_at
 
 SINK_LOG: Final = "_spark_metadata"
 HUDI_PARTITION: Final = ".hoodie_partition_metadata"
@@ -78,8 +78,8 @@ def owners() -> Mapping[str, Owner]:
 def refuse_owned(storage: Storage, *, alone: bool) -> None:
     """Raise UnsupportedFeatureError if the storage's root, or a folder above, is somebody's. `alone`: the root alone
     was named, which may be the output of a stream."""
-    refuse_in(storage, [storage.root], SINK_LOG if alone else "")
-    refuse_above(storage, [storage.root])
+    at_root = partial(refuse_in, storage, [storage.root], SINK_LOG if alone else "")
+    both_at(storage.root, at_root, partial(refuse_above, storage, [storage.root]))
 
 
 def refuse_above(storage: Storage, places: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from metaindex.formats.column_names import alike
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import Field, Schema, Snapshot
 from metaindex.formats.parquet.footers import read_metadata
-from metaindex.storage import Storage
+from metaindex.storage import Storage, each_at
 
 from .beginnings import NAME_COLUMNS
 from .csv_schema import csv_schema, look_for_data
@@ -47,8 +48,8 @@ def data_schema(
     match file_format:
         case "parquet":
             if options.reader.get("mergeschema", "false").lower() == "true":
-                return merged([(path, _parquet(storage, path)) for path in paths])
-            return _united([_parquet(storage, path) for path in (paths[0], *newest)])
+                return merged(list(zip(paths, each_at(storage.root, paths, partial(_parquet, storage)), strict=True)))
+            return _united(each_at(storage.root, (paths[0], *newest), partial(_parquet, storage)))
         case "csv":
             return csv_schema(storage, paths, [paths[0], *newest][-1], options.reader)
         case _:

@@ -34,6 +34,7 @@ from metaindex.core import (
 from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
 from metaindex.formats.columns import long_strings, numbers, strings
 from metaindex.formats.format import At, Format, Resolved, TableRef
+from metaindex.formats.glimpse import page_of
 from metaindex.formats.model import (
     FILE_SCHEMA,
     FileTable,
@@ -46,7 +47,7 @@ from metaindex.formats.model import (
 )
 
 from .compressed import REFUSED, SUFFIXES, not_unpacked, unread_file
-from .history import KeptListing, Recalled, find, forget, recall, remember, remembered
+from .history import KeptListing, Recalled, find, forget, home_of, recall, remember, remembered
 from .listing import Listing, starts_of
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
@@ -91,6 +92,11 @@ class FilesFormat(Format):
         if first is None or _options(ref).format is not None or _format_of_file(ref, first) is not None:
             return first is not None
         return any(format_of(path.rpartition("/")[2]) for path in islice(files, _LOOKED_AT))
+
+    def see_indexes(self, ref: TableRef) -> None:
+        """Look which indexes lie beside a table on a store, as a guess."""
+        with suppress(StorageError):
+            self.indexes_seen = page_of(ref.storage, home_of(ref)).paths
 
     def resolve(self, ref: TableRef, at: At) -> Version:
         return self.resolved(ref, at).version

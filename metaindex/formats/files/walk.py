@@ -129,6 +129,12 @@ def _begun(storage: Storage) -> Iterator[ObjectInfo]:
     return iter(()) if first is None else chain((first,), listed)
 
 
+def _begun_data(storage: Storage, passed: Passed) -> Iterator[str]:
+    inside = _data_files(storage, "", passed)
+    first = next(inside, None)
+    return iter(()) if first is None else chain((first,), inside)
+
+
 def some_files(storage: Storage, patterns: Sequence[str] = (), passed: Passed | None = None) -> Iterator[str]:
     """Yield data files of the table without a full listing. `passed`: collects files that are no data."""
     passed = passed or Passed()
@@ -139,9 +145,12 @@ def some_files(storage: Storage, patterns: Sequence[str] = (), passed: Passed | 
             yield path
     if patterns:
         return
-    single = single_file(storage)
+    if isinstance(storage, LocalStorage):
+        single, inside = single_file(storage), _data_files(storage, "", passed)
+    else:
+        single, inside = both_at(storage.root, partial(single_file, storage), partial(_begun_data, storage, passed))
     if single is None:
-        yield from _data_files(storage, "", passed)
+        yield from inside
     elif single.size_bytes:
         yield storage.root
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ from .properties import FOLDER, TableConfig, read_config
 from .schema import check_written, parse_schema
 from .timeline import Timeline, read_timeline
 
+if TYPE_CHECKING:
+    from metaindex.formats.glimpse import Glimpse
+
 _T = TypeVar("_T")
 _LISTINGS = 5  # tried before the last word
 
@@ -50,6 +53,10 @@ class HudiFormat(Format):
     def detect(self, ref: TableRef) -> bool:
         """Return whether anything is in Hudi's folder: of a table that lost a part of it the files are not known."""
         return any(True for _ in ref.storage.list(FOLDER))
+
+    def recognized(self, ref: TableRef, seen: Glimpse) -> bool | None:
+        self.indexes_seen = seen.root.below("_metaindex")
+        return True if seen.root.below(FOLDER) else False if seen.root.whole else None
 
     def read_options(self, ref: TableRef) -> Mapping[str, object]:
         return {"file_format": "parquet"}

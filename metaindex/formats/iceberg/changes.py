@@ -8,13 +8,15 @@ outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import Base, Changes, FileTable, Snapshot
+from metaindex.storage import each_at, is_remote
 
 from .locations import Place
 from .manifests import ADDED, DATA, DELETED, Manifest, named_by, read_manifest_list, read_manifests
@@ -43,15 +45,17 @@ def changes_from_commits(
     if line is None:
         return None
     base, below, commits = line
-    manifests = read_manifest_list(ref.storage, place, metadata, target)
+    root = ref.storage.root
+    asked = (target, below, *(commits[:-1] if is_remote(root) else ()))
+    manifests, before, *between = each_at(root, asked, partial(read_manifest_list, ref.storage, place, metadata))
     data = [m for m in manifests if m.content == DATA]
     if any(m.added_snapshot_id is None or m.live_files is None or m.spec_id is None for m in data):
         return None
     deletes = [m for m in manifests if m.content != DATA]
-    before = read_manifest_list(ref.storage, place, metadata, below)
     if {m.location for m in deletes} != {m.location for m in before if m.content != DATA}:
         return None
-    read = _named(ref, place, metadata, commits, target, manifests)
+    lists = {commit.id: listed for commit, listed in zip(asked[2:], between, strict=True)} | {target.id: manifests}
+    read = _named(ref, place, metadata, commits, target, lists)
     if read is None:
         return None
     named, own = read
@@ -76,27 +80,35 @@ def _named(
     metadata: TableMetadata,
     commits: Sequence[SnapshotInfo],
     target: SnapshotInfo,
-    manifests: list[Manifest],
+    lists: Mapping[int, list[Manifest]],
 ) -> tuple[pl.DataFrame, list[Manifest]] | None:
     """The entries that commits added and deleted: `commit` is the number of theirs, `entry` that among the live ones of
-    the manifests that the commits wrote, which come second. `manifests`: of the target. None where a manifest list
-    does not tell."""
+    the manifests that the commits wrote, which come second. `lists`: manifest lists that are read already. None where
+    one does not tell."""
     import polars as pl
+
+    live = pl.col("status") != DELETED
+
+    def entries_of(commit: SnapshotInfo) -> tuple[list[Manifest], pl.DataFrame, int] | None:
+        listed = lists.get(commit.id)
+        listed = read_manifest_list(ref.storage, place, metadata, commit) if listed is None else listed
+        if any(m.added_snapshot_id is None for m in listed):
+            return None
+        mine = [m for m in listed if m.content == DATA and m.added_snapshot_id == commit.id]
+        entries = read_manifests(ref.storage, place, metadata, mine, snapshot_id=commit.id, only_live=False)
+        entries = entries.with_columns(entry=live.cast(pl.Int64).cum_sum() - 1)
+        return mine, entries.filter(named_by(commit.id)), entries.filter(live).height
 
     frames: list[pl.DataFrame] = []
     own: list[Manifest] = []
     stated = 0
-    for at, commit in enumerate(commits):
-        listed = manifests if commit.id == target.id else read_manifest_list(ref.storage, place, metadata, commit)
-        if any(m.added_snapshot_id is None for m in listed):
+    for at, told in enumerate(each_at(ref.storage.root, commits, entries_of)):
+        if told is None:
             return None
-        mine = [m for m in listed if m.content == DATA and m.added_snapshot_id == commit.id]
+        mine, entries, count = told
         own += mine
-        entries = read_manifests(ref.storage, place, metadata, mine, snapshot_id=commit.id, only_live=False)
-        live = pl.col("status") != DELETED
-        entries = entries.with_columns(entry=live.cast(pl.Int64).cum_sum() - 1 + stated, commit=pl.lit(at, pl.Int64))
-        stated += entries.filter(live).height
-        frames.append(entries.filter(named_by(commit.id)))
+        frames.append(entries.with_columns(entry=pl.col("entry") + stated, commit=pl.lit(at, pl.Int64)))
+        stated += count
     frames = [frame for frame in frames if frame.height]
     if not frames:
         empty = read_manifests(ref.storage, place, metadata, [], snapshot_id=target.id)

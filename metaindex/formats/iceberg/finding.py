@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -14,6 +14,7 @@ from metaindex.storage import ObjectInfo, Storage, both_at
 
 from .metadata import read_metadata
 
+HINT: Final = "version-hint.text"
 METADATA_ENDS: Final = (".metadata.json", ".metadata.json.gz")
 
 
@@ -40,7 +41,8 @@ def locate(storage: Storage, path: str, last: Located | None = None) -> Located:
     if last is None:
         hinted = ask()
     elif last.hint is None:
-        hinted, listed = both_at(storage.root, ask, partial(_listed, storage, folder))
+        listed, hinting = _listed(storage, folder)
+        hinted = ask() if hinting else None
     else:
         hinted, latest = both_at(storage.root, ask, partial(_latest_from, storage, folder, last.hint))
     hint = _number(hinted)
@@ -48,7 +50,7 @@ def locate(storage: Storage, path: str, last: Located | None = None) -> Located:
         latest = _latest_from(storage, folder, hint)
     if hint is not None and latest is not None:
         return latest  # without a listing: the folder holds every manifest too
-    listed = _listed(storage, folder) if listed is None else listed
+    listed = _listed(storage, folder)[0] if listed is None else listed
     name = _of_listed(storage, path, folder, hinted, hint, {name: _numbered(name) for name in listed})
     return Located(name, listed[name])
 
@@ -77,7 +79,7 @@ def _of_listed(
 
 def _hinted(storage: Storage, folder: str) -> str | None:
     try:
-        text = storage.read(f"{folder}/version-hint.text").decode("utf-8", "replace").strip()
+        text = storage.read(f"{folder}/{HINT}").decode("utf-8", "replace").strip()
     except ObjectNotFoundError:
         return None
     return text or None
@@ -105,9 +107,16 @@ def _latest_from(storage: Storage, folder: str, hint: int) -> Located | None:
     return latest
 
 
-def _listed(storage: Storage, folder: str) -> dict[str, ObjectInfo]:
+def newest_of(names: Iterable[str]) -> str:
+    """Return the name of the metadata file with the highest number; empty: there is none."""
+    numbers = {name: number for name in names if "/" not in name and (number := _numbered(name)) >= 0}
+    return max(numbers, key=numbers.__getitem__, default="")
+
+
+def _listed(storage: Storage, folder: str) -> tuple[dict[str, ObjectInfo], bool]:
+    """Return the metadata files, and whether a hint lies beside them."""
     files = {f"{folder}/{info.path.rsplit('/', 1)[-1]}": info for info in storage.list(folder, recursive=False)}
-    return {name: info for name, info in files.items() if _numbered(name) >= 0}
+    return {name: info for name, info in files.items() if _numbered(name) >= 0}, f"{folder}/{HINT}" in files
 
 
 def _numbered(path: str) -> int:

@@ -24,7 +24,7 @@ from metaindex.storage import both_at, is_remote, parent_of
 from .changes import changes_from_commits
 from .configured import identifier_of
 from .deletes import DeleteLoader
-from .finding import METADATA_ENDS, Located, locate
+from .finding import HINT, METADATA_ENDS, Located, locate, newest_of
 from .locations import Place, is_absolute, normal
 from .manifests import DATA, Manifest, read_manifest_list, read_manifests
 from .metadata import (
@@ -42,6 +42,8 @@ from .transforms import Transform
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from metaindex.formats.glimpse import Glimpse
 
 
 class IcebergFormat(Format):
@@ -69,6 +71,17 @@ class IcebergFormat(Format):
             return False
         except MetaIndexError:
             return True  # damaged, and Iceberg's all the same
+        return True
+
+    def recognized(self, ref: TableRef, seen: Glimpse) -> bool | None:
+        self.indexes_seen = seen.root.below("_metaindex")
+        if ref.path.endswith(METADATA_ENDS):
+            return None
+        names = seen.metadata.paths
+        if not (newest := newest_of(names)):
+            return False if seen.metadata.whole and HINT not in names else None
+        if HINT not in names and seen.metadata.whole:
+            self._located = Located(f"{ref.path.rstrip('/')}/metadata/{newest}")
         return True
 
     def resolve(self, ref: TableRef, at: At) -> Version:
@@ -101,8 +114,10 @@ class IcebergFormat(Format):
         data, deletes = both_at(ref.storage.root, partial(read, of_data), partial(read, of_deletes))
         return _assembled(ref, place, metadata, selected, of_data, data, deletes, data["spec_id"].unique().to_list())
 
-    def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
-        metadata = self._metadata(ref)
+    def changes(self, ref: TableRef, bases: Sequence[Base], target: At, to: Version | None = None) -> Changes | None:
+        last = self._last
+        known = to is not None and last is not None and version_of(last[1], select(last[1], target)) == to
+        metadata = last[1] if known and last is not None else self._metadata(ref)
         selected, place = select(metadata, target), _place(ref, metadata)
         assembled = partial(_assembled, ref, place, metadata, selected)
         return changes_from_commits(ref, place, metadata, bases, selected.snapshot, _commit_of, assembled)
@@ -113,10 +128,30 @@ class IcebergFormat(Format):
             location = _in_catalog(ref)
             self._last = Located(location), read_metadata(ref.storage, location)
             return self._last[1]
-        last, self._located = self._last, (located := locate(ref.storage, ref.path, self._located))
+        last, before = self._last, self._located
+        guess = None if before is None or last is not None else before.path
+        located, ahead = both_at(
+            ref.storage.root,
+            partial(locate, ref.storage, ref.path, before),
+            partial(_read_ahead, ref, guess),
+        )
+        self._located = located
+        if ahead is not None and located.path == guess:
+            self._last = last = located, ahead
+            return ahead
         if last is None or last[0] != located or located.info is None or not is_remote(ref.storage.root):
             self._last = last = located, read_metadata(ref.storage, located.path)
         return last[1]
+
+
+def _read_ahead(ref: TableRef, guess: str | None) -> TableMetadata | None:
+    """Read of a store the metadata file that will be found, mostly."""
+    if guess is None or not is_remote(ref.storage.root):
+        return None
+    try:
+        return read_metadata(ref.storage, guess)
+    except MetaIndexError:
+        return None
 
 
 def version_of(metadata: TableMetadata, selected: Selected) -> Version:

@@ -38,7 +38,7 @@ from metaindex.core import (
 from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
 from metaindex.formats.model import Leaf
 from metaindex.formats.older_calendar import may_be_in_older_calendar, predates
-from metaindex.storage import Storage, each_at
+from metaindex.storage import Storage, each_at, is_remote
 
 from .bounds import DOUBTS, FileColumn, aggregate
 from .chunks import forms_of, look
@@ -112,6 +112,9 @@ def read_metadata(storage: Storage, path: str) -> pq.FileMetaData:
 
 
 def _open(storage: Storage, path: str, size: int | None) -> Footer:
+    if size is None and is_remote(storage.root):
+        with storage.open_input(path) as source:  # its size comes with its end
+            return Footer.of(source)
     return Footer.read(partial(storage.read, path), storage.head(path).size_bytes if size is None else size)
 
 

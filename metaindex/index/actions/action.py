@@ -29,6 +29,7 @@ from metaindex.core import (
     IndexExistsError,
     IndexNotFoundError,
     IndexStateError,
+    MetaIndexError,
     Plain,
     Shown,
     StorageError,
@@ -37,7 +38,7 @@ from metaindex.index.log.entry import IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import Heartbeat
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import COMPATIBLE, LEAVES, NEEDS, ONCE, Operation, State
-from metaindex.storage import back_off
+from metaindex.storage import back_off, both_at, is_remote
 
 from .change import Change as Change
 from .change import Overtaken, merged
@@ -59,6 +60,8 @@ class Action(ABC):
     """Of users, where it is not the operation's."""
     forward_only = False
     """A failure leaves the operation under way: what it did cannot be undone, only run again or cancelled."""
+    latest: IndexLogEntry | None = None
+    """The latest entry, as `run` read it beside its last writes."""
     rebases = True
     """Run again on what others made of the content; else being overtaken is a lost race."""
 
@@ -71,6 +74,10 @@ class Action(ABC):
     def runs(self) -> tuple[str, ...]:
         """Return the run folders that the action will write: where it fails they are removed."""
         return ()
+
+    def look_ahead(self, base: IndexLogEntry) -> None:
+        """Read of a store, while the begin is written, what `run` will need. Raises nothing."""
+        return None
 
     @abstractmethod
     def run(self, begun: IndexLogEntry) -> Change:
@@ -123,12 +130,12 @@ class NothingToDo(Exception):
         self.note = note
 
 
-def execute(log: OperationLog, action: Action) -> Outcome:
+def execute(log: OperationLog, action: Action, base: IndexLogEntry | None = None) -> Outcome:
     """Runs an action to its end. Raises IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, or
     what `run` raises; the index's stable content is then what it was, and the operation is no longer under way (but for
-    `forward_only` ones)."""
+    `forward_only` ones). `base`: the latest entry, as it was read a moment ago."""
     with TELEMETRY.action(action.operation.value, log.storage.root, _word):
-        return _execute(log, action)
+        return _execute(log, action, base)
 
 
 def _word(error: BaseException | None) -> str:
@@ -137,8 +144,10 @@ def _word(error: BaseException | None) -> str:
     return "lost_race" if isinstance(error, ConcurrentWriteError) else "failed"
 
 
-def _execute(log: OperationLog, action: Action) -> Outcome:
-    begun, mark = _begin(log, action)
+def _execute(log: OperationLog, action: Action, base: IndexLogEntry | None) -> Outcome:
+    root = log.storage.root
+    ahead = partial(action.look_ahead, base) if base is not None and is_remote(root) else lambda: None
+    (begun, mark), _ = both_at(root, partial(_begin, log, action, base), ahead)
     with Heartbeat(log.storage, mark.nonce):
         try:
             return _run_and_commit(log, action, begun, mark)
@@ -153,7 +162,7 @@ def _execute(log: OperationLog, action: Action) -> Outcome:
             raise
 
 
-def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
+def _begin(log: OperationLog, action: Action, base: IndexLogEntry | None) -> tuple[IndexLogEntry, UnderWay]:
     nonce = secrets.token_hex(8)
 
     def begun(base: IndexLogEntry | None) -> IndexLogEntry:
@@ -165,7 +174,7 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
     def lost(entry: IndexLogEntry) -> None:
         abandon(log, entry.under_way[-1], action)  # its answer may be all that was lost
 
-    entry = append(log, f"begin {_verb(action)}", nonce, begun, ".begin", lost)
+    entry = append(log, f"begin {_verb(action)}", nonce, begun, ".begin", lost, base)
     return entry, entry.under_way[-1]
 
 
@@ -184,7 +193,8 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
             undo(log, action)
             return Outcome(begun.name, operation, False, entry, (nothing.note,))
         try:
-            entry = end(log, mark, partial(_apply, action, change, base), f"commit {_verb(action)}")
+            latest, action.latest = action.latest, None
+            entry = end(log, mark, partial(_apply, action, change, base), f"commit {_verb(action)}", latest)
         except Overtaken as overtaken:
             if not action.rebases:
                 raise ConcurrentWriteError(
@@ -249,13 +259,18 @@ def append(
     change: Callable[[IndexLogEntry | None], IndexLogEntry],
     attempt_of: str = "",
     lost: Callable[[IndexLogEntry], None] | None = None,
+    base: IndexLogEntry | None = None,
 ) -> IndexLogEntry:
     """Append what `change` makes of the latest entry, or raises, under the next number: again if another writer took
-    it. The nonce and `attempt_of` name the attempt. `lost`: called with the entry if the log raises something else."""
+    it. The nonce and `attempt_of` name the attempt. `lost`: called with the entry if the log raises something else.
+    `base`: the latest entry, as it was read a moment ago: the number behind it proves that it still is."""
     name = ""
     for attempt in range(TRIES):
-        latest = log.latest()
-        changed, number = change(latest), latest.id + 1 if latest is not None else 1
+        latest, changed = (None, None) if base is None or attempt else (base, _changed(change, base))
+        if changed is None:
+            latest = log.latest()
+            changed = change(latest)
+        number = latest.id + 1 if latest is not None else 1
         name = changed.name
         before = latest.timestamp_ms if latest is not None else 0
         entry = replace(
@@ -282,10 +297,23 @@ def append(
     )
 
 
+def _changed(change: Callable[[IndexLogEntry | None], IndexLogEntry], base: IndexLogEntry) -> IndexLogEntry | None:
+    """Return None where the change is refused: of the latest entry that may be otherwise by now."""
+    try:
+        return change(base)
+    except MetaIndexError:
+        return None
+
+
 def end(
-    log: OperationLog, mark: UnderWay, change: Callable[[IndexLogEntry], IndexLogEntry], written_by: str
+    log: OperationLog,
+    mark: UnderWay,
+    change: Callable[[IndexLogEntry], IndexLogEntry],
+    written_by: str,
+    latest: IndexLogEntry | None = None,
 ) -> IndexLogEntry:
-    """Append one entry without the operation. Raises Ended if it is not under way in the latest one."""
+    """Append one entry without the operation. Raises Ended if it is not under way in the latest one. `latest`: as it
+    was read a moment ago."""
 
     def ended(latest: IndexLogEntry | None) -> IndexLogEntry:
         if latest is None or all(u.nonce != mark.nonce for u in latest.under_way):
@@ -293,7 +321,7 @@ def end(
         changed = change(latest)
         return replace(changed, under_way=tuple(u for u in changed.under_way if u.nonce != mark.nonce))
 
-    return append(log, written_by, mark.nonce, ended, f".{written_by}")
+    return append(log, written_by, mark.nonce, ended, f".{written_by}", base=latest)
 
 
 def names(entry: IndexLogEntry, mark: UnderWay) -> bool:

@@ -7,7 +7,7 @@ write what the kinds keep, and then the manifest.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import xxhash
 from pyroaring import BitMap
 
-from metaindex.core import DamagedIndexError, Progress, counted
+from metaindex.core import DamagedIndexError, MetaIndexError, Progress, counted
 from metaindex.formats import FileTable, Snapshot, TableRef
 from metaindex.index.actions.action import Action, Change
 from metaindex.index.actions.records import RecordWriter
@@ -43,12 +43,13 @@ from metaindex.index.log.versions import to_text
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.rows import FILES, LATER
 from metaindex.index.store.writer import RunSink, id_rows, number_partitions, side_by_side, write_sorted
+from metaindex.storage import is_remote
 
 
 @dataclass(slots=True)
 class Create(Action):
     """`target` is made ready before the action begins, so that a table that cannot be read leaves no trace in the
-    log."""
+    log. `look`: reads the latest entry of the log, which is `latest` from then on."""
 
     operation = Operation.CREATE
     rebases = False
@@ -60,6 +61,8 @@ class Create(Action):
     sink: RunSink
     options: dict[str, object] = field(default_factory=dict)
     progress: Progress | None = None
+    look: Callable[[], IndexLogEntry | None] | None = None
+    latest: IndexLogEntry | None = None
     records: RecordWriter = field(init=False)
     _uuid: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -96,7 +99,12 @@ class Create(Action):
     ) -> BuiltRun:
         """Build the run of these files; see `build_run`."""
         ref, sink = self.target.ref, self.sink
-        return build_run(ref, snapshot, rows, self.kinds, builder, sink, self.progress, without_nan, others)
+        beside = self._look if is_remote(sink.storage.root) else None
+        return build_run(ref, snapshot, rows, self.kinds, builder, sink, self.progress, without_nan, others, beside)
+
+    def _look(self) -> None:
+        with suppress(MetaIndexError):
+            self.latest = None if self.look is None else self.look()
 
     def run(self, begun: IndexLogEntry) -> Change:
         return index_all(self, self.target.snapshot(), frozenset())
@@ -188,12 +196,13 @@ def build_run(
     progress: Progress | None = None,
     without_nan: frozenset[str] = frozenset(),
     others: Sequence[RunRef] = (),
+    beside: Callable[[], None] | None = None,
     *,
     digested: bool = True,
 ) -> BuiltRun:
     """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them
-    (a quick refresh). `without_nan`: see `BuildRequest`; `others`: runs that stay beside it. UnknownColumnError where
-    every column of the index is gone."""
+    (a quick refresh). `without_nan`: see `BuildRequest`; `others`: runs that stay beside it; `beside`: is done while
+    the last parts are put. UnknownColumnError where every column of the index is gone."""
     kinds = kinds_at(specs, snapshot.schema) if builder is not None else []
     files, rows = in_order(snapshot.files.table.select(FileTable.SCHEMA.names), rows)
     if ref.confines is not None:
@@ -216,7 +225,24 @@ def build_run(
         earlier=tuple(key for run in reversed(others) for key in run.keys),
         only_spark=any(kind.needs_spark for kind in kinds),
     )
-    report = BuildReport(())
+    report, columns = BuildReport(()), tuple(covered_column(leaf, leaf.type) for leaf in leaves)
+
+    def sealed(many: RunSink, signs: pa.Array) -> RunRef:
+        parts = _write_files(many, files, partition_ord, partitions, ids, signs)
+        return many.sealed(
+            [*parts, *report.parts],
+            files=len(files),
+            partitions=partitions.num_rows,
+            files_digest=xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b""),
+            columns=columns,
+            builder=builder.name if builder is not None else "",
+            uncovered_files=report.uncovered_files,
+            keys=report.keys,
+            table_uuid=snapshot.table_uuid,
+        )
+
+    signs = pa.nulls(len(files), LATER["digest"])
+    signed = digested and builder is not None and are_kept(snapshot, ref.storage)
     with side_by_side(sink) as many:
         if builder is not None:
             if describing:
@@ -225,25 +251,16 @@ def build_run(
                 report = report.beside(builder.keys(request, plans, many, progress))
             if copies := KINDS.row_plans(kinds, snapshot.schema):
                 report = report.beside(builder.rows(request, copies, many, progress))
-    columns = tuple(covered_column(leaf, leaf.type) for leaf in leaves)
-    signs = pa.nulls(len(files), LATER["digest"])
-    if digested and builder is not None and are_kept(snapshot, ref.storage):
+        if not signed:
+            run = sealed(many, signs)
+            if beside is not None:
+                beside()
+    if signed:
         with suppress(DamagedIndexError):  # who cancelled it has removed its parts
             basis = Basis.of_parts(sink, columns, report.keys, len(files), report.parts, snapshot)
             signs = digests(basis, ref.storage, files, progress)
-    with side_by_side(sink) as many:
-        parts = _write_files(many, files, partition_ord, partitions, ids, signs)
-    run = sink.sealed(
-        [*parts, *report.parts],
-        files=len(files),
-        partitions=partitions.num_rows,
-        files_digest=xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b""),
-        columns=columns,
-        builder=builder.name if builder is not None else "",
-        uncovered_files=report.uncovered_files,
-        keys=report.keys,
-        table_uuid=snapshot.table_uuid,
-    )
+        with side_by_side(sink) as many:
+            run = sealed(many, signs)
     return BuiltRun(run, report, rows)
 
 

@@ -51,7 +51,8 @@ class IndexActions:
         progress: Progress | None,
     ) -> Outcome:
         """Build the index of all files of a version."""
-        return execute(self.log, Create(self.name, target, kinds, builder, self._sink(), options, progress))
+        action = Create(self.name, target, kinds, builder, self._sink(), options, progress, self.log.latest)
+        return execute(self.log, action)
 
     def add_past(self, outcome: Outcome, target: Target, builder: Builder, progress: Progress | None) -> Outcome:
         """Index the files of older versions, after `create`."""
@@ -98,8 +99,10 @@ class IndexActions:
         mode: Mode,
         written: Written | None,
         progress: Progress | None,
+        remember: Callable[[], object],
     ) -> Outcome:
-        """Bring the index to a version, and merge small runs."""
+        """Bring the index to a version, and merge small runs. `remember`: makes the version one that can be read
+        later."""
         action = Refresh(
             self.name,
             target,
@@ -111,8 +114,10 @@ class IndexActions:
             mode=mode,
             cache=self.cache,
             written=written,
+            look=self.log.latest,
+            remember=remember,
         )
-        outcome = execute(self.log, action)
+        outcome = execute(self.log, action, base)
         merged = upkeep(self.log, self.name, outcome.entry, self.cache, builder)
         return replace(outcome, notes=(*outcome.notes, *merged))
 

@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -43,7 +44,7 @@ from metaindex.index.actions.target import Target, racy, retains
 from metaindex.index.keys import FileIdentities, path_ids
 from metaindex.index.kinds.registry import KINDS
 from metaindex.index.lacking import Lacking
-from metaindex.index.log.entry import IndexLogEntry, RunRef, VersionRecord
+from metaindex.index.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
 from metaindex.index.log.history import RollOver
 from metaindex.index.log.states import Operation
 from metaindex.index.log.versions import LiveFiles, Recorded, difference, to_text
@@ -51,6 +52,7 @@ from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.layout import new_run_id
 from metaindex.index.store.reader import StoreCache
 from metaindex.index.store.writer import RunSink
+from metaindex.storage import both_at, each_at
 
 logger = logging.getLogger("metaindex")
 
@@ -68,6 +70,8 @@ class Refresh(Create):
     mode: Mode = "incremental"
     cache: StoreCache = field(default_factory=StoreCache)
     written: Written | None = None
+    remember: Callable[[], object] | None = None
+    _ahead: _LookedAhead | None = None
     _renewed: dict[str, str] = field(default_factory=dict)  # by run, the one that may take its place
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
@@ -79,7 +83,43 @@ class Refresh(Create):
     def runs(self) -> tuple[str, ...]:
         return (self.sink.run, *self._renewed.values())
 
+    def look_ahead(self, base: IndexLogEntry) -> None:
+        index = OpenIndex(self.name, base, self.sink.storage, self.cache)
+
+        def follow_() -> tuple[Seen, SnapshotDelta] | None:
+            try:
+                return None if self.mode == "full" else seen_from(index, self.target, listed=self.mode == "quick")
+            except Exception:  # noqa: BLE001 - met again by `run`
+                return None
+
+        def kept() -> Exception | None:
+            try:
+                if self.remember is not None:
+                    self.remember()
+            except Exception as error:  # noqa: BLE001 - raised by `run`
+                return error
+            return None
+
+        unkept, followed = both_at(self.sink.storage.root, kept, follow_)
+        self._ahead = _LookedAhead(base.content, followed, unkept)
+        if followed is not None and self.mode != "quick" and self._reads(followed[0].snapshot):
+            paths = followed[0].snapshot.files.paths.take(pa.array(followed[1].fresh[:_OPENED_AHEAD])).to_pylist()
+            each_at(self.target.ref.storage.root, paths, self._open)
+
+    def _reads(self, snapshot: Snapshot) -> bool:
+        """Return whether the ends of Parquet files will be read here."""
+        kinds = map(KINDS.of, self.kinds)
+        if self.builder.name != "local" or any(getattr(kind, "trust_log", False) for kind in kinds):
+            return False
+        return snapshot.details.read_options()["file_format"] == "parquet"
+
+    def _open(self, path: str) -> None:
+        with suppress(Exception), self.target.ref.storage.open_input(path):
+            pass
+
     def run(self, begun: IndexLogEntry) -> Change:
+        if self._ahead is not None and self._ahead.unkept is not None:
+            raise self._ahead.unkept
         if self.mode == "full":
             return index_all(self, self.target.snapshot(), frozenset(run.run for run in begun.content.runs))
         try:
@@ -91,7 +131,11 @@ class Refresh(Create):
         if self.target.limit is None and (note := recorded_already(index, self.target.version, self.mode)):
             raise NothingToDo(note)
         quick = self.mode == "quick"
-        seen, followed = seen_from(index, self.target, listed=quick)
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.followed is not None and ahead.content == index.entry.content:
+            seen, followed = ahead.followed
+        else:
+            seen, followed = seen_from(index, self.target, listed=quick)
         another = _another_table(index, seen, self.target)
         if another is not None and not quick and self.target.limit is None:
             older = frozenset(run.run for run in index.entry.content.runs)
@@ -305,6 +349,20 @@ Ordinals = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class _LookedAhead:
+    """Answers read while the begin was written: what became of the files since the `content`, and why the version was
+    not remembered."""
+
+    content: Content
+    followed: tuple[Seen, SnapshotDelta] | None
+    unkept: Exception | None
+
+
+_OPENED_AHEAD = 64
+"""New files whose ends are read so."""
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """The table at the version asked, seen from a recorded one. `gone` is None where `snapshot` has all files."""
 
@@ -375,8 +433,8 @@ def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> SnapshotDelta:
     files = FileIdentities.of(snapshot)
     count = len(snapshot.files)
     home, place, was = np.full(count, -1), np.full(count, -1, np.int64), np.zeros(count, np.bool_)
-    for number, run in enumerate(runs if count else ()):
-        at = index.locate(run, files)
+    located = each_at(index.storage.root, runs if count else (), lambda run: index.locate(run, files))
+    for number, (run, at) in enumerate(zip(runs if count else (), located, strict=True)):
         known = np.flatnonzero(at >= 0)
         now = _holds(live.dead, run, at[known], inverted=True)
         better = (home[known] < 0) | (now & ~was[known])  # a file that two runs know counts once, where it is live

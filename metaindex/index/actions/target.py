@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from metaindex.core import ArgumentError, Cure, UnknownColumnError, VersionNotFoundError
 from metaindex.expressions import ArrowStatistics, may_match
 from metaindex.formats import At, Base, Changes, Format, Snapshot, TableRef, Version
+from metaindex.storage import holding_ends
 
 _WHERE, _UNDER = Cure("argument", "where"), Cure("argument", "under")
 Limit = Callable[[Snapshot], npt.NDArray[np.bool_]]
@@ -31,6 +32,10 @@ class Target:
     settled: bool = True  # False: some file may still change under its identity, so the version is not recorded
     _snapshot: Snapshot | None = None
     limit: Limit | None = None
+    _ready: Version | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ready = self.version
 
     @classmethod
     def of(
@@ -45,7 +50,7 @@ class Target:
     ) -> Target:
         """Loads no files where the format has a log. A listing of plain files waits, once, for those changed a moment
         ago. `where`, `under`: only files of these partitions, or below this folder, are meant."""
-        limit = limited(where, under, time_zone)
+        limit, ref = limited(where, under, time_zone), replace(ref, storage=holding_ends(ref.storage))
         if format_.has_log:
             return cls(format_, ref, at, format_.resolve(ref, at), limit=limit)
         snapshot = format_.snapshot(ref, at)
@@ -63,8 +68,10 @@ class Target:
         return self._snapshot
 
     def changes(self, bases: Sequence[Base]) -> Changes | None:
-        """Return the changes since one of the versions from the log, or None."""
-        return self.format.changes(self.ref, bases, self.at) if bases else None
+        """Return the changes since one of the versions from the log, or None: to the version as it was when the action
+        was made ready, and from the second time on to the one that is meant then."""
+        to, self._ready = self._ready, None
+        return self.format.changes(self.ref, bases, self.at, to) if bases else None
 
 
 def retains(format_: Format, ref: TableRef) -> Callable[[Version], bool]:

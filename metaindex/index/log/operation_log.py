@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import partial
 from os import urandom
 from typing import ClassVar, Final
 
@@ -35,7 +36,7 @@ from metaindex.core import (
     dataclass,
 )
 from metaindex.index.store.layout import run_named
-from metaindex.storage import Storage, back_off
+from metaindex.storage import Storage, back_off, both_at
 
 from .codec import check_readable, decode, encode
 from .entry import MAX_NUMBER, IndexLogEntry, UnderWay
@@ -96,16 +97,25 @@ class OperationLog:
     SUSPECT_SECONDS: ClassVar[float] = 180.0
     """Without a sign of life for so long, a writer is suspected to be dead."""
 
-    def __init__(self, storage: Storage, name: str | None = None, key: bytes | None = None) -> None:
+    def __init__(
+        self, storage: Storage, name: str | None = None, key: bytes | None = None, *, guess: int | None = None
+    ) -> None:
+        """`guess`: the number of the latest entry, as it was a moment ago."""
         self.storage = storage
         self._name = name
         self._key = key
+        self._guess = guess
         self._held: _HeldEntry | None = None
 
     @property
     def seen(self) -> bool:
-        """Return whether an entry was read or written here before."""
-        return self._held is not None
+        """Return whether an entry was read, written or listed here before."""
+        return self._held is not None or self._guess is not None
+
+    @property
+    def held(self) -> IndexLogEntry | None:
+        """Return the entry that was read or written last."""
+        return None if self._held is None else self._held.entry
 
     def listing(self, above: int = 0) -> EntryListing:
         """The entries above a number, and the tombstones. One listing."""
@@ -138,7 +148,9 @@ class OperationLog:
         for attempt in range(_READS):
             held = self._held
             above = held.entry.id - 1 if held is not None else 0
-            entries = self.listing(above).entries or (self.listing().entries if above else {})
+            guess, self._guess = self._guess, None
+            listing, ahead = both_at(self.storage.root, partial(self.listing, above), partial(self._read_ahead, guess))
+            entries = listing.entries or (self.listing().entries if above else {})
             if not entries:
                 self._held = None
                 return None
@@ -148,7 +160,7 @@ class OperationLog:
                 self._held = _HeldEntry(held.entry, entries[highest], held.digest, held.sealed)
                 return held.entry
             try:
-                data = self.read(highest)
+                data = ahead if ahead is not None and guess == highest else self.read(highest)
             except ObjectNotFoundError:  # others wrote on, and cleaned, since the listing
                 if attempt == _READS - 1:
                     raise
@@ -156,6 +168,12 @@ class OperationLog:
             self._held = _HeldEntry(self.decoded(highest, data), entries[highest], digest(data), is_sealed(data))
             return self._held.entry
         raise AssertionError
+
+    def _read_ahead(self, number: int | None) -> bytes | None:
+        try:
+            return None if number is None else self.read(number)
+        except MetaIndexError:
+            return None
 
     def entry(self, number: int) -> IndexLogEntry:
         """DamagedIndexError where it is not the entry of this number, of this index."""

@@ -28,7 +28,7 @@ from metaindex.index.log.sealed import digest
 from metaindex.index.store.layout import PartInfo, manifest_path, run_folder
 from metaindex.index.store.layout import manifest_bytes as manifest_bytes
 from metaindex.index.store.rows import COLUMNS, FILE_IDS, PART_ROWS, PARTITIONS, ROW_GROUP_ROWS, Columns
-from metaindex.storage import Storage
+from metaindex.storage import Storage, is_remote
 
 SUFFIX = ".mix"
 """Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for
@@ -44,7 +44,7 @@ smaller ones make a footer that takes longer than they save."""
 
 
 THREADS = 4
-_WAITING = 2 * THREADS
+_OF_STORE = 16
 _LARGE = 4 << 20
 """Bytes from which on an object is put at once, as what waits is held in memory: making it took longer than the put."""
 
@@ -56,6 +56,7 @@ class _Puts:
     storage: Storage
     slots: threading.BoundedSemaphore
     under_way: list[Future[None]]
+    threads: int
 
     def put(self, path: str, data: bytes) -> None:
         self.check()
@@ -64,7 +65,7 @@ class _Puts:
             return
         self.slots.acquire()
         try:
-            put = _pool().submit(self.storage.put, path, data)
+            put = _pool(self.threads).submit(self.storage.put, path, data)
         except RuntimeError:  # no thread can be started: too many, or the process is ending
             self.slots.release()
             self.storage.put(path, data)
@@ -151,7 +152,8 @@ def side_by_side(sink: RunSink) -> Iterator[RunSink]:
     """Yield a sink whose puts return before they are done: a put waits for its disk or its store, and the parts of a
     run need no order among themselves. All are durable when the block ends; it raises what the first that
     failed raised. An error in the block waits for them too, so that a clean-up then finds all objects."""
-    puts = _Puts(sink.storage, threading.BoundedSemaphore(_WAITING), [])
+    threads = _OF_STORE if is_remote(sink.storage.root) else THREADS
+    puts = _Puts(sink.storage, threading.BoundedSemaphore(2 * threads), [], threads)
     try:
         yield replace(sink, puts=puts)
     finally:
@@ -159,17 +161,17 @@ def side_by_side(sink: RunSink) -> Iterator[RunSink]:
     puts.check()
 
 
-_shared: list[ThreadPoolExecutor] = []
+_shared: dict[int, ThreadPoolExecutor] = {}
 _here = threading.local()
 """`puts` is set in the pool's own threads: what a storage does inside of a put is done there, as waiting for threads
 that wait for it would never end."""
 
 
-def _pool() -> ThreadPoolExecutor:
-    """Return this process's thread pool: starting threads for every small run would be slow."""
-    if not _shared:
-        _shared.append(ThreadPoolExecutor(THREADS, "metaindex puts", lambda: setattr(_here, "puts", True)))
-    return _shared[0]
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return this process's pool of so many threads: starting threads for every small run would be slow."""
+    if threads not in _shared:
+        _shared[threads] = ThreadPoolExecutor(threads, "metaindex puts", lambda: setattr(_here, "puts", True))
+    return _shared[threads]
 
 
 if hasattr(os, "register_at_fork"):

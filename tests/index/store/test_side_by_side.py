@@ -100,7 +100,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 
 def test_without_threads_parts_are_put_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused() -> None:
+    def refused(threads: int) -> None:
         raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 
     monkeypatch.setattr(side_by_side_module, "_pool", refused)

@@ -1,0 +1,47 @@
+"""The first objects of a folder on a store: enough to recognize most tables by, and to see which indexes they have, by
+two requests at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from metaindex.core import StorageError
+from metaindex.storage import Storage, both_at, is_remote
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Paths below a folder; `whole`: there are no others."""
+
+    paths: tuple[str, ...] = ()
+    whole: bool = False
+
+    def below(self, folder: str) -> tuple[str, ...]:
+        """Return the paths below an inner folder, relative to that."""
+        start = f"{folder}/"
+        return tuple(path[len(start) :] for path in self.paths if path.startswith(start))
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """The first objects of a table, and of the folder that Iceberg has in it."""
+
+    root: Page
+    metadata: Page
+
+    @classmethod
+    def of(cls, storage: Storage) -> Glimpse | None:
+        """None on a disk, and where the store does not answer: whoever asks next is told why."""
+        if not is_remote(storage.root):
+            return None
+        try:
+            return cls(*both_at(storage.root, partial(page_of, storage, ""), partial(page_of, storage, "metadata")))
+        except StorageError:
+            return None
+
+
+def page_of(storage: Storage, folder: str) -> Page:
+    """Return the first objects of a folder; nothing of a storage that cannot show them by one request."""
+    first = getattr(storage, "first_paths", None)
+    return Page() if first is None else Page(*first(folder))
