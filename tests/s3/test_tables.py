@@ -227,3 +227,25 @@ def test_a_table_is_a_table_beside_its_likes(s3: S3Server, bucket: str) -> None:
     table = replace(lake, path=lake.path + "/").open()
     assert table.snapshot().files.paths.to_pylist() == ["f000.parquet"]
     assert pc.sum(table.scan(columns=["id"]).to_arrow().column("id")).as_py() == 45
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "parquet"])
+def test_a_table_is_recognized_behind_more_objects_than_one_request_lists(
+    s3: S3Server, bucket_folder: Path, bucket: str, tmp_path: Path, kind: str
+) -> None:
+    making = MAKERS[kind](s3, bucket, tmp_path)
+    lake = next(making)
+    lake.append(rows(0))
+    lake.append(rows(10))
+    lake.open().create_index("main", mi.ColumnStats())
+    root = bucket_folder / lake.path.partition(f"{bucket}/")[2]
+    for folder in ("A=1", "metadata/0") if kind == "iceberg" else ("A=1",):
+        (root / folder).mkdir()
+        for number in range(1001):
+            (root / folder / f"_{number}").touch()
+    table = lake.open()
+    assert table.format == ("files" if kind == "parquet" else kind)
+    assert ids(table, "id = 15") == [15]
+    assert uses(table)
+    for _ in making:
+        raise AssertionError
