@@ -1,7 +1,7 @@
 """create: index every file of the table's version.
 
 A run of a set of files is written by numbering them, writing `files`, `file_ids` and `partitions`, having the builder
-write what the kinds keep, and then the manifest.
+write what the kinds keep, and the manifest.
 """
 
 from __future__ import annotations

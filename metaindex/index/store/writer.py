@@ -1,7 +1,7 @@
 """Writes sorted runs: immutable Parquet parts, and a manifest that names them with key range, rows, bytes and the
 digest of each footer.
 
-A part is written whole, then named by the manifest, then the manifest by a log entry: what no entry names is garbage,
+Parts and manifest are written whole, and then the manifest is named by a log entry: what no entry names is garbage,
 never data.
 """
 
