@@ -23,6 +23,8 @@ needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB,
          oracles; what building each kind costs
 engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to
          the indexes, held back, and by the engine's own scan
+shapes   look-ups and a GROUP BY over files with row groups of 2,500, 122,880 and 1,000,000 rows, by each way to read a
+         scan, beside the best engine told the right files and the best without an index: CPU
 answers  the latest rows, any rows, counts, extremes and joins of 2,000,000 rows in 500 files, beside DuckDB, Polars,
          and Spark over three formats; files opened
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and
@@ -62,6 +64,7 @@ NAMES = (
     "bloom",
     "needle",
     "engines",
+    "shapes",
     "answers",
     "tpch",
     "advise",

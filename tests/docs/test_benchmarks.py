@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
-    ["terms", "refresh", "optimize", "formats_files", "formats_iceberg", "formats_delta", "bloom", "hooks"],
+    ["terms", "refresh", "optimize", "formats_files", "formats_iceberg", "formats_delta", "bloom", "hooks", "shapes"],
 )
 def test_a_benchmark_runs(name: str, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "benchmarks", name, "--quick", "--folder", str(tmp_path)]

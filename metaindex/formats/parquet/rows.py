@@ -343,9 +343,11 @@ class _ColumnReader:
             if self._footer.bytes_of(some) > (_THREADS_BYTES if len(at) > 1 else _AHEAD_BYTES):
                 yield from self._file.iter_batches(_BATCH_ROWS, row_groups=some, column_indices=at)
             else:  # as one, by this thread: a stream of batches is handed over by another
-                yield from self._file.read_row_groups(some, column_indices=at, use_threads=False).to_batches(
-                    _BATCH_ROWS
-                )
+                read = self._file.read_row_groups(some, column_indices=at, use_threads=False)
+                coded = {t.index_type for t in read.schema.types if pa.types.is_dictionary(t)}
+                if len(some) > 1 and coded == {pa.int32()}:
+                    read = read.combine_chunks()  # each row group has dictionaries of its own
+                yield from read.to_batches(_BATCH_ROWS)
 
     def _portions(self, groups: range, most: int) -> Iterator[list[int]]:
         """Neighbouring row groups of `most` bytes together, at least one."""

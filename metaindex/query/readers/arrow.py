@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Cure, MetaIndexError, ObjectNotFoundError, ScanError, Vector, Words
+from metaindex.core import Cure, MetaIndexError, ObjectNotFoundError, ScanError, Vector, Words, compute
 from metaindex.expressions import Opaque, Predicate
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
 from metaindex.storage import each_at
@@ -29,6 +29,7 @@ from .row_filter import RowFilter
 from .row_groups import SMALL_BYTES, RowGroups
 
 _PLACE = "\x00place in the batch"  # no column of a table has that name
+_SAMPLED = 64  # files whose sizes are added up
 _Equality = Sequence["tuple[Any, ValueDeletes]"]
 _Keys = Mapping[Leaf, pa.Array]
 
@@ -55,13 +56,13 @@ def try_out(scan: ScanPlan) -> None:
 
 def coded(scan: ScanPlan) -> ScanPlan:
     """Return the scan for an engine that takes texts as places in dictionaries: those that its first file holds so, if
-    that is large and near."""
-    sizes = scan.snapshot.files.table.column("size_bytes")
-    first = [row for row in scan.file_rows[:1].tolist() if sizes[row].as_py() >= SMALL_BYTES]
-    if not first or "://" in scan.storage.root:
+    there is much to read, and near."""
+    some = scan.file_rows[:_SAMPLED]
+    size = compute("sum", scan.snapshot.files.table.column("size_bytes").take(pa.array(some))).as_py() or 0
+    if size < SMALL_BYTES or "://" in scan.storage.root:
         return scan
     with suppress(MetaIndexError, pa.ArrowException, OSError):  # who reads it finds out what is wrong with it
-        return replace(scan, coded=frozenset(_FileReader(scan).coded(first[0])))
+        return replace(scan, coded=frozenset(_FileReader(scan).coded(int(some[0]))))
     return scan
 
 
