@@ -19,20 +19,21 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
  *
  * Executors never see this class: it is written to them as Spark's own.
  */
-public class CheckedFiles extends RDD {
+public class CheckedFiles extends RDD implements SentStage.Resting {
   private final transient FileScanRDD read;
   private final transient List left; // Restored.Left
-  private final transient boolean instead; // do other rows stand for files?
-  private transient SentStage sent; // the last stage, where they do
+  final transient Facts instead; // by which other rows stand for files; null: none do
+  private transient boolean sent; // was any stage, before?
 
   private CheckedFiles(FileScanRDD read, List left) {
     super(read.sparkContext(), Scala.none(), scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
     this.read = read;
     this.left = left;
-    boolean found = false;
+    Facts found = null;
     for (int i = 0; i < left.size(); i++) {
       Deadline.look();
-      found = found || ((Restored.Left) left.get(i)).facts.instead;
+      Facts facts = ((Restored.Left) left.get(i)).facts;
+      found = facts.instead ? facts : found;
     }
     instead = found;
   }
@@ -79,6 +80,10 @@ public class CheckedFiles extends RDD {
     return (Partition[]) out.toArray(new Partition[0]);
   }
 
+  public Object facts() {
+    return instead;
+  }
+
   public scala.collection.immutable.Seq getPreferredLocations(Partition one) {
     return Scala.sequence(Arrays.asList(((FilePartition) one).preferredLocations()));
   }
@@ -89,12 +94,12 @@ public class CheckedFiles extends RDD {
 
   /** Public: Janino gives private methods other names. */
   public synchronized Object writeReplace() {
-    SentStage before = sent;
-    sent = instead ? SentStage.of(this) : null;
-    for (int i = 0; i < left.size() && (sent == null || !sent.is(before)); i++) {
+    SentStage stage = instead == null ? null : SentStage.of(this, instead.sent);
+    for (int i = 0; i < left.size(); i++) {
       Deadline.look();
-      ((Restored.Left) left.get(i)).facts.sent(left.get(i), sent != null && sent.begins(before));
+      ((Restored.Left) left.get(i)).facts.sent(stage, !sent);
     }
+    sent = true;
     return read;
   }
 

@@ -22,7 +22,11 @@ public class CheckedStrategy extends Guarded {
     }
     IndexedRelation relation = (IndexedRelation) node.relation();
     SparkPlan made = isDue(relation) || relation.narrowed != null ? byOthers(plan, relation) : null;
-    return made == null ? null : looking(made);
+    if (made == null || !(relation.location() instanceof CoveringFiles)) {
+      return made == null ? null : looking(made);
+    }
+    IndexedFiles instead = ((CoveringFiles) relation.location()).instead;
+    return instead == null ? looking(made) : new CheckedBuckets(looking(made), instead, plan);
   }
 
   /** Returns whether the list of a relation rests on facts, and its scan has to look at them. */

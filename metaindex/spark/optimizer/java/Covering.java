@@ -52,6 +52,7 @@ class Covering {
   // Path in normal form to {identity, run, ordinal}; null: every file that is live at the version, which Spark has
   // pinned.
   private Map served;
+  private final Map taken = new HashMap(); // path to identity: what the scan need not read
   private final String[] parts; // of the index: the number of the run, the place, the size
   private final Deleted deleted;
   private final boolean masked; // deleted rows are left out by masks; else by a join
@@ -77,7 +78,6 @@ class Covering {
       files(out, Integer.parseInt(dead[i])).set(Integer.parseInt(dead[i + 1]));
     }
     served = reply.has("served") ? served() : null;
-    Map taken = new HashMap(); // path to identity: what the scan need not read
     boolean whole = served == null;
     if (whole && !one.scan.pinned()) {
       throw new IllegalStateException("a list that is not pinned is compared file by file");
@@ -102,7 +102,6 @@ class Covering {
     if (!whole && !one.scan.canShrink(one, survey)) {
       return null; // others read by it, too
     }
-    // Without an index rows that are partitioned are exchanged, and an exchange keeps what it was first given.
     facts = reply.get("partitioned").asBoolean() ? null : one.scan.facts(taken);
     if (facts != null) {
       return over(one.scan.rest(taken, label), label, !whole);
@@ -209,7 +208,7 @@ class Covering {
     long[] places = deleted.of(only);
     boolean joined = places.length > 0 && !masked;
     boolean byFile = places.length > 0 || (only == null ? !out.isEmpty() : out.containsKey(only));
-    List fields = new ArrayList();
+    List fields = new ArrayList(), columns = new ArrayList(); // the latter: of the table, which they are
     List output = one.output();
     JsonNode stored = reply.get("columns"); // by the attribute's name, the index's
     List keys = new ArrayList(); // of what is needed
@@ -221,11 +220,13 @@ class Covering {
         Deadline.look();
         Expression field = (Expression) inside.get(j);
         keys.add(Attributes.id(attribute) + Fields.behind(field));
+        columns.add(field);
         fields.add(new StructField(stored(stored, attribute.name() + Fields.behind(field)), field.dataType(), true,
             Metadata.empty()));
       }
       if (inside == null) {
         keys.add(Attributes.id(attribute).toString());
+        columns.add(attribute);
         fields.add(new StructField(stored(stored, attribute.name()), attribute.dataType(), attribute.nullable(),
             Metadata.empty()));
       }
@@ -245,7 +246,7 @@ class Covering {
         (String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers,
         only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (bytes * size / every)),
         reply.get("rows_of_key").asDouble(), apart || reply.get("joined").asBoolean(),
-        reply.get("leaves_out").asBoolean(), facts);
+        reply.get("leaves_out").asBoolean(), facts, instead(only, columns, byFile, numbers.length() > 0));
     IndexedRelation indexed = new IndexedRelation(
         files, numbers, data, buckets(), new ParquetFileFormat(), options(data), SparkSession.active(), label);
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(indexed, false);
@@ -268,6 +269,30 @@ class Covering {
     }
     return joined ? lineage(keys.size(), attributes, numbers, true)
         .without(plan, places, reply.get("run_shift").asInt(), reply.get("file_shift").asInt()) : plan;
+  }
+
+  /** Returns what gives the rows of a run (null: of all) if its files are replaced before buckets are read of it. */
+  private IndexedFiles instead(Integer only, List columns, boolean byFile, boolean byRun) {
+    if (!reply.get("partitioned").asBoolean() || one.scan.pinned() || !(one.leaf instanceof LogicalRelation)) {
+      return null;
+    }
+    Map files = new HashMap();
+    for (Iterator each = taken.entrySet().iterator(); each.hasNext(); ) {
+      Deadline.look();
+      Map.Entry file = (Map.Entry) each.next();
+      if (only == null || only.toString().equals(((String[]) served.get(file.getKey()))[1])) {
+        files.put(file.getKey(), file.getValue());
+      }
+    }
+    // All of them pass as rows of one file that is live.
+    Integer run = only == null ? (Integer) in.firstKey() : only;
+    if (byFile) {
+      columns.add(Lineage.number(((BitSet) in.get(run)).nextSetBit(0)));
+    }
+    if (byRun) {
+      columns.add(Lineage.number(run.intValue()));
+    }
+    return new IndexedFiles((LogicalRelation) one.leaf, files, columns);
   }
 
   private static Lineage lineage(int columns, List attributes, StructType numbers, boolean rows) {

@@ -22,6 +22,7 @@ public class CoveringFiles extends Restored {
   final boolean apart; // must each bucket be a task of its own?
   final boolean leavesOut; // Spark knows of buckets only so that filters leave some out
   private final Facts facts; // on which its rows rest; null: on none that can change
+  final IndexedFiles instead; // that give the rows once facts of theirs do not hold; null: none do
   private final List runs = new ArrayList(); // PartitionDirectory
   private final List names = new ArrayList();
   private final StructType partitions;
@@ -34,8 +35,9 @@ public class CoveringFiles extends Restored {
    * `apart`: other rows come beside them bucket by bucket, or their order matters; `leavesOut`: see there.
    */
   public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey,
-      boolean apart, boolean leavesOut, Facts facts) {
+      boolean apart, boolean leavesOut, Facts facts, IndexedFiles instead) {
     this.facts = facts;
+    this.instead = instead;
     if (facts != null) {
       left.add(new Left(facts, null)); // the scan beside it reads the files then
     }
@@ -67,7 +69,7 @@ public class CoveringFiles extends Restored {
   }
 
   boolean rests() {
-    return facts != null;
+    return facts != null || instead != null;
   }
 
   /** Names on a local disk are taken as they are: they are no URIs. */
@@ -86,6 +88,9 @@ public class CoveringFiles extends Restored {
   /** No filter is of the run's number alone, so none decides here. */
   public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters,
       scala.collection.immutable.Seq dataFilters) {
+    if (facts == null && instead != null && !checked && !instead.hold()) {
+      throw new IllegalStateException("files were replaced since the query was planned; plan it again");
+    }
     if (facts == null || checked) {
       return Scala.sequence(runs);
     }

@@ -6,8 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -19,20 +19,22 @@ import java.util.concurrent.TimeUnit;
  *
  * Where other rows stand in a plan for those of the files (`instead`), tasks that see different things lose rows or
  * double them, and a run may be several jobs (`toLocalIterator`, `take`), as plans and RDDs may be run again, in part.
- * So tasks go by what was seen when the first of them was sent, until another run begins that gives all rows anew
- * (`SentStage`).
+ * So tasks go by what was seen when the first of their query was sent; without a query, when a run began that gives all
+ * rows anew (`SentStage`).
  */
 class Facts {
   // Whatever is done to a file changes one of them; three microseconds a file.
   private static final String LOOKED_AT = "unix:ino,ctime";
   private static final String GONE = "gone";
+  private static final int QUERIES = 1000; // most that are known
   private static final long SECOND = 1000L * 1000 * 1000, WHILE = 60 * SECOND; // nanoseconds
   private final String[] paths, signs;
   private final boolean remote; // is any of them in a store?
   final boolean instead;
   private final long since = System.nanoTime();
-  private final Map sent = new IdentityHashMap(); // the lists of which a stage was sent in this run
-  private boolean held; // what the run's tasks go by
+  final WeakIdentitySet sent = new WeakIdentitySet(); // StageInfo
+  private final Map seen = new LinkedHashMap(); // String to Boolean: of a query (null: of none), what its tasks go by
+  private boolean asked, held; // what tasks go by that are sent now, once any were
   private volatile boolean failed; // for good: the bytes that were proved are gone
 
   private Facts(List paths, List signs, boolean remote, boolean instead) {
@@ -88,17 +90,34 @@ class Facts {
 
   /** Returns what tasks go by that are sent now. */
   synchronized boolean hold() {
-    return instead && !sent.isEmpty() ? held : !failed;
+    return instead && asked ? held : !failed;
   }
 
-  /** Looks, as a stage of a list is sent. `anew`: where this list was sent before, another run begins. */
-  synchronized void sent(Object list, boolean anew) {
+  /**
+   * Looks, as a stage is sent; null: any. `first`: of its RDD. Fails where another one runs whose tasks go by something
+   * else.
+   */
+  synchronized void sent(SentStage stage, boolean first) {
     look();
-    if (sent.isEmpty() || anew && sent.containsKey(list)) {
-      sent.clear();
-      held = !failed;
+    held = asked ? held : !failed;
+    asked = true;
+    if (stage == null || stage.attempt == null) {
+      return;
     }
-    sent.put(list, list);
+    sent.add(stage.attempt);
+    boolean begins = stage.query == null && (stage.whole || first) || !seen.containsKey(stage.query);
+    boolean now = begins ? !failed : ((Boolean) seen.get(stage.query)).booleanValue();
+    if (now != held && stage.beside) {
+      throw new IllegalStateException("files were replaced while another query reads their rows: run this one again");
+    }
+    held = now;
+    seen.put(stage.query, Boolean.valueOf(held));
+    if (!stage.results) {
+      seen.put(null, Boolean.valueOf(held)); // if outputs are lost
+    }
+    if (seen.size() > QUERIES) {
+      seen.remove(seen.keySet().iterator().next());
+    }
   }
 
   /** Returns the end of its sign. */

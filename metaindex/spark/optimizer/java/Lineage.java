@@ -82,7 +82,7 @@ class Lineage {
     return new InSet(file, Scala.set(all));
   }
 
-  private static Literal number(int value) {
+  static Literal number(int value) {
     return new Literal(Integer.valueOf(value), DataTypes.IntegerType);
   }
 

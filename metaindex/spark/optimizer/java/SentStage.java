@@ -10,29 +10,39 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;
 
 /**
- * The stage that Spark's scheduler sends now, of those that compute an RDD. What was computed of it before may stay: in
- * blocks that are kept, in outputs of a shuffle, in results of other jobs. A run that gives all rows anew is a stage
- * whose partitions are all missing, or results of another query, where none of its blocks is kept and no other stage
- * of it runs.
+ * The stage that Spark's scheduler sends now, of those that compute rows which rest on the same facts. What was
+ * computed of them before may stay: in blocks that are kept, in outputs of a shuffle, in results of other jobs. A run
+ * that gives all rows anew is results of another query, or a stage whose partitions are all missing, where no block is
+ * kept.
  */
 class SentStage {
-  private static final SentStage UNKNOWN = new SentStage(null, false, null); // no run is known to begin
+  private static final SentStage UNKNOWN = new SentStage(null, false, null, true, false); // no run is known to begin
   private static final String SCHEDULER = "dag-scheduler-event-loop"; // its thread
   private static final long SECOND = 1000L * 1000 * 1000; // nanoseconds
-  private final Object attempt; // StageInfo; null: not known
-  private final boolean whole;
-  private final String query; // whose results they are; null: not known
+  final Object attempt; // StageInfo; null: not known
+  final boolean whole;
+  final String query; // that began with it, or goes on; null: not known, as of an RDD or of lost outputs
+  final boolean results; // else outputs of a shuffle
+  final boolean beside; // are others sent already, and not done?
 
-  private SentStage(Object attempt, boolean whole, String query) {
+  /** An RDD that rests on facts. */
+  interface Resting {
+    Object facts();
+  }
+
+  private SentStage(Object attempt, boolean whole, String query, boolean results, boolean beside) {
     this.attempt = attempt;
     this.whole = whole;
     this.query = query;
+    this.results = results;
+    this.beside = beside;
   }
 
-  static SentStage of(RDD one) {
+  /** `sent`: the attempts (`StageInfo`) that are known. */
+  static SentStage of(RDD one, WeakIdentitySet sent) {
     Deadline deadline = Deadline.in(SECOND);
     try {
-      return Thread.currentThread().getName().equals(SCHEDULER) ? of(one, running(one)) : UNKNOWN;
+      return Thread.currentThread().getName().equals(SCHEDULER) ? of(one, running(one), sent) : UNKNOWN;
     } catch (RuntimeException error) {
       return UNKNOWN; // a scheduler of another Spark
     } catch (Deadline.TooLate late) {
@@ -42,32 +52,27 @@ class SentStage {
     }
   }
 
-  private static SentStage of(RDD one, List stages) {
-    if (stages.size() != 1 || isKept(one)) {
+  private static SentStage of(RDD one, List stages, WeakIdentitySet sent) {
+    Object stage = null;
+    for (int i = 0; i < stages.size(); i++) {
+      Deadline.look();
+      stage = sent.has(Reflected.call(stages.get(i), "latestInfo")) ? stage : stages.get(i);
+    }
+    if (stage == null || isKept(one)) {
       return UNKNOWN;
     }
-    Object stage = stages.get(0), attempt = Reflected.call(stage, "latestInfo");
     int missing = ((scala.collection.Seq) Reflected.call(stage, "findMissingPartitions")).size();
     boolean whole = missing == ((RDD) Reflected.call(stage, "rdd")).getNumPartitions();
-    String query = null;
-    if (Reflected.has(stage, "activeJob")) {
-      Object job = ((scala.Option) Reflected.call(stage, "activeJob")).get();
-      query = ((Properties) Reflected.call(job, "properties")).getProperty("spark.sql.execution.id");
-    }
-    return new SentStage(attempt, whole, query);
+    boolean results = Reflected.has(stage, "activeJob");
+    Object jobs = Reflected.call(Reflected.call(one.sparkContext(), "dagScheduler"), "jobIdToActiveJob");
+    scala.Option job = ((scala.collection.Map) jobs).get(Reflected.call(stage, "firstJobId"));
+    Object said = job.isEmpty() ? null : Reflected.call(job.get(), "properties");
+    String query = said == null || !results && !whole ? null
+        : ((Properties) said).getProperty("spark.sql.execution.id");
+    return new SentStage(Reflected.call(stage, "latestInfo"), whole, query, results, stages.size() > 1);
   }
 
-  /** Returns whether it is the same attempt as one before: an RDD may stand in a stage twice. */
-  boolean is(SentStage before) {
-    return before != null && attempt != null && attempt == before.attempt;
-  }
-
-  /** Returns whether a run begins with it; always where it is the first of its RDD: Spark 3.5 makes one a run. */
-  boolean begins(SentStage before) {
-    return before == null || whole || query != null && !query.equals(before.query);
-  }
-
-  /** The running stages that compute the RDD. */
+  /** The running stages that compute the RDD, or another one of its facts: Spark 3.5 makes one a run. */
   private static List running(RDD one) {
     List found = new ArrayList();
     Object scheduler = Reflected.call(one.sparkContext(), "dagScheduler");
@@ -101,7 +106,8 @@ class SentStage {
     while (!waiting.isEmpty()) {
       Deadline.look();
       RDD next = (RDD) waiting.remove(waiting.size() - 1);
-      if (next == one) {
+      if (next == one
+          || !shuffles && next instanceof Resting && ((Resting) next).facts() == ((Resting) one).facts()) {
         return true;
       }
       List below = seen.put(next, next) == null ? Scala.list(next.dependencies()) : new ArrayList();
