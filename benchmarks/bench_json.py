@@ -1,9 +1,12 @@
 """JSON logs, flat and nested, read as Spark reads them, beside pyarrow, DuckDB and Polars, which read them by rules of
-their own. All in the same run, interleaved, in this process; CPU counts all threads."""
+their own; and an index of JSON and of CSV (statistics and keys of four columns, one of integers and NULLs), beside
+DuckDB's scan of those columns. All in the same run, interleaved, in this process; CPU counts all threads."""
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
 import statistics
 import time
 from collections.abc import Callable
@@ -22,6 +25,9 @@ SCHEMA = {
     " tags ARRAY<STRING>",
 }
 
+REQUESTS = {"request": "STRING", "at": "TIMESTAMP", "account": "BIGINT", "price": "DECIMAL(10,2)", "ok": "BOOLEAN"}
+INDEXED = ("request", "at", "account", "price")
+
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:
     figures: list[dict[str, object]] = []
@@ -34,6 +40,13 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
             _write(file, shape, rows)
         table = mi.open_table(str(place), schema=schema)
         figures += _measure(shape, rows, file, table, 3 if quick else 7)
+    for file_format in ("json", "csv"):
+        place = folder / f"build-{file_format}-{rows}"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        file = place / f"requests.{file_format}"
+        _write_requests(file, rows)
+        figures += _measure_build(rows, file, 3 if quick else 7)
     return figures
 
 
@@ -50,6 +63,48 @@ def _write(file: Path, shape: str, rows: int) -> None:
     file.with_suffix(".new").rename(file)
 
 
+def _write_requests(file: Path, rows: int) -> None:
+    with file.open("w", newline="") as out:
+        lines = csv.DictWriter(out, REQUESTS, lineterminator="\n")
+        if file.suffix == ".csv":
+            lines.writeheader()
+        for number in range(rows):
+            key = f"{number * 2_654_435_761 % 2**64:016x}"
+            at = f"2024-01-02T03:{number // 60 % 60:02}:{number % 60:02}.{number % 1000:03}Z"
+            account = None if number % 3 == 0 else number % 5000
+            row = {"request": key, "at": at, "account": account, "price": number % 9973 / 100, "ok": number % 7 > 0}
+            if file.suffix == ".csv":
+                lines.writerow(row | {"ok": str(row["ok"]).lower()})
+            else:
+                out.write(json.dumps(row) + "\n")
+
+
+def _measure_build(rows: int, file: Path, times: int) -> list[dict[str, object]]:
+    file_format = file.suffix[1:]
+    schema = ", ".join(f"{name} {type_}" for name, type_ in REQUESTS.items())
+    table = mi.open_table(str(file.parent), schema=schema, **({"header": True} if file_format == "csv" else {}))
+    columns = {name: {"STRING": "VARCHAR"}.get(type_, type_) for name, type_ in REQUESTS.items()}
+
+    def build() -> int:
+        table.create_index("find", mi.ColumnStats(*INDEXED), *map(mi.Values, INDEXED), builder="local")
+        return rows
+
+    def scan() -> int:
+        by = "read_json" if file_format == "json" else "read_csv"
+        found = duckdb.sql(f"""SELECT request, "at", account, price FROM {by}('{file}', columns={columns})""")
+        return found.to_arrow_table().num_rows
+
+    who = {"metaindex, index of four columns": build, "DuckDB, scan of four columns": scan}
+
+    def remove() -> None:
+        table.drop_index("find")
+        table.vacuum_index("find")
+
+    if any(index.name == "find" for index in table.indexes()):  # of a run that was broken off
+        remove()
+    return _timed(f"{file_format} requests", rows, who, times, remove)
+
+
 def _measure(shape: str, rows: int, file: Path, table: mi.Table, times: int) -> list[dict[str, object]]:
     who: dict[str, Callable[[], int]] = {
         "metaindex": lambda: table.scan().to_arrow().num_rows,
@@ -57,6 +112,12 @@ def _measure(shape: str, rows: int, file: Path, table: mi.Table, times: int) -> 
         "DuckDB": lambda: len(duckdb.read_json(str(file), format="newline_delimited").to_arrow_table()),
         "Polars": lambda: pl.read_ndjson(file).height,
     }
+    return _timed(shape, rows, who, times, lambda: None)
+
+
+def _timed(
+    shape: str, rows: int, who: dict[str, Callable[[], int]], times: int, after: Callable[[], None]
+) -> list[dict[str, object]]:
     took: dict[str, list[float]] = {name: [] for name in who}
     for _ in range(times):
         for name, work in who.items():
@@ -64,6 +125,7 @@ def _measure(shape: str, rows: int, file: Path, table: mi.Table, times: int) -> 
             found = work()
             took[name].append((time.process_time() - cpu) / rows * 1e6)
             assert found == rows, f"{name} finds {found} rows, not {rows}"
+        after()
     return [
         {
             "shape": shape,

@@ -162,9 +162,8 @@ class Table(TableReader):
         history: bool = False,
         if_not_exists: bool = False,
     ) -> Outcome:
-        """Index every file of the table at a version (default: now), reading each file once for all kinds (CSV and JSON
-        once for statistics, and once for keys). Columns are those of that version, which is recorded. Example:
-        `table.create_index("find", mi.Values("user"))`.
+        """Index every file of the table at a version (default: now), reading each file once for all kinds. Columns are
+        those of that version, which is recorded. Example: `table.create_index("find", mi.Values("user"))`.
 
         `history`: index also the files that only older versions have, as far as they can still be read (within Delta's
         vacuum, of Iceberg snapshots that have not expired), so that those versions are pruned, too. What cannot be read

@@ -33,7 +33,7 @@ from metaindex.formats.model import Field
 
 from .csv_dialect import CsvDialect, one_line_end
 from .encodings import line_end, text_of
-from .values import ValueRules
+from .values import Doubts, ValueRules, add_lost, certain
 
 _BLANKS = "".join(map(chr, range(33)))  # what Java trims
 _BLANK_LINE = re.compile(rb"(?:\A|[\r\n])(?!(?:[\r\n]|\Z))[\0-\x20]*(?:[\r\n]|\Z)")
@@ -55,10 +55,9 @@ class CsvRows:
         )
 
     def parse(
-        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, lost: set[str] | None = None
+        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, doubts: Doubts | None = None
     ) -> tuple[int, list[pa.Array], bool]:
-        """Rows, one array per field, and whether the file's first line is still to come. `lost`: gets the names of the
-        fields in which a NULL stands for a text that is no value."""
+        """Rows, one array per field, and whether the file's first line is still to come. `doubts`: see `Doubts`."""
         self._refuse(block, where)
         if head and (self._dialect.header or self._dialect.comment):
             block, head = self._without_header(block, head, where)
@@ -67,16 +66,16 @@ class CsvRows:
         tokens = self._by_arrow(block, over_lines=False)
         if tokens is None:
             tokens = self._by_line(block, where)
-        return len(tokens[0]), self._arrays(tokens, fields, where, lost), head
+        return len(tokens[0]), self._arrays(tokens, fields, where, doubts), head
 
     def parse_whole(
-        self, data: bytes, fields: tuple[Field, ...], where: str, lost: set[str] | None = None
+        self, data: bytes, fields: tuple[Field, ...], where: str, doubts: Doubts | None = None
     ) -> tuple[int, list[pa.Array]]:
         """A file whose quoted values may go over lines (multiLine)."""
         self._refuse(data, where)
         data = one_line_end(data, where)
         tokens = self._fast_whole(data) or self._columns(self._records(text_of(data), where))
-        return len(tokens[0]), self._arrays(tokens, fields, where, lost)
+        return len(tokens[0]), self._arrays(tokens, fields, where, doubts)
 
     def _refuse(self, data: bytes, where: str) -> None:
         """Characters that the parser of Spark takes for something else, by the dialect."""
@@ -91,17 +90,18 @@ class CsvRows:
             )
 
     def _arrays(
-        self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str, lost: set[str] | None
+        self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str, doubts: Doubts | None
     ) -> list[pa.Array]:
         nulls = self._dialect.null_value
-        arrays = []
-        for f in fields:
-            array = tokens[self._places[f.name]]
-            array = pc.if_else(pc.equal(array, nulls), pa.scalar(None, pa.string()), array)
-            arrays.append(self._values.column(array, f, where))
-            if lost is not None and arrays[-1].null_count > array.null_count:
-                lost.add(f.name)
-        return arrays
+
+        def read(f: Field) -> pa.Array:
+            texts = tokens[self._places[f.name]]
+            texts = pc.if_else(pc.equal(texts, nulls), pa.scalar(None, pa.string()), texts)
+            values = self._values.column(texts, f, where)
+            add_lost(doubts, {(f.name,): values.null_count - texts.null_count})
+            return values
+
+        return [certain(f, len(tokens[0]), doubts, read) for f in fields]
 
     def _without_header(self, block: bytes, head: bool, where: str) -> tuple[bytes, bool]:
         if not self._dialect.header:

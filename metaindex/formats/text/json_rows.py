@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Cure, ScanError
@@ -42,16 +44,17 @@ from .json_values import (
     hold_name,
     holds_bytes,
 )
-from .values import Uncertain, ValueRules
+from .values import Doubts, Uncertain, ValueRules, add_lost, certain, count_lost
 
 _BLANKS = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LINE = re.compile(rb"[^\r\n]+")
-_MINUS_ZERO = re.compile(rb"-0[^0-9.eE]")  # an integer, which has no sign; to Arrow it is -0.0
+_MINUS_ZERO = re.compile(rb"-0\s*[,}\]]")  # an integer, which has no sign; to Arrow it is -0.0
 _LONG_NUMBER = re.compile(rb"(?<![0-9.eE+-])[0-9.eE+-]{%d}" % (MOST_DIGITS + 1))
-_NAN = re.compile(rb"NaN\s*[,}\]]")
-_INFINITY = re.compile(rb"Inf(?:inity)?\s*[,}\]]")  # Arrow knows more of these than Spark
-_WRITTEN_ANEW = re.compile(rb":\s*-(?:0\s*[,}])|:\s*-?[0-9]+[.eE]")
+_NO_NUMBERS = ((b"N", re.compile(rb"-NaN\s*[,}\]]")), (b"I", re.compile(rb"Inf\s*[,}\]]")))
+"""What Arrow alone takes for numbers, with a letter that is soon looked for."""
+_PARTS, _FEW = 16, 32
+"""Into so many parts lines are cut if some of them are doubtful, and so few are not cut any more."""
 _AT_ONCE = 50_000  # rows of objects in memory
 _MOST_LEVELS = 500
 _MOST_VALUES, _MOST_WHOLE_VALUES = 2_000_000, 10_000_000
@@ -59,6 +62,10 @@ _MOST_VALUES, _MOST_WHOLE_VALUES = 2_000_000, 10_000_000
 may be packed."""
 _Row: TypeAlias = dict[str, tuple[Any, str, bool]]
 """Of each field its value, its text, and whether its name stands there for the second time."""
+
+
+class _Doubtful(Exception):
+    """Raised where Arrow and Spark may read the lines differently."""
 
 
 class _BrokenInside(ValueError):
@@ -86,50 +93,63 @@ class JsonRows:
         self._decoder = decoder(anew=self._written_anew)
 
     def parse(
-        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, lost: set[str] | None = None
+        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, doubts: Doubts | None = None
     ) -> tuple[int, list[pa.Array], bool]:
-        """Rows, one array per field; JSON has no header. `lost`: gets the names of the fields in which a NULL may stand
-        for a value of another type."""
-        lost = set() if lost is None else lost
-        _hold_levels(block, where)
+        """Rows, one array per field; JSON has no header. `doubts`: see `Doubts`."""
+        block = block.replace(b"\r", b"\n") if b"\r" in block else block
+        starts, ends = _lines(block)
+        _hold_levels(b"\n".join(_long(block, starts, ends, _MOST_LEVELS)), where)  # a level takes a byte
+        kinds = None if self._of_bytes else _kinds(fields)
+        parts = list(self._parts(block, kinds, fields, where, doubts))
+        if len(parts) == 1:
+            return *parts[0], False
+        return sum(count for count, _ in parts), _joined([arrays for _, arrays in parts]), False
+
+    def _parts(
+        self, block: bytes, kinds: pa.Schema | None, fields: tuple[Field, ...], where: str, doubts: Doubts | None
+    ) -> Iterator[tuple[int, list[pa.Array]]]:
+        """Yield rows of lines: by columns where that is certain, and the others line by line."""
+        by_columns = None if kinds is None else self._fast(block, kinds, fields, where, doubts)
+        if by_columns is not None:
+            yield by_columns
+            return
         lines = [line for line in (raw_line.strip(_BLANKS) for raw_line in _LINE.findall(block)) if line]
-        if (arrays := self._fast(lines, fields, where, lost)) is not None:
-            return len(lines), arrays, False
-        names = frozenset(f.name for f in fields)
-        rows = (row for line in lines for row in self._line(line, names, where, _MOST_VALUES))
-        return *self._by_value(rows, fields, where, any(line.startswith(b"[") for line in lines), lost), False
+        if kinds is None or len(lines) <= _FEW:
+            names = frozenset(f.name for f in fields)
+            rows = (row for line in lines for row in self._line(line, names, where, _MOST_VALUES))
+            yield self._by_value(rows, fields, where, any(line.startswith(b"[") for line in lines), doubts)
+            return
+        size = -(-len(lines) // _PARTS)
+        for start in range(0, len(lines), size):
+            yield from self._parts(b"\n".join(lines[start : start + size]), kinds, fields, where, doubts)
 
     def parse_whole(
-        self, data: bytes, fields: tuple[Field, ...], where: str, lost: set[str] | None = None
+        self, data: bytes, fields: tuple[Field, ...], where: str, doubts: Doubts | None = None
     ) -> tuple[int, list[pa.Array]]:
-        """A file that is one object, or one array of objects; what follows it is ignored. `lost`: as of `parse`."""
-        lost = set() if lost is None else lost
+        """A file that is one object, or one array of objects; what follows it is ignored."""
         text = data.strip(_BLANKS)
         if self._decoded:
             text = text_of(text).encode()  # of a whole file Spark replaces what is no text of the encoding
         _hold_levels(text.translate(None, b"\r\n"), where)
         names = frozenset(f.name for f in fields)
         rows = iter(self._line(text, names, where, _MOST_WHOLE_VALUES) if text else [])
-        return self._by_value(rows, fields, where, text.startswith(b"["), lost)
+        return self._by_value(rows, fields, where, text.startswith(b"["), doubts)
 
     def _by_value(
-        self, rows: Iterator[_Row], fields: tuple[Field, ...], where: str, arrays: bool, lost: set[str]
+        self, rows: Iterator[_Row], fields: tuple[Field, ...], where: str, in_arrays: bool, doubts: Doubts | None
     ) -> tuple[int, list[pa.Array]]:
         count, parts = 0, []
         while some := list(islice(rows, _AT_ONCE)):
             count += len(some)
-            parts.append(self._arrays(some, fields, where, arrays, lost))
-        if not parts:
-            return 0, self._arrays([], fields, where, arrays, lost)
-        return count, [pa.concat_arrays(columns) for columns in zip(*parts, strict=True)]
+            parts.append(self._arrays(some, fields, where, in_arrays, doubts))
+        return count, _joined(parts) if parts else self._arrays([], fields, where, in_arrays, doubts)
 
     def _arrays(
-        self, rows: list[_Row], fields: tuple[Field, ...], where: str, in_arrays: bool, lost: set[str]
+        self, rows: list[_Row], fields: tuple[Field, ...], where: str, in_arrays: bool, doubts: Doubts | None
     ) -> list[pa.Array]:
-        arrays = []
-        for f in fields:
-            lost |= {f.name} if pa.types.is_nested(f.type) else set()  # what is inside is NULL without a word
-            convert = converter(f.type, f.name, self._values)
+        def read(f: Field) -> pa.Array:
+            lost = Doubts()
+            convert = converter(f.type, (f.name,), self._values, lost)
             out = []
             for row in rows:
                 value, text, again = row.get(f.name, (None, "", False))
@@ -143,74 +163,84 @@ class JsonRows:
                             f"bytes are read as base64; {where} holds others in column {f.name!r} of an array, of which"
                             " Spark makes one row of NULLs"
                         ) from None
-                    lost.add(f.name)
+                    count_lost(lost, (f.name,), 1)
                     out.append(None)
                 except Uncertain as error:
                     raise _refused(str(error), f, where) from None
             try:
-                arrays.append(array_of(out, f.type))
+                array = array_of(out, f.type)
             except UnicodeEncodeError as error:
                 raise ScanError.for_spark(
                     f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}"
                 ) from error
-        return arrays
+            add_lost(doubts, lost)
+            return array
 
-    def _fast(self, lines: list[bytes], fields: tuple[Field, ...], where: str, lost: set[str]) -> list[pa.Array] | None:
+        return [certain(f, len(rows), doubts, read) for f in fields]
+
+    def _fast(
+        self, block: bytes, kinds: pa.Schema, fields: tuple[Field, ...], where: str, doubts: Doubts | None
+    ) -> tuple[int, list[pa.Array]] | None:
         """Arrow's parser, where every line is one object and every value of its column's own kind; None where that is
         not certain.
 
         Lines that begin and end as objects do hold one object each when there are as many objects as lines."""
-        kinds = [_fast_type(f.type) for f in fields]
-        if not lines or None in kinds or not all(line[:1] == b"{" and line[-1:] == b"}" for line in lines):
+        starts, ends = _lines(block)
+        data = np.frombuffer(block, np.uint8)
+        if not len(starts) or (data[starts] != ord("{")).any() or (data[ends - 1] != ord("}")).any():
             return None
-        block = b"\n".join(lines)
-        if self._of_bytes or not is_utf8(block):  # Arrow does not look at fields that nobody asks for
+        if not is_utf8(block):  # Arrow does not look at fields that nobody asks for
             return None
-        long = [line for line in lines if len(line) > MOST_DIGITS]
-        if any(_LONG_NUMBER.search(line) or has_long_texts(line) for line in long):
+        if any(_LONG_NUMBER.search(line) or has_long_texts(line) for line in _long(block, starts, ends, MOST_DIGITS)):
             return None
-        if _NAN.search(block) or _INFINITY.search(block):
-            return None
-        if self._decoded and _WRITTEN_ANEW.search(block):
-            return None
-        if any(of == pa.float64() for kind in kinds for of in leaf_types(kind)) and _MINUS_ZERO.search(block):
+        floats = any(pa.types.is_floating(of) for kind in kinds.types for of in leaf_types(kind))
+        if any(letter in block and form.search(block) for letter, form in _NO_NUMBERS) or (
+            floats and _MINUS_ZERO.search(block)
+        ):
             return None
         import pyarrow.json as json_reader
 
-        schema = pa.schema([pa.field(f.name, kind) for f, kind in zip(fields, kinds, strict=True)])
         try:
             table = json_reader.read_json(
                 pa.BufferReader(block),
                 read_options=json_reader.ReadOptions(use_threads=False, block_size=len(block) + 1),
-                parse_options=json_reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-            ).select(schema.names)
-            table.validate(full=True)
+                parse_options=json_reader.ParseOptions(explicit_schema=kinds, unexpected_field_behavior="ignore"),
+            ).select(kinds.names)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError):
             return None  # a value of another kind, a name twice, a line that is no JSON
-        if table.num_rows != len(lines):
+        if table.num_rows != len(starts):
             return None
-        columns = [column.combine_chunks() for column in table.columns]
-        arrays = [self._typed(column, f, where) for column, f in zip(columns, fields, strict=True)]
-        for f, column, array in zip(fields, columns, arrays, strict=True):
-            # Arrow fails on a value of another kind; a text may be no day or moment.
-            inside = pa.types.is_nested(f.type) and any(map(pa.types.is_temporal, leaf_types(f.type)))
-            lost |= {f.name} if inside or array.null_count > column.null_count else set()
-        return arrays
+        columns = {f.name: column.combine_chunks() for f, column in zip(fields, table.columns, strict=True)}
+        lost = Doubts()
+        try:
+            arrays = [
+                certain(f, len(starts), doubts, lambda f: self._typed(columns[f.name], f.type, (f.name,), where, lost))
+                for f in fields
+            ]
+        except (_Doubtful, pa.ArrowInvalid):
+            return None  # a text with half a surrogate pair, a number too large
+        add_lost(doubts, lost)
+        return len(starts), arrays
 
-    def _typed(self, column: pa.Array, field: Field, where: str) -> pa.Array:
+    def _typed(self, column: pa.Array, t: pa.DataType, path: tuple[str, ...], where: str, lost: Doubts) -> pa.Array:
         """Convert what Arrow read (`_fast_type`) to values of the field's type."""
-        t = field.type
+        if not pa.types.is_nested(t):
+            column.validate(full=True)
         if pa.types.is_temporal(t):
-            return self._values.column(column, field, where)
+            values = self._values.column(column, Field(".".join(path), t), where)
+            count_lost(lost, path, values.null_count - column.null_count)
+            return values
         if pa.types.is_struct(t):
             inner = [t.field(i) for i in range(t.num_fields)]
             children = [
-                self._typed(child, Field(f"{field.name}.{part.name}", part.type), where)
+                self._typed(child, part.type, (*path, part.name), where, lost)
                 for child, part in zip(column.flatten(), inner, strict=True)
             ]
             return pa.StructArray.from_arrays(children, fields=inner, mask=column.is_null())
         if pa.types.is_list(t):
-            element = self._typed(column.values, Field(f"{field.name}.element", t.value_type), where)
+            element = self._typed(column.values, t.value_type, (*path, "element"), where, lost)
+            if element.null_count > column.values.null_count:
+                raise _Doubtful  # a day that is none takes the list around it along
             return pa.ListArray.from_arrays(column.offsets, element, mask=column.is_null()).cast(t)
         return column.cast(t)
 
@@ -329,22 +359,46 @@ def _hold_levels(text: bytes, where: str) -> None:
         raise ScanError.for_spark(f"JSON is read to {_MOST_LEVELS} levels of lists and objects; {where} has more")
 
 
+def _lines(block: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return where the lines that are not empty begin and end."""
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    ends = np.append(ends, len(block))
+    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
+    filled = starts < ends
+    return starts[filled], ends[filled]
+
+
+def _long(block: bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], size: int) -> list[bytes]:
+    """The lines of more bytes."""
+    long = np.flatnonzero(ends - starts > size)
+    return [block[start:end] for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True)]
+
+
+def _joined(parts: list[list[pa.Array]]) -> list[pa.Array]:
+    return [pa.concat_arrays(columns) for columns in zip(*parts, strict=True)]
+
+
+def _kinds(fields: tuple[Field, ...]) -> pa.Schema | None:
+    kinds = [(f.name, _fast_type(f.type)) for f in fields]
+    return None if any(kind is None for _, kind in kinds) else pa.schema(kinds)
+
+
 def _fast_type(t: pa.DataType) -> pa.DataType | None:
-    """Return the type that Arrow reads for a column; None if its values are read one by one. A day or a moment that is
-    none is NULL, and takes a list around it along: lists of those are read one by one."""
+    """Return the type that Arrow reads for a column; None if its values are read one by one."""
     if pa.types.is_struct(t):
         inner = [(t.field(i).name, _fast_type(t.field(i).type)) for i in range(t.num_fields)]
         whole = inner and all(kind is not None for _, kind in inner) and len(dict(inner)) == len(inner)
         return pa.struct([pa.field(name, kind) for name, kind in inner]) if whole else None
     if pa.types.is_list(t):
-        element = t.value_type
-        while pa.types.is_list(element):
-            element = element.value_type
-        kind = None if pa.types.is_temporal(element) else _fast_type(t.value_type)
+        kind = _fast_type(t.value_type)
         return None if kind is None else pa.list_(kind)
     if pa.types.is_string(t) or pa.types.is_date32(t) or (pa.types.is_timestamp(t) and t.unit == "us"):
         return pa.string()
-    return t if t in (pa.int32(), pa.int64(), pa.int16(), pa.float64(), pa.bool_()) else None
+    if pa.types.is_decimal128(t) and t.scale >= 0:
+        return pa.decimal256(t.precision, t.scale)  # has room for all digits on either side of the point
+    if pa.types.is_signed_integer(t) or pa.types.is_boolean(t):
+        return t
+    return t if pa.types.is_floating(t) and t.bit_width >= 32 else None
 
 
 def _refused(what: str, field: Field, where: str) -> ScanError:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from metaindex.core import ScanError
 from metaindex.formats.columns import leaf_types, with_inside
 
-from .values import Uncertain, ValueRules, decimal_value, typed
+from .values import Doubts, Uncertain, ValueRules, count_lost, decimal_value, typed
 
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _NO_BASE64 = re.compile(
@@ -138,9 +138,10 @@ def are_bytes(value: Any) -> bool:
             return True
 
 
-def converter(t: pa.DataType, name: str, rules: ValueRules) -> Callable[[Any, str], object]:
-    """Return a function from a value and its text to what `array_of` takes; it raises Bad."""
-    is_ = pa.types
+def converter(t: pa.DataType, path: tuple[str, ...], rules: ValueRules, lost: Doubts) -> Callable[[Any, str], object]:
+    """Return a function from a value and its text to what `array_of` takes; it raises Bad. `lost`: gets what is lost
+    inside structs."""
+    is_, name = pa.types, ".".join(path)
     if is_.is_string(t) or is_.is_large_string(t):
         return _text
     if is_.is_binary(t) or is_.is_large_binary(t):
@@ -164,14 +165,15 @@ def converter(t: pa.DataType, name: str, rules: ValueRules) -> Callable[[Any, st
         return lambda v, _: _instant(v, t.tz is not None, read_micros)
     if is_.is_struct(t):
         inner = {
-            t.field(i).name: converter(t.field(i).type, f"{name}.{t.field(i).name}", rules) for i in range(t.num_fields)
+            t.field(i).name: converter(t.field(i).type, (*path, t.field(i).name), rules, lost)
+            for i in range(t.num_fields)
         }
-        return lambda v, _: _struct(v, inner)
+        return lambda v, _: _struct(v, inner, path, lost)
     if is_.is_list(t):
-        element = converter(t.value_type, f"{name}.element", rules)
+        element = converter(t.value_type, (*path, "element"), rules, lost)
         return lambda v, _: [_element(e, element) for e in v] if isinstance(v, list) else _bad()
     if is_.is_map(t) and is_.is_string(t.key_type):
-        item = converter(t.item_type, f"{name}.value", rules)
+        item = converter(t.item_type, (*path, "value"), rules, lost)
         return lambda v, _: _map(v, item)
     raise ScanError.for_spark(f"column {name!r} is of type {t}, which JSON files are not read as here")
 
@@ -239,7 +241,9 @@ def _instant(v: Any, zoned: bool, read: Callable[[str], object]) -> object:
     return _known(read(_plain_text(v)))
 
 
-def _struct(v: Any, inner: dict[str, Callable[[Any, str], object]]) -> dict[str, object]:
+def _struct(
+    v: Any, inner: dict[str, Callable[[Any, str], object]], path: tuple[str, ...], lost: Doubts
+) -> dict[str, object]:
     if not isinstance(v, dict):
         raise Bad
     out = {}
@@ -250,6 +254,7 @@ def _struct(v: Any, inner: dict[str, Callable[[Any, str], object]]) -> dict[str,
         except Bad:
             if isinstance(v, _Twice):
                 raise Uncertain("an object with two values of a name") from None
+            count_lost(lost, (*path, name), 1)
             out[name] = None
     return out
 

@@ -23,7 +23,7 @@ from .csv_dialect import CsvDialect
 from .csv_rows import CsvRows
 from .encodings import Encoding
 from .json_rows import JsonRows
-from .values import ValueRules
+from .values import Doubts, ValueRules
 
 _BLOCK_BYTES = 16 * 1024 * 1024
 _MOST_LINE_BYTES, _MOST_WHOLE_BYTES = 128 << 20, 1 << 30
@@ -123,17 +123,16 @@ class TextReader:
             pass
 
     def read(
-        self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str, lost: set[str] | None = None
+        self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str, doubts: Doubts | None = None
     ) -> Iterator[_Part]:
-        """Yield the first row, the number of rows, and an array per field, of each block. `lost`: gets the names of the
-        fields in which a NULL may stand for a value that does not parse."""
+        """Yield the first row, the number of rows, and an array per field, of each block. `doubts`: see `Doubts`."""
         stream = open_text(source, path)
         if self._whole:
             data = self._encoding.utf8(_whole(stream, where), where)
             if not self._encoding.shows_mark(data):
                 data = data.removeprefix(codecs.BOM_UTF8)
             of_packed = self._packed if stream is not source else None
-            count, arrays = (of_packed or self._rows).parse_whole(data, fields, where, lost)
+            count, arrays = (of_packed or self._rows).parse_whole(data, fields, where, doubts)
             if count:
                 yield 0, count, arrays
             return
@@ -143,7 +142,7 @@ class TextReader:
             text = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             if text is not block and isinstance(self._rows, CsvRows) and text.startswith(codecs.BOM_UTF8):
                 raise ScanError.for_spark(f"a text file begins with one byte-order mark at most; {where} has two")
-            count, arrays, head = self._rows.parse(self._encoding.utf8(text, where), fields, where, head, lost)
+            count, arrays, head = self._rows.parse(self._encoding.utf8(text, where), fields, where, head, doubts)
             if count:
                 yield first, count, arrays
             first += count

@@ -1,8 +1,8 @@
 """Texts of CSV and JSON files -> typed values, by the rules of Spark's readers: a text that is no value of its column's
 type is NULL.
 
-Columns in regular form are cast as a whole by Arrow; in any other column each distinct text is read by the rules below.
-A text on which Spark's answer is not certain (a zone by name, a time without a date) is refused.
+Texts in regular form are cast together by Arrow; each distinct one of the others is read by the rules below. A text on
+which Spark's answer is not certain (a zone by name, a time without a date) is refused.
 """
 
 from __future__ import annotations
@@ -43,12 +43,50 @@ _TIMESTAMP = re.compile(
     r"[\x00-\x20]*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?)?"
 )  # a zone only behind seconds
 _OTHER_ZONE = re.compile(r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2}:.*[A-Za-z+-]", re.DOTALL)
-_REGULAR_DATE = r"^\d{4}-\d{2}-\d{2}$"
-_REGULAR_TIMESTAMP = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?$"
+_REGULAR_DAY = (
+    r"(?:\d{4}-(?:(?:0[13-9]|1[0-2])-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8])|(?:0[13578]|1[02])-31)"
+    r"|(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
+)  # of a calendar that has it
+_REGULAR_CLOCK = r"[ T](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
+_REGULAR_ZONE = r"(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d)"
+_LEAST_DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
+"""Of an integer of so many bits: as many as always fit."""
 
 
 class Uncertain(Exception):
     """Raised if Spark's reading of the text is not known here."""
+
+
+Doubts = dict[tuple[str, ...], int | str]
+"""What is behind the NULLs of columns, by the names from the column down to a field: how many values are none of its
+type, and by the column's own name why it is refused. Who asks for it gets NULLs of a refused column, and who does not
+an error."""
+
+
+def count_lost(lost: Doubts, path: tuple[str, ...], count: int) -> None:
+    """Add to the values that are none of their type."""
+    before = lost.get(path, 0)
+    if count and isinstance(before, int):
+        lost[path] = before + count
+
+
+def add_lost(doubts: Doubts | None, lost: Doubts) -> None:
+    """Add all that `count_lost` has counted."""
+    if doubts is not None:
+        for path, count in lost.items():
+            count_lost(doubts, path, int(count))
+
+
+def certain(field: Field, rows: int, doubts: Doubts | None, read: Callable[[Field], pa.Array]) -> pa.Array:
+    """Read a column, or note why it is refused."""
+    if doubts is None:
+        return read(field)
+    if not isinstance(doubts.get((field.name,)), str):
+        try:
+            return read(field)
+        except ScanError as error:
+            doubts[field.name,] = str(error)
+    return pa.nulls(rows, field.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +110,60 @@ class ValueRules:
         if pa.types.is_binary(t) or pa.types.is_large_binary(t):
             return texts.cast(pa.binary()).cast(t)
         read = self.reader(t, field.name)
-        whole = _whole(texts, t, self)
-        if whole is not None:
-            return whole
-        coded = texts.dictionary_encode()
+        values, left = self._regular(texts, t)
+        if values is not None and left.null_count == len(left):
+            return values
+        coded = left.dictionary_encode()
         try:
-            values = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
+            others = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
         except Uncertain as error:
             raise ScanError.for_spark(
                 f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {field.name!r} of"
                 f" type {t}"
             ) from None
-        return typed(values, t).take(coded.indices)
+        by_hand = typed(others, t).take(coded.indices)
+        return by_hand if values is None else pc.coalesce(values, by_hand)
+
+    def _regular(self, texts: pa.Array, t: pa.DataType) -> tuple[pa.Array | None, pa.Array]:
+        """The values of the texts in a form for which Arrow and Spark agree, if there are some, and the other texts."""
+        values, left = None, texts
+        for form, as_ in self._forms(t):
+            fits = pc.match_substring_regex(left, f"^{form}$")
+            if pa.types.is_floating(t):  # -9999 may be said to mean NaN
+                fits = pc.and_not(fits, pc.is_in(left, pa.array([self.nan, self.positive_inf, self.negative_inf])))
+            every = pc.all(fits).as_py() is not False
+            if not every and not pc.any(fits).as_py():
+                continue
+            try:
+                some = (left if every else pc.if_else(fits, left, None)).cast(as_).cast(t)
+            except pa.ArrowInvalid:
+                continue  # a number too large
+            values = some if values is None else pc.coalesce(values, some)
+            left = pa.nulls(len(left), left.type) if every else pc.if_else(fits, None, left)
+            if every:
+                break
+        return values, left
+
+    def _forms(self, t: pa.DataType) -> list[tuple[str, pa.DataType]]:
+        """Return forms of text (each where none before it fits) with the type to which Arrow casts them."""
+        is_ = pa.types
+        if is_.is_signed_integer(t):
+            return [(f"-?[0-9]{{1,{_LEAST_DIGITS[t.bit_width]}}}", t), ("-?[0-9]+", t)]
+        if is_.is_floating(t) and t.bit_width >= 32:
+            return [(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?", t)]
+        if is_.is_decimal(t):
+            digits = f"-?[0-9]{{1,{max(t.precision - t.scale, 1)}}}"  # of more, Arrow's product may wrap around
+            return [(rf"{digits}(\.[0-9]{{1,{t.scale}}})?" if t.scale else digits, t)]
+        if is_.is_date32(t) and self.date_pattern is None:
+            return [(_REGULAR_DAY, t)]
+        if is_.is_timestamp(t) and t.unit == "us":
+            if t.tz is None:
+                return [(_REGULAR_DAY + _REGULAR_CLOCK, t)] if self.local_pattern is None else []
+            if self.timestamp_pattern is None:
+                zoned = (_REGULAR_DAY + _REGULAR_CLOCK + _REGULAR_ZONE, pa.timestamp("us", "UTC"))
+                local = (_REGULAR_DAY + _REGULAR_CLOCK, pa.timestamp("us"))
+                return [zoned, local] if self.zone == "UTC" else [zoned]
+        return []
 
     def reader(self, t: pa.DataType, name: str) -> Callable[[str], object]:
         """The function from a text to a value as `typed` takes it (days, microseconds, unscaled numbers stay plain)."""
@@ -208,36 +288,3 @@ def _integer(s: str, limit: int) -> int | None:
 
 def _float(double: float | None, s: str) -> float | None:
     return None if double is None else nearest_float(double, s.strip(BLANKS))
-
-
-def _whole(texts: pa.Array, t: pa.DataType, values: ValueRules) -> pa.Array | None:
-    """The column cast by Arrow, where every text has the regular form for which both agree; None otherwise."""
-    is_ = pa.types
-    if is_.is_signed_integer(t):
-        form = r"^-?[0-9]+$"
-    elif is_.is_floating(t) and t.bit_width >= 32:
-        form = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$"
-    elif is_.is_decimal(t):
-        form = rf"^-?[0-9]+(\.[0-9]{{1,{t.scale}}})?$" if t.scale else r"^-?[0-9]+$"
-    elif is_.is_date32(t) and values.date_pattern is None:
-        form = _REGULAR_DATE
-    elif (
-        is_.is_timestamp(t)
-        and t.unit == "us"
-        and (t.tz is None or values.zone == "UTC")
-        and (values.local_pattern if t.tz is None else values.timestamp_pattern) is None
-    ):
-        form = _REGULAR_TIMESTAMP
-    else:
-        return None
-    if pc.all(pc.match_substring_regex(texts, form)).as_py() is False:
-        return None
-    special = [word for word in (values.nan, values.positive_inf, values.negative_inf) if re.match(form, word)]
-    if special and is_.is_floating(t) and pc.any(pc.is_in(texts, pa.array(special))).as_py():
-        return None  # -9999 may be said to mean NaN
-    try:
-        if is_.is_timestamp(t):
-            return texts.cast(pa.timestamp("us")).cast(t)
-        return texts.cast(t)
-    except pa.ArrowInvalid:
-        return None  # a number too large, a day that is none

@@ -245,10 +245,10 @@ def build_run(
     signed = digested and builder is not None and are_kept(snapshot, ref.storage)
     with side_by_side(sink) as many:
         if builder is not None:
-            if describing:
-                report = builder.facts(request, many, progress)
             if plans := key_plans(kinds, snapshot.schema):
-                report = report.beside(builder.keys(request, plans, many, progress))
+                report = builder.keys(request, plans, many, progress)
+            if describing:
+                report = builder.facts(request, many, progress).beside(report)
             if copies := KINDS.row_plans(kinds, snapshot.schema):
                 report = report.beside(builder.rows(request, copies, many, progress))
         if not signed:

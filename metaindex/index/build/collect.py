@@ -8,10 +8,11 @@ column of it is UNKNOWN and the reason is told.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -87,15 +88,17 @@ def collect(
     sizes: pa.ChunkedArray,
     threads: int,
     progress: Progress | None = None,
+    scans: Mapping[str, list[ColumnScan]] = MappingProxyType({}),
 ) -> Collected:
-    """Everything about the files, in their order, a bounded number of them at a time."""
+    """Everything about the files, in their order, a bounded number of them at a time. `scans`: of the source's leaves
+    in files that need no other, by path."""
     whole = Collected([])
     pieces: list[list[pa.Table]] = [[] for _ in source.leaves]
     for start in range(0, len(paths), CHUNK_FILES):
         some_paths = paths.slice(start, CHUNK_FILES).to_pylist()
         some_sizes = sizes.slice(start, CHUNK_FILES).to_pylist()
         report = partial(_files_read, progress, start, len(paths))
-        part = _Chunk(storage, source, some_paths, some_sizes, threads, report).collected()
+        part = _Chunk(storage, source, some_paths, some_sizes, threads, report, scans).collected()
         for piece, facts in zip(pieces, part.facts, strict=True):
             piece.append(facts)
         whole.problems |= {start + row: why for row, why in part.problems.items()}
@@ -123,6 +126,7 @@ class _Chunk:
     sizes: list[int]
     threads: int
     report: Callable[[int], None]
+    scans: Mapping[str, list[ColumnScan]]
 
     def collected(self) -> Collected:
         match self.source.file_format:
@@ -137,7 +141,8 @@ class _Chunk:
                 except ScanError as error:
                     return self._without_facts(str(error))
                 collected = replace(self._without_facts(""), problems={})
-                self._scan_into(collected, scanner, np.ones((len(self.source.leaves), len(self.paths)), np.bool_))
+                every = np.ones((len(self.source.leaves), len(self.paths)), np.bool_)
+                self._scan_into(collected, lambda *of: self.scans.get(of[1]) or scanner(*of), every)
             case other:
                 return self._without_facts(f"data files of format {other!r} are not read for statistics")
         if collected.problems:

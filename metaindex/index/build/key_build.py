@@ -48,12 +48,13 @@ def build_keys(
         ],
         names=["path", "size_bytes", "ordinal", "partition_ord"],
     )
-    source = KeyScan.of(request, plans)
+    source = KeyScan.of(request, plans, request.leaves)
     with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         storage = LocalStorage(folder)
         limit = MEMORY_BYTES // len(plans)
         collectors = [plan.kind.collector(plan, sink, Spill(storage, str(plan.place), limit), count) for plan in plans]
         report = scan_keys(request.ref.storage, source, numbered, collectors, threads, progress)
+        request.scans.update(report.scans)
         built = []
         for collector in collectors:
             built.append(BuiltKey(*collector.close()))

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from metaindex.storage import Storage
 
+from .extremes import ColumnScan
+
 Batches = Iterator[tuple[Sequence[tuple[int, int]], Mapping[str, pa.Array]]]
 """Row groups and how many rows of each, one behind the other, and the rows: by stable name the values of each column
 that is read."""
@@ -22,7 +24,8 @@ class KeyFile(ABC):
 
     `present`: they stand in the file. `constants`: they do not, and every row shows the one value of the array.
     `unknown`: what rows show is not known for certain, and why. `unfit`: known when all is read: why the values that
-    were given do not mean what they seem to.
+    were given do not mean what they seem to. `scans`: then, too, and only where facts are not told by a footer: what
+    the values of `KeyScan.facts` amount to.
     """
 
     groups: int = field(default=1, kw_only=True)
@@ -30,6 +33,7 @@ class KeyFile(ABC):
     constants: dict[str, pa.Array] = field(default_factory=dict, kw_only=True)
     unknown: dict[str, str] = field(default_factory=dict, kw_only=True)
     unfit: dict[str, str] = field(default_factory=dict, kw_only=True)
+    scans: list[ColumnScan] | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def batches(self, wanted: set[str]) -> Batches:

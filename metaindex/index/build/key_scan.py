@@ -26,6 +26,7 @@ import pyarrow as pa
 from metaindex.core import Progress, ScanError, StorageUnavailableError, first_line
 from metaindex.formats import Field, Leaf
 from metaindex.index.build.collect import UNREADABLE, foreign_format, readable
+from metaindex.index.build.extremes import ColumnScan
 from metaindex.index.build.key_file import KeyFile, Opener
 from metaindex.index.build.key_parquet import ParquetOpener
 from metaindex.index.build.protocol import BuildRequest
@@ -45,6 +46,7 @@ class KeyScan:
     options: tuple[tuple[str, object], ...]
     fields: tuple[Field, ...]  # the table's columns that stand in the files, in order
     partitions: Mapping[str, tuple[pa.Array, pa.Array]]
+    facts: tuple[Leaf, ...] = ()  # columns that are scanned in the same pass, where that needs the data (`KeyReport`)
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
@@ -53,20 +55,21 @@ class KeyScan:
         return tuple(by_name.values())
 
     @classmethod
-    def of(cls, request: BuildRequest, plans: Sequence[PlannedKey]) -> KeyScan:
+    def of(cls, request: BuildRequest, plans: Sequence[PlannedKey], facts: tuple[Leaf, ...] = ()) -> KeyScan:
         columns = {leaf.stable: leaf for plan in plans for leaf in plan.leaves if leaf.field.partition}
         constants = {stable: request.partition_constants(leaf) for stable, leaf in columns.items()}
-        return cls(tuple(plans), *request.reading, constants)
+        return cls(tuple(plans), *request.reading, constants, facts)
 
 
 @dataclass(slots=True)
 class KeyReport:
     """Files that could not be keyed: the reasons by ordinal, the files that could not be read at all, and how many were
-    opened."""
+    opened. `scans`: of `KeyScan.facts`, by path, where they were scanned."""
 
     problems: dict[int, str] = field(default_factory=dict)
     unread: set[int] = field(default_factory=set)
     files_scanned: int = 0
+    scans: dict[str, list[ColumnScan]] = field(default_factory=dict)
 
 
 def scan_keys(
@@ -99,6 +102,8 @@ def scan_keys(
                 problem, unread = _file(source, collectors, file, path, ordinal, _constants(source, partition))
             if unread:
                 report.unread.add(ordinal)
+            if file.scans is not None:
+                report.scans[path] = file.scans
             report.files_scanned += 1
         if problem is not None:
             foreign = foreign_format(path)
@@ -118,7 +123,9 @@ def _opener(source: KeyScan) -> Opener | str:
             from .key_text import TextOpener
 
             try:
-                return TextOpener.of(source.file_format, dict(source.options), source.fields, source.leaves)
+                return TextOpener.of(
+                    source.file_format, dict(source.options), source.fields, source.leaves, source.facts
+                )
             except ScanError as error:
                 return str(error)
         case other:

@@ -89,12 +89,14 @@ def _collected(request: BuildRequest, source: FactScan, threads: int, progress: 
     """Collect facts from the log if that is allowed and enough, else from the files."""
     files = request.files.table.select(["path", "size_bytes"])
     if not request.trust_log:
-        return collect(request.ref.storage, source, files.column("path"), files.column("size_bytes"), threads, progress)
+        return collect(
+            request.ref.storage, source, files["path"], files["size_bytes"], threads, progress, request.scans
+        )
     facts, enough = prepared(request)
     if enough.all():
         return Collected(facts, {}, np.zeros(len(enough), np.bool_))
     unread = files.filter(pa.array(~enough))
-    read = collect(request.ref.storage, source, unread.column("path"), unread.column("size_bytes"), threads, progress)
+    read = collect(request.ref.storage, source, unread["path"], unread["size_bytes"], threads, progress, request.scans)
     return completed(facts, enough, read)
 
 

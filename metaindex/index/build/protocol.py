@@ -9,7 +9,7 @@ column) without a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import quote
@@ -28,6 +28,7 @@ from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
 
 if TYPE_CHECKING:
+    from metaindex.index.build.extremes import ColumnScan
     from metaindex.index.kinds.pieces import MergedPiece, RowMerge, WritesPieces
     from metaindex.index.kinds.row_plan import RowPlan
 
@@ -48,6 +49,7 @@ class BuildRequest:
     scan_floats: bool = True  # count NaN by reading float columns; else footer bounds with NaN unknown
     without_nan: frozenset[str] = frozenset()  # float columns of which their writer says that no file holds NaN
     earlier: tuple[CoveredKey, ...] = ()  # keys of the index's other runs, the newest first, that a key may keep to
+    scans: dict[str, list[ColumnScan]] = field(default_factory=dict)  # by path, of `leaves`, if keys were built before
     only_spark: bool = False  # one of the index's kinds is built by Spark alone: no error advises another builder
 
     @property
@@ -141,7 +143,8 @@ class Builder(Protocol):
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """Finds the facts of the request's columns in every file, and writes them and those of partitions into the
-        sink, as the kind that keeps them says (`kinds.registry.FACT_ROWS`)."""
+        sink, as the kind that keeps them says (`kinds.registry.FACT_ROWS`). Comes behind `keys`, which may have found
+        some on its way (`BuildRequest.scans`)."""
 
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
