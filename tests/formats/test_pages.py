@@ -136,3 +136,12 @@ def test_pages_that_do_not_add_up_are_not_read(version: str) -> None:
     data[at : at + 3] = b"\x15\xc6\x01"
     with pytest.raises(ValueError, match="rows"):
         _read(bytes(data), 0, np.array([5]))
+
+
+def test_a_header_of_structs_without_an_end_is_not_read() -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"a": np.arange(100_000)}), out, use_dictionary=False, compression="none")
+    data = bytearray(out.getvalue())
+    data[4:300_000] = b"\x1c" * (300_000 - 4)
+    with pytest.raises(ValueError, match="page"):
+        _read(bytes(data), 0, np.array([5]))

@@ -233,7 +233,7 @@ def _header(data: bytes) -> _Header | None:
     walk = Compact(data)
     try:
         said = walk.struct()
-    except IndexError:
+    except (IndexError, RecursionError):
         return None
     kind = said[1]
     if kind == _DICTIONARY:
