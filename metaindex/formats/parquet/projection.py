@@ -262,6 +262,12 @@ def _is_list(t: pa.DataType) -> bool:
     return bool(pa.types.is_list(t) or pa.types.is_large_list(t))
 
 
+def _with_room(decimal: pa.DataType) -> pa.DataType:
+    """Return a type in which the product of a cast to a larger scale does not wrap around, as in 128 bits it may: what
+    does not fit raises when it is cast from there."""
+    return pa.decimal256(76, decimal.scale)
+
+
 def _conversion(stored: pa.DataType, target: pa.DataType) -> Callable[[pa.Array], pa.Array] | None:
     """The function that brings values of one type to another without changing what they say, as Spark does; None where
     it reads no such pair."""
@@ -270,7 +276,9 @@ def _conversion(stored: pa.DataType, target: pa.DataType) -> Callable[[pa.Array]
     if stored.equals(target):
         return lambda values: values
     if is_.is_integer(stored) and is_.is_decimal(target):
-        return lambda values: values.cast(pa.decimal128(38, 0)).cast(target)
+        return lambda values: values.cast(pa.decimal128(38, 0)).cast(_with_room(target)).cast(target)
+    if is_.is_decimal(stored) and is_.is_decimal(target) and stored.scale < target.scale:
+        return lambda values: values.cast(_with_room(target)).cast(target)
     if fixed and stored.byte_width == 16 and Family.of(target) is Family.TEXT:
         return _uuid_text
     if is_.is_timestamp(stored) and is_.is_timestamp(target):
@@ -281,7 +289,7 @@ def _conversion(stored: pa.DataType, target: pa.DataType) -> Callable[[pa.Array]
         or (is_.is_integer(stored) and is_.is_float64(target) and stored.bit_width <= 32)
         or (is_.is_duration(stored) and is_.is_int64(target))
         or (is_.is_floating(stored) and is_.is_floating(target) and stored.bit_width <= target.bit_width)
-        or (is_.is_decimal(stored) and is_.is_decimal(target))  # checked: digits that do not fit raise
+        or (is_.is_decimal(stored) and is_.is_decimal(target) and stored.scale >= target.scale)  # checked, too
         or (_is_bytes(stored) and _is_bytes(target))
         or (fixed and Family.of(target) is Family.BYTES)
         or (is_.is_date(stored) and (is_.is_date(target) or (is_.is_timestamp(target) and target.tz is None)))

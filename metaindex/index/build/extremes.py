@@ -112,7 +112,9 @@ def promoted(values: pa.Array, type_: pa.DataType) -> pa.Array | None:
     if is_.is_floating(have):
         return values.cast(type_) if is_.is_floating(type_) and type_.bit_width >= have.bit_width else None
     if is_.is_decimal(have):
-        return values.cast(type_) if is_.is_decimal(type_) and type_.scale >= have.scale else None
+        # In 128 bits the product of a cast to a larger scale may wrap around to a number that fits.
+        room = is_.is_decimal(type_) and type_.scale >= have.scale
+        return values.cast(pa.decimal256(76, type_.scale)).cast(type_) if room else None
     if is_.is_date(have):
         if is_.is_timestamp(type_) and type_.tz is None:
             return values.cast(pa.timestamp("us"))

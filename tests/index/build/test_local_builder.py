@@ -5,6 +5,7 @@ import functools
 import json
 import tempfile
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.expressions import Family, physical_type, to_physical
 from metaindex.formats import Trust
+from metaindex.index.build.extremes import promoted
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.keys import column_id, partition_id
@@ -294,6 +296,14 @@ def test_each_pass_of_a_build_reports_each_file(tmp_path: Path, file_format: str
     mi.open_table(tmp_path).create_index("i", *kinds, builder="local", progress=lambda *said: told.append(said))
     for what in ("files read", "files read for keys"):
         assert {said for said in told if said[0] == what} == {(what, done, 5) for done in range(1, 6)}
+
+
+def test_an_extreme_that_does_not_fit_its_decimal_column_is_none() -> None:
+    """In 128 bits the product of Arrow's cast wraps around to a number that fits."""
+    written, shown = pa.decimal128(38, 0), pa.decimal128(38, 18)
+    assert promoted(pa.array([Decimal(15)], written), shown) == pa.array([Decimal(15)], shown)
+    with pytest.raises(pa.ArrowInvalid):
+        promoted(pa.array([Decimal(2469135780246913578024)], written), shown)
 
 
 def test_parts_are_cut_and_named_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
