@@ -209,7 +209,8 @@ class OpenIndex:
 
     def _every_file(self, run: RunRef) -> pa.RecordBatch | pa.Table:
         def read() -> pa.RecordBatch | pa.Table:
-            return _one_batch(self._read_rows(run, "files", np.arange(run.files), [*_LISTED, "file_id"]))
+            names = [*_LISTED, "file_id"] if is_remote(self.storage.root) else _LISTED
+            return _one_batch(self._read_rows(run, "files", np.arange(run.files), names))
 
         return self.reader(run).derived("files", read)
 
@@ -231,8 +232,7 @@ class OpenIndex:
         if kind == "files" and len(ordinals) > 0 and run.files <= _FEW_FILES and is_remote(self.storage.root):
             held = self._every_file(run).select(names)
             whole = pa.Table.from_batches([held]) if isinstance(held, pa.RecordBatch) else held
-            places = Vector.arrow(ordinals.astype(np.int64), None, pa.int64())
-            return whole if len(ordinals) == run.files else whole.take(places)
+            return whole if len(ordinals) == run.files else whole.take(pa.array(ordinals))
         return self._read_rows(run, kind, ordinals, names)
 
     def _read_rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
