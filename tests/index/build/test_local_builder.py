@@ -4,9 +4,11 @@ import datetime as dt
 import functools
 import json
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.expressions import Family, physical_type, to_physical
-from metaindex.formats import Trust
+from metaindex.formats import TextReader, Trust
 from metaindex.index.build.extremes import promoted
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest
@@ -296,6 +298,36 @@ def test_each_pass_of_a_build_reports_each_file(tmp_path: Path, file_format: str
     mi.open_table(tmp_path).create_index("i", *kinds, builder="local", progress=lambda *said: told.append(said))
     for what in ("files read", "files read for keys"):
         assert {said for said in told if said[0] == what} == {(what, done, 5) for done in range(1, 6)}
+
+
+@pytest.mark.parametrize("file_format", ["json", "csv"])
+def test_a_file_of_texts_is_parsed_once_for_all_kinds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_format: str
+) -> None:
+    """With NULLs, with a text that is no value of its column, and with one that is refused."""
+    for number in range(3):
+        rows = [{"id": n if n % 3 else None, "day": "2024-02-30", "at": "2024-01-02T03:04:05Z"} for n in range(9)]
+        if number == 2:
+            rows[4] |= {"at": "2024-01-02 03:04:05 Europe/Berlin", "id": "x"}
+        text = {
+            "json": "".join(json.dumps(row) + "\n" for row in rows),
+            "csv": "".join(f"{row['id'] or ''},{row['day']},{row['at']}\n" for row in rows),
+        }
+        (tmp_path / f"{number}.{file_format}").write_text(text[file_format])
+    settle(tmp_path)
+    parsed, read = Counter[str](), TextReader.read
+
+    def counted(reader: TextReader, source: Any, path: str, *rest: Any) -> Any:
+        parsed[path] += 1
+        return read(reader, source, path, *rest)
+
+    monkeypatch.setattr(TextReader, "read", counted)
+    table = mi.open_table(tmp_path, format=file_format, header=False, schema="id BIGINT, day DATE, at TIMESTAMP")
+    parsed.clear()
+    kinds = mi.ColumnStats(), mi.Values("id"), mi.Bloom("day"), mi.Values("at")
+    table.create_index("i", *kinds, builder="local")
+    assert parsed == {f"{number}.{file_format}": 1 for number in range(3)}
+    assert table.prune("id = 3").files.paths.to_pylist() == [f"2.{file_format}"]
 
 
 def test_an_extreme_that_does_not_fit_its_decimal_column_is_none() -> None:
