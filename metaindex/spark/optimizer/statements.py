@@ -213,6 +213,8 @@ class SparkTables:
                 " behind it; leave it out"
             )
         check_options(options)
+        if "format" in map(str.lower, options):
+            raise ArgumentError(f"a table has one format, here {name.parts[0]}; WITH names another; leave it out")
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
         return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=self._as_read)
 
@@ -243,10 +245,8 @@ class SparkTables:
             for leaf in each_of(plan.collectLeaves()):
                 relation = leaf.relation() if leaf.getClass().getSimpleName() == "LogicalRelation" else None
                 if relation is not None and has_files(relation):
-                    options = relation.options()
-                    told |= {
-                        name: options.apply(name) for name in _OF_STORES.findall(str(options.keySet().mkString(", ")))
-                    }
+                    said = relation.options()
+                    told |= {name: said.apply(name) for name in _OF_STORES.findall(str(said.keySet().mkString(", ")))}
         for name, value in told.items():
             if not _WHO_ASKS.search(name) and value != ours.get(name.removeprefix("spark.hadoop.")):
                 raise ArgumentError(
@@ -295,8 +295,7 @@ class SparkTables:
             with SparkDriver.interrupts_first():
                 return self._of_named_stores((reader if schema is None else reader.schema(schema)).load(path))
         except PySparkException as error:
-            said = f"a table is one that Spark can read; {_fact(error)}; check the path and the options"
-            raise NotATableError(said) from None
+            raise NotATableError(f"Spark reads a table's files; {_fact(error)}; check path and options") from None
 
     def _as_read(self, table: Table, relation: Any) -> Table:
         opened = as_indexed(table, relation)

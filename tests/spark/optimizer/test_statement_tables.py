@@ -89,6 +89,8 @@ def test_a_database_that_is_named_as_a_format(sql: SparkSession, tmp_path: Path)
         assert (tmp_path / "_metaindex" / "x2" / "i").exists()
         sql.sql(f"CREATE INDEX j ON csv.`{tmp_path / 'x2'}` WITH (header = true) (a)")
         assert (tmp_path / "_metaindex" / "x2" / "j").exists()
+        with pytest.raises(PySparkException, match="one format, here csv; WITH names another"):
+            sql.sql(f"CREATE INDEX k ON csv.`{tmp_path / 'x2'}` WITH (format = json) (a)")
     finally:
         sql.sql("DROP DATABASE csv CASCADE")
 
