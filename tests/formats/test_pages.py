@@ -138,10 +138,15 @@ def test_pages_that_do_not_add_up_are_not_read(version: str) -> None:
         _read(bytes(data), 0, np.array([5]))
 
 
-def test_a_header_of_structs_without_an_end_is_not_read() -> None:
+_EMPTY = b"\x15\x00\x15\x00\x15\x00\x2c\x15\x00\x15\x00\x15\x06\x15\x06\x00\x00"
+
+
+@pytest.mark.parametrize(("header", "why"), [(b"\x1c", "behind the end"), (_EMPTY, "more pages")])
+def test_headers_without_an_end_are_not_read(header: bytes, why: str) -> None:
+    """Structs in structs, and pages without rows."""
     out = io.BytesIO()
     pq.write_table(pa.table({"a": np.arange(100_000)}), out, use_dictionary=False, compression="none")
     data = bytearray(out.getvalue())
-    data[4:300_000] = b"\x1c" * (300_000 - 4)
-    with pytest.raises(ValueError, match="page"):
+    data[4:300_000] = (header * 300_000)[: 300_000 - 4]
+    with pytest.raises(ValueError, match=why):
         _read(bytes(data), 0, np.array([5]))

@@ -32,6 +32,7 @@ _TEXT = 32  # of bytes to unpack take as long as a text to make
 _BY_DICTIONARY = (2, 8)
 _MOST_BYTES = 64 << 20  # of pages that are held at once
 _MOST_KEPT = 1_000  # of a column in a row group
+_MOST_PAGES = 10_000  # of one that are looked at: headers can be made that have no end
 _MOST_CHUNKS = 4_000  # that a small file's footer lists: each of its row groups names every column
 _CODED = 0.5  # values a byte, at least: a text by itself takes four bytes for its length
 _SCHEMA = b"ARROW:schema"
@@ -160,6 +161,8 @@ class FilePages:
             at = chunk.dictionary_page_offset
         end, pages = min(at + chunk.total_compressed_size, self.source.size()), list[Page]()
         while at < end:
+            if len(pages) == _MOST_PAGES:
+                raise ValueError("more pages than are looked at")
             data = self.source.read_at(_HEADER, at)
             header = _plain_header(data) or _header(data) or _header(self.source.read_at(_MOST_HEADER, at))
             if header is None or header.packed < 0 or at + header.length + header.packed > end:

@@ -143,7 +143,7 @@ class ParquetRows:
     ) -> Iterator[Part]:
         every = _ColumnReader(file, fields, self.names, where)
         # A store is asked once for a row group, and not first for some columns and then for others.
-        by_places = isinstance(source, pa.OSFile) and choice.columns < len(fields)
+        by_places = isinstance(source, pa.OSFile) and choice.columns < len(fields) and every.can_take
         telling = others = pages = None
         for run in runs:
             for is_large, some in itertools.groupby(
@@ -213,6 +213,7 @@ class _Plan:
     leaves: list[int]  # of theirs
     flat: dict[int, str]  # those that are a column by themselves, whose pages tell their rows
     one_by_one: bool  # Arrow cannot join the dictionaries of two row groups below a struct, list or map
+    can_take: bool  # Arrow takes no rows of views, before they are the table's texts
 
     @classmethod
     def of(cls, file: OpenedFile, fields: tuple[Field, ...], file_names: FileNames, where: str) -> _Plan:
@@ -230,13 +231,14 @@ class _Plan:
             for f in in_file
             if f.name in names
         )
+        can_take = not any(_is_view(t) for f in in_file if f.name in names for t in leaf_types(f.type))
         leaves, told = _leaves(file.reader, in_file, names)
         flat = (
             {}
             if not told
             else {at: f.name for at, f in zip(told, in_file, strict=True) if f.name in names and _is_flat(f.type)}
         )
-        return cls(projection.with_ids, places, tuple(as_it_is), names, leaves, flat, one_by_one)
+        return cls(projection.with_ids, places, tuple(as_it_is), names, leaves, flat, one_by_one, can_take)
 
 
 class _ColumnReader:
@@ -248,6 +250,10 @@ class _ColumnReader:
         self._fields = fields
         self._plan = file.footer.shape.following((fields, names), lambda: _Plan.of(file, fields, names, where))
         self._projection = Projection(where, names, self._plan.with_ids)
+
+    @property
+    def can_take(self) -> bool:
+        return self._plan.can_take
 
     @property
     def flat(self) -> list[tuple[int, Field]]:
@@ -374,6 +380,10 @@ def _fits(stored: pa.DataType, target: pa.DataType) -> bool:
 
 def _by_name(batch: pa.RecordBatch) -> dict[str, pa.Array]:
     return dict(zip(batch.schema.names, batch.columns, strict=True))
+
+
+def _is_view(t: pa.DataType) -> bool:
+    return bool(t in (pa.string_view(), pa.binary_view()))
 
 
 def _is_flat(t: pa.DataType) -> bool:

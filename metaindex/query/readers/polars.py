@@ -23,7 +23,6 @@ def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
     the query needs, and only what may hold rows for the filters that Polars pushes down: the indexes are asked about
     them, too."""
     try:
-        import polars as pl
         from polars.io.plugins import register_io_source
     except ImportError as error:
         raise MissingDependencyError(
@@ -55,22 +54,22 @@ def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
 
     scan = coded(scan)
     batches(scan)  # what cannot be answered is refused here and not within Polars
-    empty = pl.from_arrow(schema.empty_table())
-    assert isinstance(empty, pl.DataFrame), "a table is a frame"
-    return register_io_source(read, schema=empty.schema)
+    return register_io_source(read, schema=_frame(pa.RecordBatch.from_pylist([], schema)).schema)
 
 
 def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
-    """Polars makes categories of dictionaries: their texts are gathered."""
+    """Polars makes categories of dictionaries: their texts are gathered. Columns may be named as patterns, or not."""
     import polars as pl
 
-    coded = {f.name: batch.column(f.name) for f in batch.schema if f.type == CODED}
-    for name, column in coded.items():
-        batch = batch.set_column(batch.schema.get_field_index(name), name, column.indices)
+    coded = {at: batch.column(at) for at, f in enumerate(batch.schema) if f.type == CODED}
+    for at, column in coded.items():
+        batch = batch.set_column(at, batch.schema.names[at], column.indices)
     frame = pl.from_arrow(batch)
     assert isinstance(frame, pl.DataFrame), "a batch is a frame"
-    texts = {name: pl.Series(column.dictionary).gather(frame[name]) for name, column in coded.items()}
-    return frame.with_columns(**texts) if texts else frame
+    for at, column in coded.items():
+        frame.replace_column(at, pl.Series(column.dictionary).gather(frame.to_series(at)))
+    frame.columns = batch.schema.names
+    return frame
 
 
 @dataclass(frozen=True, slots=True)

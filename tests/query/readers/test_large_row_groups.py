@@ -183,6 +183,33 @@ def _in_order(row: tuple[Any, ...]) -> int:
     return int(row[0])
 
 
+@pytest.mark.parametrize("view", [pa.string_view(), pa.list_(pa.field("element", pa.string_view()))], ids=str)
+def test_views_of_texts(tmp_path: Path, view: pa.DataType) -> None:
+    """Arrow takes no rows of them."""
+    text = view if view == pa.string_view() else view.value_type
+    views = _TABLE["text"].combine_chunks().cast(text)
+    if text != view:
+        views = pa.ListArray.from_arrays(pa.array(np.arange(_ROWS + 1, dtype=np.int32)), views)
+    plain = pa.string() if text == view else pa.list_(pa.field("element", pa.string()))
+    flat = _TABLE.select(["id"]).append_column("text", views)
+    lake = Lake(tmp_path, Schema(fields_of(pa.schema({"id": pa.int64(), "text": plain}))))
+    lake.add("f.parquet", flat, row_group_size=_ROWS)
+    hit = [at for at in range(_ROWS) if _rows()[at]["id"] < 9]
+    wanted = [_rows()[at]["text"] if text == view else [_rows()[at]["text"]] for at in hit]
+    assert lake.scan("id < 9").to_arrow()["text"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize("name", ["self", "*", "^k.*$", ""])
+def test_columns_of_any_name_reach_polars(tmp_path: Path, name: str) -> None:
+    flat = pa.table({"id": _TABLE["id"], name: _TABLE["kind"], "text": _TABLE["text"]})
+    lake = Lake(tmp_path, Schema(fields_of(flat.schema)))
+    lake.add("f.parquet", flat, row_group_size=_ROWS)
+    assert coded(lake.scan()).coded == {name}
+    frame = lake.scan().to_polars().collect()
+    assert frame.columns == flat.schema.names
+    assert frame.get_column(name).to_list() == flat[name].to_pylist()
+
+
 def test_a_limit_comes_before_a_condition(tmp_path: Path) -> None:
     flat = _TABLE.select(["id", "kind", "text"])
     lake = Lake(tmp_path, Schema(fields_of(flat.schema)))
