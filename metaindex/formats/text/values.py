@@ -152,7 +152,8 @@ class ValueRules:
         if is_.is_floating(t) and t.bit_width >= 32:
             return [(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?", t)]
         if is_.is_decimal(t):
-            digits = f"-?[0-9]{{1,{max(t.precision - t.scale, 1)}}}"  # of more, Arrow's product may wrap around
+            room = t.precision - t.scale  # of more digits, Arrow's product may wrap around
+            digits = f"-?[0-9]{{1,{room}}}" if room > 0 else "-?0"
             return [(rf"{digits}(\.[0-9]{{1,{t.scale}}})?" if t.scale else digits, t)]
         if is_.is_date32(t) and self.date_pattern is None:
             return [(_REGULAR_DAY, t)]

@@ -37,6 +37,7 @@ TYPES = {
     "float": pa.float32(),
     "decimal(5,2)": pa.decimal128(5, 2),
     "decimal(38,18)": pa.decimal128(38, 18),
+    "decimal(38,38)": pa.decimal128(38, 38),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
@@ -360,12 +361,16 @@ def numbered(values: pa.Array) -> tuple[pa.DataType, list[str]]:
     return values.type, [repr(value) for value in (values.view(plain_type) if plain_type else values).to_pylist()]
 
 
-def test_a_decimal_of_too_many_digits_is_null(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("type_", "large", "other"),
+    [("decimal(38,18)", "2469135780246913578024", "1.5"), ("decimal(38,38)", "6.94", "0.5")],
+)
+def test_a_decimal_of_too_many_digits_is_null(tmp_path: Path, type_: str, large: str, other: str) -> None:
     """The product of Arrow's cast wraps around to a number that fits."""
     for file_format, form in (("csv", "{},x\n"), ("json", '{{"a":{}}}\n'), ("json", '{{"a":"{}"}}\n')):
-        lake = lake_of(tmp_path / str(len(form)), file_format, "a decimal(38,18), b string")
-        lake.add("f.txt", form.format("2469135780246913578024") + form.format("1.5"))
-        assert [row[0] for row in rows(lake)] == [None, Decimal("1.5")]
+        lake = lake_of(tmp_path / str(len(form)), file_format, f"a {type_}, b string")
+        lake.add("f.txt", form.format(large) + form.format(other))
+        assert [row[0] for row in rows(lake)] == [None, Decimal(other)]
 
 
 NESTED = {
