@@ -44,6 +44,8 @@ once."""
 
 _DELETES = FileTable.SCHEMA.names.index("deletes")
 _LISTED = [name for name in FileTable.SCHEMA.names if name not in ("deletes", "deleted_count")]
+_HELD = [*_LISTED, "file_id"]
+"""Of a run on a store, where each further column would be another wait."""
 
 
 @dataclass(slots=True)
@@ -209,7 +211,7 @@ class OpenIndex:
 
     def _every_file(self, run: RunRef) -> pa.RecordBatch | pa.Table:
         def read() -> pa.RecordBatch | pa.Table:
-            names = [*_LISTED, "file_id"] if is_remote(self.storage.root) else _LISTED
+            names = _HELD if is_remote(self.storage.root) else _LISTED
             return _one_batch(self._read_rows(run, "files", np.arange(run.files), names))
 
         return self.reader(run).derived("files", read)
@@ -229,9 +231,10 @@ class OpenIndex:
 
     def rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
         """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""
-        if kind == "files" and len(ordinals) > 0 and run.files <= _FEW_FILES and is_remote(self.storage.root):
-            held = self._every_file(run).select(names)
-            whole = pa.Table.from_batches([held]) if isinstance(held, pa.RecordBatch) else held
+        held = kind == "files" and is_remote(self.storage.root) and set(names).issubset(_HELD)
+        if held and len(ordinals) > 0 and run.files <= _FEW_FILES:
+            every = self._every_file(run).select(names)
+            whole = pa.Table.from_batches([every]) if isinstance(every, pa.RecordBatch) else every
             return whole if len(ordinals) == run.files else whole.take(pa.array(ordinals))
         return self._read_rows(run, kind, ordinals, names)
 

@@ -24,6 +24,9 @@ from metaindex.index.actions import create
 from metaindex.index.build.local import LocalBuilder
 from metaindex.table import handle_of
 
+from .faults import MemoryStorage
+from .faults import opened as with_index_in
+
 CONFIG = mi.Config(builder="local")
 OLD = 1_600_000_000
 KINDS: dict[str, Callable[[], list[Any]]] = {
@@ -409,3 +412,17 @@ def test_what_happened_is_said_with_the_cure(tmp_path: Path) -> None:
     mi.sql(f"REFRESH INDEX ix ON parquet.`{folder}` IDENTITY")
     assert handle_of(opened(folder)).entries()[0].content.record(opened(folder).snapshot().version) is not None
     right(folder)
+
+
+def test_an_index_on_a_store_tells_the_digests_that_it_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryStorage, "root", "s3://in-memory")
+    folder = tmp_path / "t"
+    path = write(folder, 1)
+    table = with_index_in(str(folder), MemoryStorage())
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    shutil.copy2(path, tmp_path / "copy")
+    os.replace(tmp_path / "copy", path)
+    outcome = table.refresh_index("stats", mode="identity", builder="local")
+    assert outcome.changed
+    assert len(outcome.entry.content.runs) == 1
+    assert table.prune("a = 1000").kept_files == 1
