@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .local import LocalStorage as LocalStorage
     from .local_paths import local_path as local_path
     from .opening import above as above
+    from .opening import beside as beside
     from .opening import both_at as both_at
     from .opening import each_at as each_at
     from .opening import holding_ends as holding_ends

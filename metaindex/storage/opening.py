@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,11 +75,8 @@ def each_at(
     threads = min(of_store if is_remote(root) else of_disk, len(some))
     if threads < 2:
         return [work(item) for item in some]
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="metaindex-each") as pool:
-        here = [copy_context() for _ in some]  # words, deadline
-        return list(pool.map(lambda context, item: context.run(work, item), here, some))
+    with _threads(threads) as begin:
+        return [answer() for answer in [begin(partial(work, item)) for item in some]]
 
 
 def both_at(root: str, first: Callable[[], _R], second: Callable[[], _S]) -> tuple[_R, _S]:
@@ -85,16 +84,48 @@ def both_at(root: str, first: Callable[[], _R], second: Callable[[], _S]) -> tup
     thread. An error of `first` is the one that is raised."""
     if not is_remote(root):
         return first(), second()
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1, thread_name_prefix="metaindex-both") as pool:
-        under_way = pool.submit(copy_context().run, first)
+    with beside(root, first) as answer:
         try:
             result = second()
         except BaseException:
-            under_way.result()
+            answer()
             raise
-    return under_way.result(), result
+        return answer(), result
+
+
+@contextmanager
+def beside(root: str, work: Callable[[], _R]) -> Iterator[Callable[[], _R]]:
+    """Yield what returns the work's result: at a store it is done beside the block, else when it is asked for. The
+    block ends when it is done."""
+    if not is_remote(root):
+        yield work
+        return
+    with _threads(1) as begin:
+        yield begin(work)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[Callable[[Callable[[], _R]], Callable[[], _R]]]:
+    """Yield what begins a work in one of so many threads, and returns what waits for its result. Where no thread can be
+    started (there are too many, or the process is ending), the work is done by who asks for that."""
+    try:
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool = ThreadPoolExecutor(count, thread_name_prefix="metaindex-each")
+    except RuntimeError:
+        yield lambda work: work
+        return
+
+    def begin(work: Callable[[], _R]) -> Callable[[], _R]:
+        try:
+            return pool.submit(copy_context().run, work).result  # with words and deadline
+        except RuntimeError:
+            return work
+
+    try:
+        yield begin
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def parent_of(root: str) -> str:

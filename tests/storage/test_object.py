@@ -1,6 +1,7 @@
 """Object stores through obstore: the contract on its memory and local stores, and secrets that stay secret."""
 
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from metaindex.core import ObjectNotFoundError, StorageError
-from metaindex.storage import LocalStorage, Storage, parent_of, storage_for
+from metaindex.storage import LocalStorage, Storage, both_at, each_at, parent_of, storage_for
 from metaindex.storage.client import patient
 from metaindex.storage.object_store import ObjectStorage
 from tests.contract.storage_contract import StorageContract, place_files
@@ -195,3 +196,12 @@ def test_a_client_that_has_more_time_is_the_same_but_for_that() -> None:
     assert longer.retry_config == storage.store.retry_config
     assert longer.client_options == {**(storage.store.client_options or {}), "timeout": "300 seconds"}
     assert patient(longer, "400 seconds").client_options == longer.client_options
+
+
+def test_what_is_asked_at_once_is_asked_in_a_row_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert each_at("s3://lake", range(3), lambda number: number * 2) == [0, 2, 4]
+    assert both_at("s3://lake", lambda: 1, lambda: 2) == (1, 2)

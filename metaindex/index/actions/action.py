@@ -38,7 +38,7 @@ from metaindex.index.log.entry import IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import Heartbeat
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import COMPATIBLE, LEAVES, NEEDS, ONCE, Operation, State
-from metaindex.storage import back_off, both_at, is_remote
+from metaindex.storage import back_off, beside, is_remote
 
 from .change import Change as Change
 from .change import Overtaken, merged
@@ -147,19 +147,21 @@ def _word(error: BaseException | None) -> str:
 def _execute(log: OperationLog, action: Action, base: IndexLogEntry | None) -> Outcome:
     root = log.storage.root
     ahead = partial(action.look_ahead, base) if base is not None and is_remote(root) else lambda: None
-    (begun, mark), _ = both_at(root, partial(_begin, log, action, base), ahead)
-    with Heartbeat(log.storage, mark.nonce):
-        try:
-            return _run_and_commit(log, action, begun, mark)
-        except Ended as ended:
-            return _ended(log, action, mark, ended.latest)
-        except BaseException as error:
-            landed = None if action.forward_only else abandon(log, mark, action)
-            if landed is not None and isinstance(error, StorageError):
-                return Outcome(
-                    begun.name, action.operation.verb, True, landed
-                )  # only the answer to the commit was lost
-            raise
+    with beside(root, ahead) as looked:
+        begun, mark = _begin(log, action, base)
+        with Heartbeat(log.storage, mark.nonce):
+            try:
+                looked()
+                return _run_and_commit(log, action, begun, mark)
+            except Ended as ended:
+                return _ended(log, action, mark, ended.latest)
+            except BaseException as error:
+                landed = None if action.forward_only else abandon(log, mark, action)
+                if landed is not None and isinstance(error, StorageError):
+                    return Outcome(
+                        begun.name, action.operation.verb, True, landed
+                    )  # only the answer to the commit was lost
+                raise
 
 
 def _begin(log: OperationLog, action: Action, base: IndexLogEntry | None) -> tuple[IndexLogEntry, UnderWay]:

@@ -9,6 +9,7 @@ import pytest
 import metaindex as mi
 from metaindex.core import MetaIndexError, StorageError
 from metaindex.index.actions import action as actions
+from metaindex.index.actions.refresh import Refresh
 from metaindex.index.log.states import State
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
@@ -79,6 +80,29 @@ def test_every_call_of_every_verb_may_be_the_last(scene: Scene, verb: str, state
         except (Killed, StorageError, mi.ConcurrentWriteError, mi.DamagedIndexError):
             pass
         _survived(scene, storage, verb, before, done, f"{verb} from {state}, {fault} at call {at}: {broken.calls[-1]}")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_call_of_a_refresh_of_a_store_may_be_the_last(
+    scene: Scene, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a disk does in a row, a store does side by side: each time another call is the one that fails."""
+    monkeypatch.setattr(MemoryStorage, "root", "s3://in-memory")
+    test_every_call_of_every_verb_may_be_the_last(scene, "refresh", "active", fault)
+
+
+def test_an_interrupt_beside_the_begin_ends_the_operation(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryStorage, "root", "s3://in-memory")
+    storage = scene.begin("active")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Refresh, "look_ahead", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        VERBS["refresh"](scene.open(storage))
+    assert (entry := latest(storage)) is not None
+    assert not entry.under_way
 
 
 def _chosen(calls: list[tuple[str, str]], fault: Fault) -> list[int]:
