@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import field
 from functools import cache, partial
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from metaindex.core import (
@@ -20,7 +21,7 @@ from metaindex.core import (
     VersionNotFoundError,
     dataclass,
 )
-from metaindex.storage import Confines, Storage
+from metaindex.storage import Confines, ObjectInfo, Storage
 
 from .files.globs import escape
 from .model import Base, Changes, FileTable, Snapshot, Version
@@ -158,8 +159,9 @@ class Format(ABC):
     rewritten_by: ClassVar[Literal["", "optimize", "procedure", "copy"]] = ""
     """How Spark writes the rows of a table in another order: by OPTIMIZE, by a catalog's procedure, as a copy; empty:
     none is advised."""
-    indexes_seen: tuple[str, ...] = ()
-    """Paths in the folder of the table's indexes that were seen when the table was recognized, at any depth."""
+    indexes_seen: Mapping[str, ObjectInfo] = MappingProxyType({})
+    """Objects at any depth of the folder of the table's indexes, by their paths in it, as they were seen when the table
+    was recognized."""
     library: ClassVar[str] = ""
     """The Python library that takes a scan of a table."""
     named_by_path: ClassVar[bool] = False

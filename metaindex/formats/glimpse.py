@@ -3,24 +3,25 @@ two requests at once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from metaindex.core import StorageError
-from metaindex.storage import Storage, both_at, is_remote
+from metaindex.storage import ObjectInfo, Storage, both_at, is_remote
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Paths below a folder; `whole`: there are no others."""
+    """Objects below a folder, by their paths relative to it; `whole`: there are no others."""
 
-    paths: tuple[str, ...] = ()
+    objects: Mapping[str, ObjectInfo] = field(default_factory=dict)
     whole: bool = False
 
-    def below(self, folder: str) -> tuple[str, ...]:
-        """Return the paths below an inner folder, relative to that."""
+    def below(self, folder: str) -> dict[str, ObjectInfo]:
+        """Return the objects below an inner folder, by their paths relative to that."""
         start = f"{folder}/"
-        return tuple(path[len(start) :] for path in self.paths if path.startswith(start))
+        return {path[len(start) :]: info for path, info in self.objects.items() if path.startswith(start)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +44,8 @@ class Glimpse:
 
 def page_of(storage: Storage, folder: str) -> Page:
     """Return the first objects of a folder; nothing of a storage that cannot show them by one request."""
-    first = getattr(storage, "first_paths", None)
-    return Page() if first is None else Page(*first(folder))
+    first = getattr(storage, "first_objects", None)
+    if first is None:
+        return Page()
+    objects, complete = first(folder)
+    return Page({info.path: info for info in objects}, complete)

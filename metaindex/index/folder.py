@@ -92,10 +92,12 @@ class IndexFolder:
         self._compared: Target | None = None
         self._logs: dict[str, OperationLog] = {}
         if home == self.beside(root, table_format.has_log) and config.namespace is None:
-            guesses: dict[str, int] = {}
-            for match in filter(None, map(_ENTRY.fullmatch, table_format.indexes_seen)):
-                guesses[match[1]] = max(guesses.get(match[1], 0), int(match[2]))
-            self._logs = {name: self._log(name, number) for name, number in guesses.items() if _NAME.match(name)}
+            guesses: dict[str, tuple[int, int]] = {}
+            for path, info in table_format.indexes_seen.items():
+                if match := _ENTRY.fullmatch(path):
+                    seen = int(match[2]), info.modified_ns
+                    guesses[match[1]] = max(guesses.get(match[1], seen), seen)
+            self._logs = {name: self._log(name, guess) for name, guess in guesses.items() if _NAME.match(name)}
         self._opened: dict[str, tuple[OpenIndex, TableRef, IndexLogEntry]] = {}
         """By name, as they were opened last: for which table, and from which entry."""
 
@@ -142,7 +144,7 @@ class IndexFolder:
             self._logs[name] = self._log(name)
         return self._logs[name]
 
-    def _log(self, name: str, guess: int | None = None) -> OperationLog:
+    def _log(self, name: str, guess: tuple[int, int] | None = None) -> OperationLog:
         storage = own_folder(f"{self.path}/{name}", self.home, self.table, self._options)
         return OperationLog(storage, name, self._key, guess=guess)
 

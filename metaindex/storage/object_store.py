@@ -124,7 +124,8 @@ class ObjectStorage:
             folders = tuple(name.rstrip("/").rpartition("/")[2] for name in told["common_prefixes"])
             return Glance(folders, tuple(meta["path"][depth:] for meta in told["objects"]))
 
-        paths, complete = self.first_paths(prefix)
+        objects, complete = self.first_objects(prefix)
+        paths = [info.path for info in objects]
         folders = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
         yield Glance(tuple(folders), tuple(path for path in paths if "/" not in path))
         if not complete:
@@ -132,22 +133,22 @@ class ObjectStorage:
                 whole_folder = whole(rest)
             yield whole_folder
 
-    def first_paths(self, prefix: str) -> tuple[builtins.list[str], bool]:
-        """Return the first objects below a folder at any depth, as many as one request gives, relative to it; and
-        whether these are all."""
+    def first_objects(self, prefix: str) -> tuple[builtins.list[ObjectInfo], bool]:
+        """Return the first objects below a folder at any depth, as many as one request gives, their paths relative to
+        it; and whether these are all."""
         import obstore
 
         folder = self._key(prefix)
         depth = len(folder) + 1 if folder else 0
 
-        def first() -> builtins.list[str]:
+        def first() -> builtins.list[ObjectInfo]:
             for page in obstore.list(self.store, folder or None, chunk_size=_GLANCE):
-                return [meta["path"][depth:] for meta in page]
+                return [_info(meta["path"][depth:], meta) for meta in page]
             return []
 
         with storage_errors(self.uri(prefix), "list"):
-            paths = whole(first)
-        return paths, len(paths) < _GLANCE
+            objects = whole(first)
+        return objects, len(objects) < _GLANCE
 
     def head(self, path: str) -> ObjectInfo:
         import obstore

@@ -96,7 +96,7 @@ class FilesFormat(Format):
     def see_indexes(self, ref: TableRef) -> None:
         """Look which indexes lie beside a table on a store, as a guess."""
         with suppress(StorageError):
-            self.indexes_seen = page_of(ref.storage, home_of(ref)).paths
+            self.indexes_seen = page_of(ref.storage, home_of(ref)).objects
 
     def resolve(self, ref: TableRef, at: At) -> Version:
         return self.resolved(ref, at).version

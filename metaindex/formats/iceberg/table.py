@@ -77,11 +77,12 @@ class IcebergFormat(Format):
         self.indexes_seen = seen.root.below("_metaindex")
         if ref.path.endswith(METADATA_ENDS):
             return None
-        names = seen.metadata.paths
+        names = seen.metadata.objects
         if not (newest := newest_of(names)):
             return False if seen.metadata.whole and HINT not in names else None
         if HINT not in names and seen.metadata.whole:
-            self._located = Located(f"{ref.path.rstrip('/')}/metadata/{newest}")
+            path = f"{ref.path.rstrip('/')}/metadata/{newest}"
+            self._located = Located(path, replace(names[newest], path=path))
         return True
 
     def resolve(self, ref: TableRef, at: At) -> Version:
@@ -136,7 +137,7 @@ class IcebergFormat(Format):
             partial(_read_ahead, ref, guess),
         )
         self._located = located
-        if ahead is not None and located.path == guess:
+        if ahead is not None and located == before:  # it was there before it was read, and after
             self._last = last = located, ahead
             return ahead
         if last is None or last[0] != located or located.info is None or not is_remote(ref.storage.root):

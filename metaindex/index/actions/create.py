@@ -98,7 +98,7 @@ class Create(Action):
         others: Sequence[RunRef] = (),
     ) -> BuiltRun:
         """Build the run of these files; see `build_run`."""
-        ref, sink = self.target.ref, self.sink
+        ref, sink = self.target.reading, self.sink
         beside = self._look if is_remote(sink.storage.root) else None
         return build_run(ref, snapshot, rows, self.kinds, builder, sink, self.progress, without_nan, others, beside)
 

@@ -114,7 +114,7 @@ class Refresh(Create):
         return snapshot.details.read_options()["file_format"] == "parquet"
 
     def _open(self, path: str) -> None:
-        with suppress(Exception), self.target.ref.storage.open_input(path):
+        with suppress(Exception), self.target.reading.storage.open_input(path):
             pass
 
     def run(self, begun: IndexLogEntry) -> Change:
@@ -149,7 +149,7 @@ class Refresh(Create):
         fresh = followed.fresh[wanted[followed.fresh]]
         taken = TakenOver()
         if self.mode == "identity":
-            taken = taken_over(index, self.target.ref.storage, seen.snapshot, fresh, self.progress)
+            taken = taken_over(index, self.target.reading.storage, seen.snapshot, fresh, self.progress)
             taken.rows = {run: rows for run, rows in taken.rows.items() if run in self._renewed}
             fresh = np.setdiff1d(fresh, [row for rows in taken.rows.values() for row in rows.values()])
         added, order = None, fresh

@@ -32,6 +32,7 @@ class Target:
     settled: bool = True  # False: some file may still change under its identity, so the version is not recorded
     _snapshot: Snapshot | None = None
     limit: Limit | None = None
+    _reading: TableRef | None = None
     _ready: Version | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,16 +51,24 @@ class Target:
     ) -> Target:
         """Loads no files where the format has a log. A listing of plain files waits, once, for those changed a moment
         ago. `where`, `under`: only files of these partitions, or below this folder, are meant."""
-        limit, ref = limited(where, under, time_zone), replace(ref, storage=holding_ends(ref.storage))
+        limit = limited(where, under, time_zone)
         if format_.has_log:
             return cls(format_, ref, at, format_.resolve(ref, at), limit=limit)
-        snapshot = format_.snapshot(ref, at)
+        reading = _held(ref)
+        snapshot = format_.snapshot(reading, at)
         if racy(snapshot).any():
             newest = pc.max(snapshot.files.table.column("modified_ms")).as_py() or 0
             wait = newest / 1000 + settle_seconds - time.time()
             time.sleep(min(max(wait, 0.0) + 0.01, settle_seconds + 0.1))
-            snapshot = format_.snapshot(ref, at)
-        return cls(format_, ref, at, snapshot.version, not racy(snapshot).any(), snapshot, limit)
+            snapshot = format_.snapshot(reading, at)
+        return cls(format_, ref, at, snapshot.version, not racy(snapshot).any(), snapshot, limit, reading)
+
+    @property
+    def reading(self) -> TableRef:
+        """The table for who reads data files of this version: the end of each is asked for once."""
+        if self._reading is None:
+            self._reading = _held(self.ref)
+        return self._reading
 
     def snapshot(self) -> Snapshot:
         """Return all files."""
@@ -72,6 +81,10 @@ class Target:
         was made ready, and from the second time on to the one that is meant then."""
         to, self._ready = self._ready, None
         return self.format.changes(self.ref, bases, self.at, to) if bases else None
+
+
+def _held(ref: TableRef) -> TableRef:
+    return replace(ref, storage=holding_ends(ref.storage))
 
 
 def retains(format_: Format, ref: TableRef) -> Callable[[Version], bool]:

@@ -98,9 +98,14 @@ class OperationLog:
     """Without a sign of life for so long, a writer is suspected to be dead."""
 
     def __init__(
-        self, storage: Storage, name: str | None = None, key: bytes | None = None, *, guess: int | None = None
+        self,
+        storage: Storage,
+        name: str | None = None,
+        key: bytes | None = None,
+        *,
+        guess: tuple[int, int] | None = None,
     ) -> None:
-        """`guess`: the number of the latest entry, as it was a moment ago."""
+        """`guess`: the number of the latest entry and when it was created, as they were a moment ago."""
         self.storage = storage
         self._name = name
         self._key = key
@@ -160,7 +165,7 @@ class OperationLog:
                 self._held = _HeldEntry(held.entry, entries[highest], held.digest, held.sealed)
                 return held.entry
             try:
-                data = ahead if ahead is not None and guess == highest else self.read(highest)
+                data = ahead if ahead is not None and guess == (highest, entries[highest]) else self.read(highest)
             except ObjectNotFoundError:  # others wrote on, and cleaned, since the listing
                 if attempt == _READS - 1:
                     raise
@@ -169,9 +174,9 @@ class OperationLog:
             return self._held.entry
         raise AssertionError
 
-    def _read_ahead(self, number: int | None) -> bytes | None:
+    def _read_ahead(self, guess: tuple[int, int] | None) -> bytes | None:
         try:
-            return None if number is None else self.read(number)
+            return None if guess is None else self.read(guess[0])
         except MetaIndexError:
             return None
 

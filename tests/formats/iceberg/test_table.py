@@ -8,10 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from obstore.store import MemoryStore
 
 from metaindex.core import NotATableError, UnsupportedFeatureError, VersionNotFoundError
-from metaindex.formats.format import At
+from metaindex.formats.format import At, TableRef
+from metaindex.formats.registry import detect
 from tests.formats.iceberg.handmade import FORMAT, UUID, HandManifest, HandTable, entry, open_now, table_ref
+from tests.storage.counting import Replacing
 
 
 @pytest.fixture
@@ -333,3 +336,20 @@ def test_schemas_keep_ids_defaults_and_opaque_types(tmp_path: Path) -> None:
     assert schema.leaves()[3].source == ("st", "x_x20y")
     assert schema.leaves()[3].type == pa.timestamp("ns", "UTC")
     assert by_name["m"].type == pa.map_(pa.string(), pa.binary(4))
+
+
+def metadata(uuid: str) -> bytes:
+    said = {"format-version": 2, "table-uuid": uuid, "location": "s3://lake/t", "last-updated-ms": 1}
+    schema = {"type": "struct", "schema-id": 0, "fields": []}
+    return json.dumps({**said, "schemas": [schema], "current-schema-id": 0, "partition-specs": []}).encode()
+
+
+def test_an_iceberg_table_made_anew_while_it_is_opened_is_seen() -> None:
+    at = "metadata/v1.metadata.json"
+    storage = Replacing(MemoryStore(), "s3://lake", "t", at=at, by=metadata("second"))
+    storage.put(at, metadata("first"))
+    ref = TableRef(storage, storage.root)
+    table = detect(ref)
+    table.resolve(ref, At())
+    assert storage.done.is_set()
+    assert table.resolve(ref, At()).table_uuid == "second"

@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.cli import main
+from metaindex.formats import At, Format, TableRef
+from metaindex.index.actions.target import Target
+from tests.storage.counting import in_memory
 from tests.tables import catalog_in, parquet_lake
 
 KINDS: dict[str, tuple[Any, ...]] = {
@@ -234,3 +237,18 @@ def test_spark_builds_it_as_this_process_does(tmp_path: Path, spark: Any) -> Non
     table.create_index("found", *KINDS["together"], builder="spark", history=True)
     assert check(table, own, gone=("0", "1", "2")) > 3
     assert table.prune("id = 12", version=2).kept_files == 2
+
+
+def test_the_end_of_a_file_is_held_for_one_listing() -> None:
+    """A file is replaced between two versions of which a backfill indexes the files."""
+    storage = in_memory("s3://lake", "t")
+    storage.put("a.csv", b"a\n1\n")
+    files, ref = Format.named("files"), TableRef(storage, storage.root)
+    target = Target.of(files, ref, At(), 0)
+    with target.reading.storage.open_input("a.csv") as source:
+        assert source.read() == b"a\n1\n"
+    storage.put("a.csv", b"a\n2\n")
+    snapshot = files.snapshot(target.ref, At())
+    later = Target(files, target.ref, At(), snapshot.version, _snapshot=snapshot)
+    with later.reading.storage.open_input("a.csv") as source:
+        assert source.read() == b"a\n2\n"

@@ -4,14 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from obstore.store import MemoryStore
 
 from metaindex.core import ConcurrentWriteError, DamagedIndexError
+from metaindex.index.log.codec import encode
 from metaindex.index.log.entry import IndexLogEntry, TableInfo
 from metaindex.index.log.operation_log import OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.index.log.sealed import MAX_BYTES
 from metaindex.index.log.states import State
 from metaindex.storage import LocalStorage
 from tests.racers import raced
+from tests.storage.counting import Replacing
 
 
 def entry(number: int, nonce: str = "n") -> IndexLogEntry:
@@ -149,3 +152,15 @@ def test_an_entry_under_another_number_is_a_copy(tmp_path: Path) -> None:
     for number in (0, 2, 65):
         with pytest.raises(DamagedIndexError, match="it is a copy, or was renamed"):
             log.decoded(number, data)
+
+
+def test_a_log_begun_anew_while_it_is_opened_is_seen() -> None:
+    at = entry_path(1)
+    old, new = (encode(entry(1, nonce)) for nonce in ("old", "new"))
+    storage = Replacing(MemoryStore(), "s3://lake", "t/_metaindex/stats", at=at, by=new)
+    storage.put(at, old)
+    log = OperationLog(storage, "stats", guess=(1, storage.head(at).modified_ns))
+    log.latest()
+    assert storage.done.is_set()
+    assert (found := log.latest()) is not None
+    assert found.nonce == "new"
