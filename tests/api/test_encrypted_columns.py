@@ -63,6 +63,8 @@ def test_reading_the_column_is_refused_by_name(table: mi.Table) -> None:
         with pytest.raises(mi.MetaIndexError, match=named):
             table.scan("secret = 5", columns=columns).to_arrow()
     with pytest.raises(mi.MetaIndexError, match=named):
+        table.scan("open = 5").to_arrow()
+    with pytest.raises(mi.MetaIndexError, match=named):
         table.scan().to_dataset().to_table(filter=pc.field("secret") == 5)
 
 

@@ -95,9 +95,10 @@ class FilePages:
         chosen: list[_Chosen] = []
         left = _MOST_BYTES
         for column in columns:
+            if column in hidden or self.schema.forms[column].repetition:
+                continue
             chunk = told.column(column)
-            flat = not self.schema.forms[column].repetition and chunk.num_values == told.num_rows
-            if column in hidden or not flat or chunk.compression not in _CODECS or chunk.file_path:
+            if chunk.num_values != told.num_rows or chunk.compression not in _CODECS or chunk.file_path:
                 continue
             pages = known.of_chunk.get((group, column))
             if pages is None:
