@@ -70,10 +70,10 @@ class FileFooter:
         self.raw = raw
         self.pages = KnownPages()
 
-    @cached_property
+    @property
     def size_bytes(self) -> int:
-        """Approximate size in memory."""
-        return _OVERHEAD + _PARSED * int(self.metadata.serialized_size)
+        """Approximate size in memory, with the pages that are known by now."""
+        return _OVERHEAD + _PARSED * int(self.metadata.serialized_size) + self.pages.size_bytes
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
@@ -121,8 +121,14 @@ class HeldFooters:
     def keep(self, then: ObjectInfo, footer: FileFooter) -> None:
         """`then`: as the file was before its footer was read."""
         if _lately_changed(then) or footer.size_bytes > self.limit_bytes // 4:
+            self._held.take(then.path)
             return
+        footer.pages.grown = lambda: self._grown(then)
         self._held.keep(then.path, (then, footer), footer.size_bytes)
+
+    def _grown(self, then: ObjectInfo) -> None:
+        if (footer := self.find(then)) is not None:
+            self.keep(then, footer)
 
     def shape(self, schema: pa.Schema, leaves: int) -> FileShape:
         """The columns of a file, as others of a table mostly have them, too."""

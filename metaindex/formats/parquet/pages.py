@@ -9,7 +9,7 @@ encrypted, pages that do not add up) is read whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ _MOST_HEADER = 1 << 16
 _TEXT = 32  # of bytes to unpack take as long as a text to make
 _BY_DICTIONARY = (2, 8)
 _MOST_BYTES = 64 << 20  # of pages that are held at once
+_PAGE_BYTES = 120  # of memory
 _MOST_KEPT = 1_000  # of a column in a row group
 _MOST_PAGES = 10_000  # of one that are looked at: headers can be made that have no end
 _MOST_CHUNKS = 4_000  # that a small file's footer lists: each of its row groups names every column
@@ -54,6 +55,14 @@ class KnownPages:
 
     encrypted: frozenset[int] | None = None
     of_chunk: dict[tuple[int, int], tuple[Page, ...]] = field(default_factory=dict)
+    size_bytes: int = 0
+    grown: Callable[[], None] | None = None  # told of each chunk that is kept
+
+    def keep(self, chunk: tuple[int, int], pages: tuple[Page, ...]) -> None:
+        self.of_chunk[chunk] = pages
+        self.size_bytes += _PAGE_BYTES * len(pages)
+        if self.grown is not None:
+            self.grown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,7 @@ class FilePages:
             if pages is None:
                 pages = self._pages(chunk)
                 if len(pages) <= _MOST_KEPT:
-                    known.of_chunk[group, column] = pages
+                    known.keep((group, column), pages)
             some = self._chosen(chunk, column, pages, rows, left)
             if some is not None:
                 chosen.append(some)

@@ -224,6 +224,20 @@ def test_the_least_recently_used_are_let_go(tmp_path: Path) -> None:
     assert small.find(seen["a"]) is None
 
 
+def test_pages_that_are_known_count(tmp_path: Path) -> None:
+    """Of many files, each asked once, no more is held than may be."""
+    lake = Lake(tmp_path, Schema(fields_of(SCHEMA)))
+    for at in range(6):
+        lake.add(f"{at}.parquet", rows(0, 90_000), use_dictionary=False, max_rows_per_page=300)
+    limit = 200_000
+    footers = HeldFooters(limit_bytes=limit)
+    assert replace(lake.scan("n = 5"), footers=footers).to_arrow().num_rows == 6
+    storage = LocalStorage(str(tmp_path))
+    held = [found for at in range(6) if (found := footers.find(storage.head(f"{at}.parquet"))) is not None]
+    pages = [len(known) for found in held for known in found.pages.of_chunk.values()]
+    assert 0 < 120 * sum(pages) <= limit
+
+
 def test_files_of_other_columns_are_of_another_shape(tmp_path: Path) -> None:
     """What follows from the columns of one file is taken for those that have the same, in the same order, with the same
     ids."""
