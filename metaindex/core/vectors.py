@@ -79,9 +79,9 @@ class Vector:
     def arrow(
         values: npt.NDArray[Any] | Sequence[bytes | None], valid: Mask | None = None, type_: pa.DataType | None = None
     ) -> pa.Array:
-        """An Arrow array of `type_`, null where `valid` is False: of numbers, or of the words of one value a row; of a
-        mask; of a matrix of bytes, a binary row each; or of Python's bytes, where None is null (large_binary when
-        asked)."""
+        """An Arrow array of `type_` (None: the numbers' own), null where `valid` is False: of numbers, or of the words
+        of one value a row; of a mask; of a matrix of bytes, a binary row each; or of Python's bytes, where None is null
+        (large_binary when asked)."""
         if not isinstance(values, np.ndarray):
             return _binaries(values, type_)
         if values.ndim == 2 and type_ is None:
@@ -89,10 +89,9 @@ class Vector:
             offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
             buffers = [_bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
             return pa.Array.from_buffers(pa.binary(), count, buffers)
-        if values.dtype == np.bool_:
-            data = np.packbits(values, bitorder="little")
-            return pa.Array.from_buffers(pa.bool_(), len(values), [_bitmap(valid), pa.py_buffer(data)])
-        return pa.Array.from_buffers(type_, len(values), [_bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))])
+        type_ = pa.from_numpy_dtype(values.dtype) if type_ is None or values.dtype == np.bool_ else type_
+        data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
+        return pa.Array.from_buffers(type_, len(values), [_bitmap(valid), pa.py_buffer(data)])
 
 
 def _binaries(values: Sequence[bytes | None], type_: pa.DataType | None) -> pa.Array:

@@ -77,7 +77,7 @@ MUTATIONS: list[tuple[str, str, str]] = [
     ("arrow_statistics.py", "empty | (nulls_known & (nulls == 0))", "empty | (nulls == 0)"),
     ("arrow_statistics.py", "self.no_value | (nans_known & (nans == 0))", "self.no_value | (nans == 0)"),
     ("arrow_statistics.py", "(not_numbers == rows)", "(not_numbers >= nans)"),
-    ("arrow_statistics.py", "(numbers >= 0) & valid", "(numbers >= 0)"),
+    ("arrow_statistics.py", "(numbers >= 0) & Vector(values).present", "(numbers >= 0)"),
     # arrow_statistics: bounds that are not known, open ends, lists
     ("arrow_statistics.py", "out &= ~(self._upper.known & self._upper.below(inside.low, or_equal=inside.low_open))",
         "out &= ~self._upper.below(inside.low, or_equal=inside.low_open)"),

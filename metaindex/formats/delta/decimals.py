@@ -40,9 +40,7 @@ def loosened(lower: pa.Array, upper: pa.Array, type_: pa.DataType) -> tuple[pa.A
 def _narrow(bounds: pa.Array, sign: int) -> pa.Array:
     numbers = Vector(bounds).items(np.int64)
     size = np.abs(numbers)
-    return Vector.arrow(
-        np.where(size < _SURE, numbers, numbers + sign * ((size >> _SHIFT) + 1)), Vector(bounds).valid, pa.int64()
-    )
+    return Vector.arrow(np.where(size < _SURE, numbers, numbers + sign * ((size >> _SHIFT) + 1)), Vector(bounds).valid)
 
 
 def _wide(number: int, sign: int, whole: bool) -> bytes | None:

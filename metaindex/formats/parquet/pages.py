@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from metaindex.core import Vector
+
 from .chunks import LeafForm, look
 from .file import FileSchema
 from .schema import Compact, varint
@@ -214,7 +216,7 @@ class FilePages:
             for some in columns:
                 table = reader.read_row_groups([number], column_indices=[some.column], use_threads=False)
                 if table.num_columns == 1 and table.num_rows == count:
-                    out[some.column] = table.column(0).take(pa.array(some.places))
+                    out[some.column] = table.column(0).take(Vector.arrow(some.places))
         return out
 
     def _footer(self, groups: list[bytes], rows: int) -> bytes:

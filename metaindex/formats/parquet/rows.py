@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow._parquet import ParquetReader
 
-from metaindex.core import CorruptTableError, Cure, ScanError, StorageError
+from metaindex.core import CorruptTableError, Cure, ScanError, StorageError, Vector
 from metaindex.formats.columns import leaf_types
 from metaindex.formats.model import Field, Snapshot
 from metaindex.formats.older_calendar import predates
@@ -48,7 +48,7 @@ class RowChoice:
         places, told = self.left(first, count, arrays[: self.columns])
         others = arrays[self.columns :]
         if len(places) < count and others:
-            at = pa.array(places)
+            at = Vector.arrow(places)
             others = [array.take(at) for array in others]
         return first, len(places), [*told, *others]
 
@@ -294,7 +294,7 @@ class _ColumnReader:
         for batch in self._raw_batches(range(group, group + 1), whole):
             high = int(np.searchsorted(rows, first + batch.num_rows))
             if high > low:
-                taken = batch if high - low == batch.num_rows else batch.take(pa.array(rows[low:high] - first))
+                taken = batch if high - low == batch.num_rows else batch.take(Vector.arrow(rows[low:high] - first))
                 yield low, high, self._among(by_page, low, high, _by_name(taken))
             first, low = first + batch.num_rows, high
         self._whole(self._footer.groups[group + 1][0] - self._footer.groups[group][0] - first)

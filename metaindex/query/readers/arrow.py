@@ -58,7 +58,7 @@ def coded(scan: ScanPlan) -> ScanPlan:
     """Return the scan for an engine that takes texts as places in dictionaries: those that its first file holds so, if
     there is much to read, and near."""
     some = scan.file_rows[:_SAMPLED]
-    size = compute("sum", scan.snapshot.files.table.column("size_bytes").take(pa.array(some))).as_py() or 0
+    size = compute("sum", scan.snapshot.files.table.column("size_bytes").take(Vector.arrow(some))).as_py() or 0
     if size < SMALL_BYTES or "://" in scan.storage.root:
         return scan
     with suppress(MetaIndexError, pa.ArrowException, OSError):  # who reads it finds out what is wrong with it

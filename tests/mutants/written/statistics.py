@@ -163,7 +163,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a row that is not there",
         "metaindex/formats/parquet/rows.py",
-        "        if first != end:\n",
+        "        if missing:\n",
         "        if False:\n",
         ("tests/query/readers/test_parquet_scan.py",),
         "a file that gives fewer rows than its footer counts loses them in silence",
