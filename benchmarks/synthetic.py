@@ -96,6 +96,9 @@ class SyntheticFormat(Format):
     def detect(self, ref: TableRef) -> bool:
         return True
 
+    def root(self, ref: TableRef) -> str:
+        return ref.path
+
     def resolve(self, ref: TableRef, at: At) -> Version:
         return Version("", "7", f"{self.shape}")
 
