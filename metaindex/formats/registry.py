@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from metaindex.core import Cure, EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.core import Cure, EmptyFilesError, MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.storage import Storage, both_at, is_remote, parent_of, storage_for
 
 from .format import Format, TableRef
@@ -32,24 +32,19 @@ def detect(ref: TableRef) -> Format:
     from .files.walk import Passed
 
     files, passed = FilesFormat(), Passed()
-    if is_remote(ref.storage.root):
+    root = ref.storage.root
 
-        def owned() -> UnsupportedFeatureError | None:
-            try:
-                refuse_owned(ref.storage, alone=True)
-            except UnsupportedFeatureError as error:
-                return error
-            return None
-
-        root = ref.storage.root
-        beside = partial(files.see_indexes, ref)
-        is_table, (refusal, _) = both_at(root, lambda: files.detect(ref, passed), lambda: both_at(root, owned, beside))
-        if refusal is not None and is_table:
-            raise refusal
-    else:
-        is_table = files.detect(ref, passed)
-        if is_table:
+    def owned() -> MetaIndexError | None:
+        try:
             refuse_owned(ref.storage, alone=True)
+        except MetaIndexError as error:
+            return error
+        return None
+
+    beside = partial(both_at, root, owned, partial(files.see_indexes, ref))
+    is_table, (refusal, _) = both_at(root, partial(files.detect, ref, passed), beside)
+    if is_table and refusal is not None:
+        raise refusal
     if is_table:
         return files
     _refuse_log_of_nothing(ref)

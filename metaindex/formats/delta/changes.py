@@ -63,7 +63,10 @@ def changes_from_log(
 
 
 def _commits(ref: TableRef, versions: range) -> list[StoredCommit]:
-    return each_at(ref.storage.root, versions, partial(read_commit, ref.storage, ref.path))
+    """Read commits, the last one behind the others: where it is still that of the log, none of them is of a table that
+    came after."""
+    read = partial(read_commit, ref.storage, ref.path)
+    return [*each_at(ref.storage.root, versions[:-1], read), *map(read, versions[-1:])]
 
 
 _UNASKED: Final = -1

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import xxhash
 
@@ -91,6 +91,14 @@ class LogSegment:
     def files(self) -> tuple[object, ...]:
         """Return the listed files of the version: segments that differ here may have different content."""
         return (self.version, self.checkpoint, *(self.listing.commits.get(v) for v in self.commits))
+
+    def stands(self, storage: Storage) -> bool:
+        """Return whether the log lists these files as before, by one listing: what was read in between is of one log,
+        and not of two tables that followed each other at the place."""
+        first = self.commits.start if self.checkpoint is None else self.checkpoint.version
+        now = list_log(storage, start_after=f"{LOG}/{first:020d}")
+        checkpoint = None if self.checkpoint is None else now.checkpoints.get(self.checkpoint.version)
+        return replace(self, checkpoint=checkpoint, listing=now).files == self.files
 
 
 def commit_path(version: int) -> str:

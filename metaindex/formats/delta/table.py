@@ -175,20 +175,25 @@ class DeltaFormat(Format):
 
 
 def _consistently(ref: TableRef, wanted: int | None, make: Callable[[LogSegment, Header], Snapshot]) -> Snapshot:
-    """A log may be cleaned, or its newest commit still be under a writer's pen, between its listing and its reading:
-    then another listing shows something else."""
+    """A log may be cleaned or written anew, or its newest commit still be under a writer's pen, between its listing and
+    its reading: then another listing shows something else."""
     from .replay import read_header
 
     segment = find_segment(ref.storage, ref.path, wanted)
     for _ in range(_LISTINGS):
         try:
-            return make(segment, read_header(ref.storage, ref.path, segment))
+            made = make(segment, read_header(ref.storage, ref.path, segment))
+            if segment.stands(ref.storage):
+                return made
+            segment = find_segment(ref.storage, ref.path, wanted)
         except CorruptTableError:
             again = find_segment(ref.storage, ref.path, wanted)
             if again.files == segment.files:
                 raise
             segment = again
-    return make(segment, read_header(ref.storage, ref.path, segment))
+    raise CorruptTableError(
+        f"a snapshot is of one log; that of {ref.path} changed each of {_LISTINGS} times that it was read; ask again"
+    )
 
 
 def _version(number: int, fingerprint: str) -> Version:

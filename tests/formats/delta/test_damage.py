@@ -214,13 +214,36 @@ def test_a_commit_cut_between_lines_is_seen_when_it_grows(tmp_path: Path, monkey
 
     def then_it_grows(*arguments: Any) -> Any:
         found = find(*arguments)
+        if not listed:
+            file.write_text(grown)
         listed.append(found)
-        file.write_text(grown)
         return found
 
     monkeypatch.setattr(module, "find_segment", then_it_grows)
     assert paths(snapshot(tmp_path)) == ["a", "b", "c"]
     assert len(listed) == 2
+
+
+def test_a_snapshot_is_of_one_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is dropped and created anew, as long as before to the byte, while its commits are read."""
+    from metaindex.formats.delta import replay
+
+    def create(*files: str) -> None:
+        for version, file in enumerate(files):
+            (tmp_path / "_delta_log" / f"{version:020d}.json").unlink(missing_ok=True)
+            commit(tmp_path, version, *([] if version else [protocol(), metadata()]), add(file))
+
+    create("a", "b", "c")
+    read, anew = replay.read_commit, [("x", "y", "z")]
+
+    def created_meanwhile(storage: Any, table: str, version: int) -> Any:
+        if version == 1 and anew:
+            create(*anew.pop())
+        return read(storage, table, version)
+
+    monkeypatch.setattr(replay, "read_commit", created_meanwhile)
+    assert paths(snapshot(tmp_path)) == ["x", "y", "z"]
+    assert not anew
 
 
 UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
