@@ -7,7 +7,7 @@ the base's commit (a few bytes of it) and the commits behind it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -33,9 +33,9 @@ _TRIES = 3  # bases whose commit is looked at: the nearest below the target, the
 
 
 def changes_from_log(
-    ref: TableRef, bases: Sequence[Base], to: Version, commit: ObjectInfo | None = None
+    ref: TableRef, bases: Sequence[Base], to: Version, listed: Mapping[int, ObjectInfo]
 ) -> Changes | None:
-    """Return the changes since a base; see `Format.changes`. `commit`: that of `to`, as it was listed."""
+    """Return the changes since a base; see `Format.changes`. `listed`: commits, as `to` was resolved by them."""
     ahead = partial(_read_ahead, ref, bases, to)
     base, (read, counted) = both_at(ref.storage.root, partial(_proved, ref, bases, to), ahead)
     if base is None:
@@ -46,7 +46,8 @@ def changes_from_log(
     said = _Said()
     fingerprint = base.version.fingerprint
     try:
-        for stored in read if len(read) == len(versions) else _commits(ref, versions):
+        read = read if len(read) == len(versions) else _commits(ref, versions)
+        for stored in read:
             fingerprint = stored.fingerprint
             if not said.take(stored.content, ref.path):
                 return None
@@ -54,19 +55,19 @@ def changes_from_log(
         if isinstance(error.__cause__, ObjectNotFoundError):
             return None  # cleaned
         raise
-    if fingerprint != to.fingerprint:
+    last = fingerprint
+    if is_remote(ref.storage.root) and not all(map(StoredCommit.is_listed, read[:-1], map(listed.get, versions))):
+        last = stored_commit_fingerprint(ref.storage, int(to.id))  # read last, as on a disk
+    if not fingerprint == last == to.fingerprint:
         return None  # the log was written anew while it was read
     timestamp_ms = said.stamp
     if timestamp_ms is None:
-        timestamp_ms = (commit or ref.storage.head(commit_path(int(to.id)))).modified_ns // 1_000_000
+        timestamp_ms = (listed.get(int(to.id)) or ref.storage.head(commit_path(int(to.id)))).modified_ns // 1_000_000
     return _changes(ref, base, to, said, timestamp_ms, _counted(ref, to) if counted is _UNASKED else counted)
 
 
 def _commits(ref: TableRef, versions: range) -> list[StoredCommit]:
-    """Read commits, the last one behind the others: where it is still that of the log, none of them is of a table that
-    came after."""
-    read = partial(read_commit, ref.storage, ref.path)
-    return [*each_at(ref.storage.root, versions[:-1], read), *map(read, versions[-1:])]
+    return each_at(ref.storage.root, versions, partial(read_commit, ref.storage, ref.path))
 
 
 _UNASKED: Final = -1

@@ -15,7 +15,7 @@ import pyarrow as pa
 from metaindex.core import CorruptTableError, ObjectNotFoundError
 from metaindex.formats.columns import among, kept, rows_array, strings, take, unchunked, where
 from metaindex.formats.damage import must_exist
-from metaindex.storage import Storage, each_at
+from metaindex.storage import ObjectInfo, Storage, each_at
 
 from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
 from .checkpoint import CheckpointReader, joined, open_checkpoint
@@ -32,6 +32,8 @@ class Header:
     checkpoint: CheckpointReader | None
     fingerprint: str
     in_commit_timestamp_ms: int | None
+    as_listed: bool
+    """Whether a store says so of all that was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +52,29 @@ class StoredCommit:
     content: Commit
     size_bytes: int
     fingerprint: str
+    etag: str | None  # that a store said with it
+
+    def is_listed(self, listed: ObjectInfo | None) -> bool:
+        """Return whether it is, as a store said, what a listing showed. A disk does not say."""
+        return listed is not None and self.etag is not None and listed.etag == self.etag
 
 
 def read_commit(storage: Storage, table: str, version: int) -> StoredCommit:
     """Read one commit. Raises CorruptTableError for a missing one, which is a gap in the log."""
     path = commit_path(version)
     gap = f"every commit after a checkpoint must be there; {table} lacks version {version} ({path}); its log has a gap"
-    with must_exist(gap):
-        data = storage.read(path)
+    with must_exist(gap), storage.open_input(path) as source:
+        data = source.read()
     commit = parse_commit(data, f"{table} version {version}, {path}")
-    return StoredCommit(commit, len(data), commit_fingerprint(data))
+    info: ObjectInfo | None = getattr(source, "info", None)
+    return StoredCommit(commit, len(data), commit_fingerprint(data), None if info is None else info.etag)
 
 
 def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
     """Protocol and metadata of a version, checked: what cannot be read whole is refused here."""
     commits: list[Commit] = []
     fingerprint: str | None = None
+    as_listed = segment.checkpoint is None
     read = each_at(storage.root, segment.commits, partial(read_commit, storage, table))
     for version, commit in zip(segment.commits, read, strict=True):
         listed = segment.listing.commits.get(version)
@@ -74,6 +83,7 @@ def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
                 f"a commit never changes; {table} version {version} ({listed.path}) was listed with {listed.size_bytes}"
                 f" bytes and read with {commit.size_bytes}; its writer is still at it: read again"
             )
+        as_listed &= commit.is_listed(listed)
         commits.append(commit.content)
         if version == segment.version:
             fingerprint = commit.fingerprint
@@ -98,7 +108,7 @@ def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
         fingerprint = version_fingerprint(storage, segment)
         if segment.version in segment.listing.commits and in_commit_timestamps(metadata):
             stamp = read_commit(storage, table, segment.version).content.in_commit_timestamp_ms
-    return Header(protocol, metadata, tuple(commits), checkpoint, fingerprint, stamp)
+    return Header(protocol, metadata, tuple(commits), checkpoint, fingerprint, stamp, as_listed)
 
 
 def in_commit_timestamps(metadata: Metadata) -> bool:

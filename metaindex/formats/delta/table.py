@@ -60,7 +60,7 @@ class DeltaFormat(Format):
     named_by_path = True
 
     def __init__(self) -> None:
-        self._newest: tuple[Version, ObjectInfo | None] | None = None  # as it was resolved last, and its commit
+        self._newest: tuple[Version, Mapping[int, ObjectInfo]] | None = None  # as resolved last, and the listing
 
     def detect(self, ref: TableRef) -> bool:
         return has_log(ref.storage)
@@ -71,7 +71,7 @@ class DeltaFormat(Format):
         if newest is None:
             return False if seen.root.whole else None
         if newest >= 0:
-            self._newest = _version(newest, ""), None
+            self._newest = _version(newest, ""), {}
         return True
 
     def resolve(self, ref: TableRef, at: At) -> Version:
@@ -86,7 +86,7 @@ class DeltaFormat(Format):
             return newest[0]
         return self._resolved(ref, wanted)[0]
 
-    def _going_on(self, storage: Storage) -> tuple[Version, ObjectInfo | None] | None:
+    def _going_on(self, storage: Storage) -> tuple[Version, Mapping[int, ObjectInfo]] | None:
         """Return the newest version if its log goes on from the one that was resolved last, or seen: that one's commit
         is there unchanged. A listing then begins there, by no hint."""
         if self._newest is None:
@@ -103,17 +103,17 @@ class DeltaFormat(Format):
                 return None
             latest = listing.latest
             fingerprint = fingerprint if latest == number else stored_commit_fingerprint(storage, latest)
-            return _version(latest, fingerprint), listing.commits.get(latest)
+            return _version(latest, fingerprint), listing.commits
         except ObjectNotFoundError:  # cleaned
             return None
 
     @staticmethod
-    def _resolved(ref: TableRef, wanted: int | None) -> tuple[Version, ObjectInfo | None]:
+    def _resolved(ref: TableRef, wanted: int | None) -> tuple[Version, Mapping[int, ObjectInfo]]:
         from .replay import version_fingerprint
 
         segment = find_segment(ref.storage, ref.path, wanted)
         version = _version(segment.version, version_fingerprint(ref.storage, segment))
-        return version, segment.listing.commits.get(segment.version)
+        return version, segment.listing.commits
 
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
         """Return the newest version; see `Format.newest`. Commits are numbered without gaps: the newest
@@ -159,7 +159,7 @@ class DeltaFormat(Format):
 
         to = self.resolve(ref, target) if to is None else to
         newest = self._newest
-        return changes_from_log(ref, bases, to, newest[1] if newest is not None and newest[0] == to else None)
+        return changes_from_log(ref, bases, to, newest[1] if newest is not None and newest[0] == to else {})
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         listing = _listed(ref.storage, ref.path)
@@ -182,8 +182,9 @@ def _consistently(ref: TableRef, wanted: int | None, make: Callable[[LogSegment,
     segment = find_segment(ref.storage, ref.path, wanted)
     for _ in range(_LISTINGS):
         try:
-            made = make(segment, read_header(ref.storage, ref.path, segment))
-            if segment.stands(ref.storage):
+            header = read_header(ref.storage, ref.path, segment)
+            made = make(segment, header)
+            if header.as_listed or segment.stands(ref.storage):
                 return made
             segment = find_segment(ref.storage, ref.path, wanted)
         except CorruptTableError:

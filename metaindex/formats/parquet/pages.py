@@ -1,4 +1,4 @@
-"""Some rows of a large row group, by the pages that hold them: no other page is unpacked.
+"""Reads some rows of a large row group by the pages that hold them: no other page is unpacked.
 
 A page's header says how many rows it has. The pages with rows that are asked for are copied, byte for byte, into a
 small file in memory with a footer of its own, and Arrow reads that. So the same reader as ever makes the values, of
@@ -167,7 +167,7 @@ class FilePages:
         return _Chosen(column, spans, sum(page.unpacked for page in read), sized, places)
 
     def _pages(self, chunk: pq.ColumnChunkMetaData) -> tuple[Page, ...]:
-        """All pages in their order. Raises ValueError if they have not the rows that the footer says."""
+        """Return all pages in their order. Raises ValueError if they have not the rows that the footer says."""
         at, first = chunk.data_page_offset, 0
         if chunk.has_dictionary_page and 0 < (chunk.dictionary_page_offset or 0) < at:
             at = chunk.dictionary_page_offset

@@ -323,7 +323,7 @@ class Staleness:
 
     @classmethod
     def of(cls, index: OpenIndex, target: Target) -> Staleness:
-        """See `IndexFolder.staleness`."""
+        """Return what `IndexFolder.staleness` promises."""
         recorded = index.versions.find(target.version)
         if recorded is not None and not recorded.record.unknown:
             return cls()
