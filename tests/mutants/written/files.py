@@ -72,7 +72,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "log written anew while read",
         "metaindex/formats/delta/changes.py",
-        "if fingerprint != to.fingerprint:",
+        "if not fingerprint == last == to.fingerprint:",
         "if False:",
         _IDENTITY,
         "the files of a log that is there no more are recorded for the one that is",
