@@ -2,7 +2,7 @@
 with an empty cache of pip; and what the install takes on disk, package by package.
 
     python3 -m venv own
-    own/bin/pip install metaindex-0.1.0-py3-none-any.whl
+    own/bin/pip install metaindex_lake-0.1.0-py3-none-any.whl
     >>> import metaindex as mi
     >>> table = mi.open_table("data")
     >>> table.create_index("find", mi.Values("user"))
@@ -74,10 +74,11 @@ def _wheel(here: Path) -> Path:
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, copy / name)
-    shutil.copytree(ROOT / "metaindex", copy / "metaindex", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("metaindex", "metaindex_lake"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     built = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", here]
     subprocess.run([*map(str, built), str(copy)], check=True, capture_output=True)
-    (wheel,) = here.glob("metaindex-*.whl")
+    (wheel,) = here.glob("metaindex_lake-*.whl")
     return wheel
 
 

@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 
+import metaindex_lake
 from metaindex.core import Column, MetaIndexError, ObjectExistsError, StorageError, TextTable, dataclass, one_line
 from metaindex.spark import EXTENSION, digest_in
 from metaindex.storage import Storage, is_remote, local_path, own_folder
@@ -119,11 +120,13 @@ def _output(command: Sequence[str], environ: Mapping[str, str]) -> tuple[str | N
 def packages(needs: Sequence[str] | None = None) -> Symptom:
     """Check the versions of packages that are there, those of extras too; an error names what is missing. `needs`:
     default: what metaindex declares."""
-    install = f"{sys.executable} -m pip install"
+    if (trouble := metaindex_lake.trouble()) is not None:
+        return _wrong("packages", *trouble)
+    install, name = f"{sys.executable} -m pip install", metaindex_lake.DISTRIBUTION
     try:
-        declared = metadata.requires("metaindex") or ()
+        declared = metadata.requires(name) or ()
     except metadata.PackageNotFoundError:
-        return _wrong("packages", "metaindex is imported from a folder and not installed", f"{install} metaindex")
+        return _wrong("packages", "metaindex is imported from a folder and not installed", f"{install} {name}")
     there, unfit = [], {}
     for need in map(Requirement, declared if needs is None else needs):
         try:
@@ -136,7 +139,7 @@ def packages(needs: Sequence[str] | None = None) -> Symptom:
     if unfit:
         names = ", ".join(said for said in dict.fromkeys(there) if said.split()[0] in unfit)
         return _wrong("packages", f"{names}: another version is needed", f"{install} {' '.join(unfit.values())}")
-    own = f"metaindex {metadata.version('metaindex')} on Python {sys.version.split()[0]}"
+    own = f"metaindex {metadata.version(name)} on Python {sys.version.split()[0]}"
     return _right("packages", f"{own}: {', '.join(dict.fromkeys(there))}")
 
 
@@ -235,7 +238,7 @@ def _jar(jars: Sequence[str], version: str | None) -> Symptom:
 
 def _python(conf: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str | None, Symptom]:
     """Return what identifies the Python that the JVM would start beside it (None if it cannot run), and the symptom."""
-    about, cure = "switch: Python", "spark.metaindex.python: a Python 3.11 or newer with metaindex[spark]"
+    about, cure = "switch: Python", "spark.metaindex.python: a Python 3.11 or newer with metaindex and pyspark"
     named = next((conf[name] for name in _PYTHONS if conf.get(name)), environ.get("PYSPARK_PYTHON") or "python3")
     program = shutil.which(named, path=environ.get("PATH"))
     if program is None:

@@ -109,10 +109,7 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
     except ImportError as error:
         from metaindex.core import MissingDependencyError
 
-        raise MissingDependencyError(
-            "completion is written by shtab; it is not installed; install metaindex with the extra:"
-            " metaindex[completion]"
-        ) from error
+        raise MissingDependencyError.lacking("completion", "shtab") from error
     for action in _actions(parser):
         if action.metavar in _PLACES and action.choices is None:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # of shtab alone

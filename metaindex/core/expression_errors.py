@@ -25,7 +25,7 @@
 Every message is one line: the rule, the fact, the cure.
 """
 
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from .texts import one_line
 
@@ -125,6 +125,34 @@ class StorageUnavailableError(StorageError, ConnectionError):
 
 class MissingDependencyError(MetaIndexError, ImportError):
     """An optional engine is not installed."""
+
+    DISTRIBUTION: ClassVar[str] = "metaindex-lake"
+    """What is installed; what is imported has another name, which on the package index is another project's."""
+
+    @classmethod
+    def lacking(cls, use: str, *packages: str) -> Self:
+        """Return the error of a use that needs packages which extras bring."""
+        extras = ",".join(map(cls._extra, packages))
+        return cls(f"{use} needs {', '.join(packages)}; not installed: pip install '{cls.DISTRIBUTION}[{extras}]'")
+
+    @classmethod
+    def _extra(cls, package: str) -> str:
+        """Return the declared extra that brings a package: that of its own name, else the first."""
+        from importlib import metadata
+
+        from packaging.requirements import Requirement
+
+        try:
+            about = metadata.metadata(cls.DISTRIBUTION)
+        except metadata.PackageNotFoundError:  # imported from a folder
+            return package
+        needs = [need for need in map(Requirement, about.get_all("Requires-Dist", ())) if need.name == package]
+        extras = [
+            extra
+            for extra in about.get_all("Provides-Extra", ())
+            if any(need.marker is not None and need.marker.evaluate({"extra": extra}) for need in needs)
+        ]
+        return package if package in extras else (*extras, package)[0]
 
 
 class ArgumentError(MetaIndexError, ValueError, TypeError):

@@ -94,9 +94,7 @@ def _compiled(folder: Path) -> Path:
         from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
         from py4j.protocol import Py4JJavaError
     except ImportError as error:
-        raise MissingDependencyError(
-            "the jar for Spark is compiled by Spark; pyspark is not installed; install metaindex[spark]"
-        ) from error
+        raise MissingDependencyError.lacking("the jar for Spark, which Spark compiles,", "pyspark") from error
     sources, classes = folder / "sources", folder / "classes"
     for name, text in extension_sources().items():
         file = sources / _PACKAGE.replace(".", "/") / f"{name}.java"

@@ -155,9 +155,7 @@ def run_daemon(role: Literal["master", "worker"], arguments: list[str]) -> NoRet
     try:
         import pyspark
     except ImportError as error:
-        raise MissingDependencyError(
-            "a daemon of Spark needs pyspark; it is not installed; install metaindex with the extra: metaindex[spark]"
-        ) from error
+        raise MissingDependencyError.lacking("a daemon of Spark", "pyspark") from error
     home = Path(pyspark.__file__).parent
     environment = {**os.environ, "JAVA_HOME": str(find_java().home), "SPARK_HOME": str(home)}
     program = str(home / "bin" / "spark-class")

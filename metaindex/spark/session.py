@@ -58,9 +58,7 @@ def spark_session(
         from pyspark import __version__ as spark_version
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise MissingDependencyError(
-            "a Spark session needs pyspark; it is not installed; install metaindex with the extra: metaindex[spark]"
-        ) from error
+        raise MissingDependencyError.lacking("a Spark session", "pyspark") from error
 
     # A session of another thread counts too: one process has one SparkContext, and one JVM with one class path.
     if SparkContext._active_spark_context is not None:

@@ -105,7 +105,7 @@ def _opened(base: str, options: dict[str, Any]) -> ObjectStore:
         from obstore.store import from_url
     except ImportError as error:
         scheme = base.partition("://")[0]
-        raise MissingDependencyError(f"{scheme}:// needs the package obstore: pip install 'metaindex[s3]'") from error
+        raise MissingDependencyError.lacking(f"{scheme}://", "obstore") from error
     options = dict(options)
     client = {k: _plain(options.pop(k)) for k in list(options) if k in _CLIENT_OPTIONS}
     if client and base.startswith("s3:"):  # obstore then takes none from the environment

@@ -88,9 +88,9 @@ def test_the_core_works_alone_and_says_which_extra_is_missing(tmp_path: Path) ->
         "written": "delta",
         "s3": "s3",
     }
-    assert {name: f"metaindex[{needs[name]}]" in words for name, words in said.items()} == dict.fromkeys(needs, True), (
-        said
-    )
+    assert {name: f"metaindex-lake[{needs[name]}]" in words for name, words in said.items()} == dict.fromkeys(
+        needs, True
+    ), said
     assert all(words.startswith("missing: ") for words in said.values()), said
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
+import metaindex_lake
 from metaindex.core import errors as ours
 from metaindex.core import expression_errors as below
 
@@ -49,11 +51,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, copy / name)
-    shutil.copytree(ROOT / "metaindex", copy / "metaindex", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("metaindex", "metaindex_lake"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place), str(copy)]
     subprocess.run(built, check=True, capture_output=True)
-    (wheel,) = place.glob("metaindex-*.whl")
+    (wheel,) = place.glob("metaindex_lake-*.whl")
     home = place / "environment"
     venv.create(home, with_pip=False)
     packages = home / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
@@ -66,11 +69,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(wheel, home / "bin")
 
 
-def test_the_wheel_has_one_package_that_says_its_types_and_the_java_sources(installed: Installed) -> None:
+def test_the_wheel_has_packages_that_say_their_types_and_the_java_sources(installed: Installed) -> None:
     names = zipfile.ZipFile(installed.wheel).namelist()
     tops = {name.split("/")[0] for name in names if not name.split("/")[0].endswith(".dist-info")}
-    assert tops == {"metaindex"}
-    assert "metaindex/py.typed" in names
+    assert tops == {"metaindex", "metaindex_lake"}
+    assert {f"{top}/py.typed" for top in tops} <= set(names)
     java = {path.relative_to(ROOT).as_posix() for path in (ROOT / "metaindex").rglob("*.java")}
     assert java
     assert java <= set(names)
@@ -121,3 +124,60 @@ def test_every_public_name_is_there_and_completed() -> None:
     assert set(mi.__all__) <= set(dir(mi))
     for name in mi.__all__:
         assert getattr(mi, name) is not None
+
+
+# The name is another project's ----------------------------------------------------------------------------------------
+
+
+def test_the_name_of_the_distribution_is_one() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert declared["name"] == metaindex_lake.DISTRIBUTION == mi.MissingDependencyError.DISTRIBUTION
+    assert all(f"{declared['name']}[" in each for each in declared["optional-dependencies"]["all"])
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel like that which has the name on the package index: the same import, the same command."""
+    wheel = tmp_path_factory.mktemp("foreign") / "metaindex-2.3.0-py3-none-any.whl"
+    about = "metaindex-2.3.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as made:
+        made.writestr("metaindex/__init__.py", "def main():\n    print('tags of files')\n")
+        made.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: metaindex\nVersion: 2.3.0\n")
+        made.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        made.writestr(f"{about}/entry_points.txt", "[console_scripts]\nmetaindex = metaindex:main\n")
+        made.writestr(f"{about}/RECORD", "")
+    return wheel
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_whose_metaindex_it_is_is_always_told(installed: Installed, foreign: Path, tmp_path: Path, order: str) -> None:
+    home = tmp_path / "environment"
+    venv.create(home, with_pip=False)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(home / "bin" / "python")]
+    here = Installed(installed.wheel, home / "bin")
+
+    def install(wheel: Path, *options: str) -> None:
+        subprocess.run([*pip, "install", "--no-deps", "--no-index", *options, str(wheel)], check=True)
+
+    def told(*words: str) -> tuple[int, str]:
+        done = subprocess.run([str(here.bin / words[0]), *words[1:]], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    for wheel in (foreign, installed.wheel) if order == "before" else (installed.wheel, foreign):
+        install(wheel)
+    for words in (["metaindex-lake"], ["python", "-I", "-m", "metaindex_lake"]):
+        code, said = told(*words)
+        assert (code, "metaindex 2.3.0 of another project" in said) == (1, True)
+    # By the half that a person thinks of first, then by the whole cure.
+    subprocess.run([*pip, "uninstall", "--yes", "metaindex"], check=True)
+    code, said = told("metaindex-lake")
+    assert (code, "--force-reinstall --no-deps metaindex-lake" in said) == (1, True)
+    install(installed.wheel, "--force-reinstall")
+    assert told("metaindex-lake")[0] == 0
+    # Who wrote over one file, and left no name behind.
+    (module,) = home.glob("lib/*/site-packages/metaindex/__init__.py")
+    module.write_text("THEIRS = 1\n")
+    code, said = told("metaindex-lake")
+    assert (code, str(module) in said) == (1, True)

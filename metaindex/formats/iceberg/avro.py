@@ -45,9 +45,8 @@ def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str]
         import polars
         from polars.exceptions import PanicException, PolarsError
     except ImportError as missing:
-        raise MissingDependencyError(
-            "reading Avro metadata (Iceberg's manifests, Hudi's timeline) needs polars, which is not installed; pip"
-            " install 'metaindex[polars]'"
+        raise MissingDependencyError.lacking(
+            "Avro metadata (Iceberg's manifests, Hudi's timeline)", "polars"
         ) from missing
     import io
 

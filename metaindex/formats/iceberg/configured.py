@@ -103,9 +103,7 @@ def _pyiceberg() -> Any:
     try:
         import pyiceberg.catalog
     except ImportError as error:
-        raise MissingDependencyError(
-            "a catalog is read by pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
-        ) from error
+        raise MissingDependencyError.lacking("a catalog", "pyiceberg") from error
     return pyiceberg.catalog
 
 

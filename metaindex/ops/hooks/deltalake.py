@@ -27,9 +27,7 @@ def write_deltalake(table_or_uri: Any, data: Any, *args: Any, hook: Mode = "back
     try:
         import deltalake
     except ImportError as error:
-        raise MissingDependencyError(
-            "write_deltalake is deltalake's; it is not installed; install metaindex with the extra: metaindex[delta]"
-        ) from error
+        raise MissingDependencyError.lacking("its write_deltalake", "deltalake") from error
 
     own = None if args or not _tells(table_or_uri, data, options) else _opened(table_or_uri, options)
     before = None if own is None else own.version()

@@ -151,7 +151,7 @@ class _Hook:
         try:
             from pyspark.java_gateway import ensure_callback_server_started
         except ImportError as error:
-            raise MissingDependencyError("Spark's hooks need pyspark; install metaindex[spark]") from error
+            raise MissingDependencyError.lacking("a hook of Spark", "pyspark") from error
         self._spark, self._mode, self._options = spark, mode, options
         self._locations: dict[str, str] = {}
         ensure_callback_server_started(SparkDriver(spark).gateway)

