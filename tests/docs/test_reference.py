@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
+from metaindex.index import KINDS
 from metaindex.query import TableReader
 from tests.processes import python
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+STORAGE = REFERENCE.parent / "storage"
 METHODS = {
     name: method
     for half in (TableReader, mi.Table)
@@ -57,3 +59,12 @@ def test_each_name_is_there(page: str) -> None:
 def test_the_examples_run(page: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", (REFERENCE / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
     python("-c", "\n".join(blocks), cwd=tmp_path)
+
+
+def test_the_storage_pages_list_what_layouts_of_keys_have() -> None:
+    """A reader leaves out a key whose layout has a name that they do not list."""
+    pages = "".join(page.read_text() for page in sorted(STORAGE.glob("*.md")))
+    told = set(re.findall(r"`(\w+)`", pages))
+    stored = {each for kind in KINDS for each in kind.stored()}
+    assert len(stored) > 5
+    assert {name for each in stored for name in each.layout.names} <= told
