@@ -69,7 +69,7 @@ metaindex.fish in ~/.config/fish/completions.""",
 def _demo(args: argparse.Namespace, out: Output) -> int:
     from .flights import run_demo
 
-    return DONE if run_demo(args.folder, args.keep, out, master=args.master) else FAILED
+    return DONE if run_demo(args.folder, args.keep, out, master=args.master, quick=args.quick) else FAILED
 
 
 DEMO = Command(
@@ -81,6 +81,7 @@ version. Every answer is compared with a full read and with Spark's own. Exit co
     (
         "metaindex demo",
         "metaindex demo --folder flights-lake     and try the other commands on flights-lake/parquet/flights",
+        "metaindex demo --quick                   a log in JSON: less than a minute, no Java, no extra",
     ),
     (
         option("--folder", "FOLDER", "write the tables here and keep them; the folder must be new or empty"),
@@ -91,6 +92,7 @@ version. Every answer is compared with a full read and with Spark's own. Exit co
             " Spark in this process)",
         ),
         flag("--keep", "keep the temporary folder"),
+        flag("--quick", "a log of requests in JSON alone, without Spark: less than a minute"),
     ),
     _demo,
 )

@@ -128,11 +128,12 @@ FILES, REQUESTS = 96, 1_500
 LOG = pa.schema([("account", pa.int64()), ("ms", pa.float64()), ("path", pa.string()), ("request_id", pa.string())])
 
 
-def write_log(folder: Path) -> tuple[DemoQuestion, ...]:
-    """Write the log, and return look-ups: of a request and an account that are in it, and of one that is not."""
-    draw = random.Random(2013)  # noqa: S311 - made-up data
-    folder.mkdir(parents=True)
-    for number in range(FILES):
+def write_log(folder: Path, hours: range = range(FILES)) -> tuple[DemoQuestion, ...]:
+    """Write hours of the log, a file each, and return look-ups: of a request and an account that are in the last one,
+    and of a request that is in none."""
+    draw = random.Random(2013 + hours.start)  # noqa: S311 - made-up data
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in hours:
         rows = [_request(draw) for _ in range(REQUESTS)]
         (folder / f"hour-{number:03}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     some = rows[REQUESTS // 2]["request_id"]

