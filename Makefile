@@ -44,7 +44,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # Images set it to stay small; here it would compile every source again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install java demo test test-fast test-all test-spark test-lowest other-sparks s3-server browser lint bench soak mutants docs clean help
+.PHONY: install java demo test test-fast test-all test-spark test-lowest other-sparks s3-server browser lint release bench soak mutants docs clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -116,6 +116,14 @@ $(LOWEST_PACKAGES): requirements/build.txt requirements/lowest.txt
 	@$(LOWEST_PIP) --require-hashes --requirement requirements/lowest.txt
 	@touch $@
 
+# Its tools have an environment of their own: they ask for versions of what the tests pin.
+release: $(PACKAGES) ## sdist and wheel of HEAD in dist/, tried in empty environments, with digests and a bill of materials
+	@test -e $(VENV)-release/.packages-installed || { $(RUN) -m venv $(VENV)-release && \
+		$(VENV)-release/bin/python -m pip install --quiet --no-input --disable-pip-version-check --require-hashes --requirement requirements/build.txt && \
+		$(VENV)-release/bin/python -m pip install --quiet --no-input --disable-pip-version-check --require-hashes --requirement requirements/release.txt && \
+		touch $(VENV)-release/.packages-installed; }
+	@$(RUN) -m tests.release $(VENV)-release/bin/python
+
 s3-server: $(PACKAGES) ## build the S3 server of the tests, once (needs Go; without it those tests are skipped)
 	@$(RUN) -m tests.s3.build
 
@@ -150,7 +158,7 @@ mutants: $(PACKAGES) ## changes one critical line at a time in a copy, and says 
 
 clean: ## remove the virtual environment and everything built (not the jar cache)
 	@echo "clean: $(VENV), caches and build output"
-	@rm -rf $(VENV) $(VENV)-spark* $(LOWEST_VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(VENV)-spark* $(LOWEST_VENV) $(VENV)-release build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## this list

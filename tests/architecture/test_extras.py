@@ -116,8 +116,10 @@ def test_what_is_no_session_is_refused(verb: object) -> None:
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "requirements").glob("*.txt"))
 OTHER_SPARKS = [path for path in EVERY if path.name.startswith("spark")]
-LOWEST = ROOT / "requirements" / "lowest.txt"
-FILES = [path for path in EVERY if path not in [*OTHER_SPARKS, LOWEST]]
+OWN = [ROOT / "requirements" / name for name in ("lowest.txt", "release.txt")]
+"""Of environments of their own."""
+LOWEST = OWN[0]
+FILES = [path for path in EVERY if path not in [*OTHER_SPARKS, *OWN]]
 
 
 def lines(path: Path) -> list[str]:
