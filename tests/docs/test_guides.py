@@ -46,6 +46,7 @@ def test_each_guide_that_can_run_is_run() -> None:
         "lake": "",
         "layout": "",
         "needle": "",
+        "platforms": None,
         "recommend": "",
         "s3": "s3",
         "savings": "",
