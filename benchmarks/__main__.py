@@ -25,6 +25,8 @@ engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of
          the indexes, held back, and by the engine's own scan
 shapes   look-ups and a GROUP BY over files with row groups of 2,500, 122,880 and 1,000,000 rows, by each way to read a
          scan, beside the best engine told the right files and the best without an index: CPU
+row_groups  what one row takes to read by the rows of a row group: estimates of `locate` and `what_if` beside measured
+         CPU, and the constants behind them fitted anew
 answers  the latest rows, any rows, counts, extremes and joins of 2,000,000 rows in 500 files, beside DuckDB, Polars,
          and Spark over three formats; files opened
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and
@@ -65,6 +67,7 @@ NAMES = (
     "needle",
     "engines",
     "shapes",
+    "row_groups",
     "answers",
     "tpch",
     "advise",

@@ -34,7 +34,7 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
     for group, rows, files in QUICK if quick else SHAPES:
         root = folder / f"shapes-{group}-{rows}-{files}"
         if not root.exists():
-            _write(root, group, rows, files)
+            write_shape(root, group, rows, files)
         table = mi.open_table(str(root))
         sizes = sorted(file.stat().st_size for file in root.glob("*.parquet"))
         shape = f"{files} files of {sizes[-1] / 1e6:.1f} MB, row groups of {group:,}"
@@ -45,7 +45,10 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
     return figures
 
 
-def _write(root: Path, group: int, rows: int, files: int) -> None:
+def write_shape(
+    root: Path, group: int, rows: int, files: int, write: Callable[[pa.Table, Path, int], None] | None = None
+) -> None:
+    """Write a folder of such files, by pyarrow if no other writer is given, and index it."""
     root.mkdir(parents=True)
     random = np.random.default_rng(7)
     for file in range(files):
@@ -54,7 +57,11 @@ def _write(root: Path, group: int, rows: int, files: int) -> None:
         kinds = np.array(["a", "b", "c", "d"])[random.integers(0, 4, rows)]
         urls = np.char.add("https://example.org/item/", ids.astype(str))
         columns = {"id": ids, "seen": seen, "kind": kinds, "v": random.random(rows), "url": pa.array(urls)}
-        pq.write_table(pa.table(columns), root / f"{file}.parquet", row_group_size=group)
+        path = root / f"{file}.parquet"
+        if write is None:
+            pq.write_table(pa.table(columns), path, row_group_size=group)
+        else:
+            write(pa.table(columns), path, group)
     mi.open_table(str(root)).create_index("find", mi.Values("id"), mi.Values("seen"), builder="local")
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .reader import TableReader as TableReader
     from .readers.footer_groups import FooterGroups as FooterGroups
     from .readers.replaced import refuse_replaced as refuse_replaced
+    from .readers.row_reading import RowReading as RowReading
     from .readers.scan import Scan as Scan
     from .semi_join.narrowed import Narrowed as Narrowed
     from .semi_join.sources import Named as Named

@@ -130,6 +130,7 @@ LOOKED = {
     "formats/parquet/opened.py": "columns of the schema and of tables alone",
     "formats/parquet/rows.py": "columns of tables alone",
     "formats/parquet/pages.py": "`look` is asked first",
+    "formats/parquet/costs.py": "columns that `FilePages.hidden` names are left out",
     "formats/delta/parquet_part.py": "columns of tables alone",
     "index/build/parquet_scan.py": "columns of tables alone",
     "index/store/cache.py": "a part of an index, its footer checked by digest",

@@ -8,6 +8,7 @@ from dataclasses import field
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.workloads.table_queries import Stands
 from metaindex.core import Column, Plain, Shown, TextTable, counted, dataclass, duration, human_bytes, percent
+from metaindex.query import RowReading
 
 from .estimates import Estimate, Spread, in_bytes, in_numbers, in_words, less, most_read
 
@@ -55,7 +56,8 @@ class Effect(Plain):
 class QueryWeighed(Plain):
     """The reads of one query, now and with each candidate. `problem`: why it cannot be answered, else empty. `weight`:
     how often a workload has it; `stands`: for others with other literals, and `weight` is its share. `note`: how to
-    take its numbers."""
+    take its numbers; `reading`: what it takes to read one row by key of the files that it reads now, None if no footer
+    tells."""
 
     query: str
     now: Reads | None = None
@@ -64,6 +66,7 @@ class QueryWeighed(Plain):
     weight: int = 1
     stands: Stands | None = None
     note: str = ""
+    reading: RowReading | None = None
 
     def __getitem__(self, candidate: str) -> Effect:
         """Return the effect of a candidate, by its name. Raises KeyError if there is none."""
@@ -76,7 +79,7 @@ class QueryWeighed(Plain):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         data = {**self._plain("query weight"), "stands_for_others": self.stands is not None}
-        return {**data, **self._plain("problem note now with=effects")}
+        return {**data, **self._plain("problem note now reading with=effects")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +214,7 @@ class WhatIf(Shown, Plain):
         parts += [f"not built: {cost.candidate}: {cost.problem}" for cost in self.candidates if cost.problem]
         parts += [f"{cost.candidate}: {note}" for cost in self.candidates for note in cost.notes]
         parts += [f"{weighed.query}: {weighed.note}" for weighed in self.queries if weighed.note]
-        parts += self._notes_of_effects()
+        parts += [*self._notes_of_effects(), *self._of_row_groups()]
         parts += self.notes
         if self.files:
             parts += [self._read, self.rate.said]
@@ -229,6 +232,13 @@ class WhatIf(Shown, Plain):
             more = f" and {len(of) - 1:,} more" if len(of) > 1 else ""
             notes.append(f"{candidate} for {of[0]}{more}: {note}")
         return notes
+
+    def _of_row_groups(self) -> list[str]:
+        """Return the advice for the query that loses most to large row groups."""
+        readings = [(weighed, weighed.reading) for weighed in self.queries if weighed.reading is not None]
+        advised = [(weighed, reading) for weighed, reading in readings if reading.advice]
+        lost = max(advised, key=lambda pair: pair[0].weight * pair[1].expected_ms, default=None)
+        return [] if lost is None else [f"{lost[0].query}: {lost[1].advice}"]
 
     def _effects(self) -> TextTable:
         weight = ["times>"] if self._weighted else []

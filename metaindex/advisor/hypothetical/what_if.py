@@ -21,7 +21,7 @@ from metaindex.core import ArgumentError, Mask, MetaIndexError, Vector, counted,
 from metaindex.expressions import Constant, Predicate, StatementReads
 from metaindex.formats import At, Leaf, Schema, Snapshot
 from metaindex.index import KINDS, AskedColumns, Kind, OpenIndex, Sandbox
-from metaindex.query import FooterGroups, Handle, Scan, TimestampLike, VersionLike, names_of
+from metaindex.query import FooterGroups, Handle, RowReading, Scan, TimestampLike, VersionLike, names_of
 
 from .answer import Cost, Effect, QueryWeighed, Rate, Reads, Upkeep, WhatIf
 from .baseline import Baseline, Rows
@@ -133,6 +133,16 @@ class Weighing:
     def snapshot(self) -> Snapshot:
         return self.baseline.snapshot
 
+    def reading(self, query: AskedQuery) -> RowReading | None:
+        """Return what it takes to read one row by key of the sampled files that the query reads now."""
+        sight, kept = self.sight, self.nows[query.tree].kept
+        if not sight.grouped:
+            return None
+        paths = self.snapshot.files.paths.take(Vector.arrow(sight.sample[kept[sight.sample]])).to_pylist()
+        needs = [parts[:1] if parts[1:] == (A_PART,) else parts for parts in query.needs]
+        schema, of_files = self.snapshot.schema, int(kept.sum())
+        return RowReading.of(sight.groups, paths, schema, query.tree, needs, of_files)
+
     def built(self, candidate: Candidate, folder: str, *, footers: bool = True) -> Built:
         """Build a candidate; any failure becomes its problem. `folder`: an own one, in which it stays as long as it is
         asked; `footers`: may those of all files be read?"""
@@ -242,6 +252,7 @@ def weigh(weighing: Weighing) -> WhatIf:
             query.seen,
             query.stands,
             BEYOND if query.tree in beyond else "",
+            None if query.problem else weighing.reading(query),
         )
         for query, of_query in zip(weighing.queries, effects, strict=True)
     ]

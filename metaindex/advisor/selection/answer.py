@@ -26,6 +26,7 @@ from metaindex.core import (
 )
 from metaindex.expressions import column_sql, parse_path
 from metaindex.index import KINDS, Kind
+from metaindex.query import RowReading
 
 from .choosing import Budget
 
@@ -216,7 +217,8 @@ class TableAdvice(Plain):
     """The advice for one table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is
     recommended; `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their
     reasons; `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no
-    index helps."""
+    index helps; `reading`: what it takes to read one row by key, for the query of most weight whose row groups are too
+    large for that, else of most weight; None if no footer tells."""
 
     table: str
     format: str
@@ -234,6 +236,7 @@ class TableAdvice(Plain):
     sampled: Sampled = field(default_factory=Sampled)
     rate: Rate = field(default_factory=Rate)
     notes: tuple[str, ...] = ()
+    reading: RowReading | None = None
 
     @property
     def read_bytes(self) -> float:
@@ -256,7 +259,7 @@ class TableAdvice(Plain):
         return {
             **self._plain(f"table format version {sizes}"),
             "refused": [{"query": query, "problem": problem} for query, problem in self.refused],
-            **self._plain("not_recommended=passed unused layouts sampled rate notes"),
+            **self._plain("not_recommended=passed unused layouts sampled rate reading notes"),
         }
 
 

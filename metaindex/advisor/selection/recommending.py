@@ -21,7 +21,7 @@ from metaindex.advisor.hypothetical.what_if import Weighing
 from metaindex.core import MetaIndexError, Vector, dataclass, human_bytes, percent
 from metaindex.formats import ReadOptions
 from metaindex.index import KINDS, Kind, OpenIndex
-from metaindex.query import Handle, TableQueryLog
+from metaindex.query import Handle, RowReading, TableQueryLog
 
 from .answer import BreakEven, PassedOver, RecommendedIndex, TableAdvice, UnusedIndex, name_of, table_sql, title_of
 from .choosing import NONE, Budget, Choosable, Choosing, Some, Step, chosen
@@ -72,6 +72,8 @@ _HELPED: Final = 0.5
 _WORTH: Final = 0.1
 """Of the workload's bytes, what the others have to read to be spoken of."""
 _MOST: Final = 2
+_READINGS: Final = 8
+"""Queries of which it is looked at what reading a row takes."""
 
 
 def columns_left(case: TableEvaluation) -> list[str]:
@@ -243,6 +245,8 @@ def advice_of(case: TableEvaluation, some: Some, left: Budget, sample: float | N
     if columns := columns_left(case):
         layouts, read = _layout(weighing, columns, sample)
         notes += [read.said] if read.said else []
+    reading = _reading(case)
+    notes += [reading.advice] if reading is not None and reading.advice else []
     return TableAdvice(
         table=weighing.handle.path,
         format=snapshot.format,
@@ -260,7 +264,15 @@ def advice_of(case: TableEvaluation, some: Some, left: Budget, sample: float | N
         sampled=weighing.sampled if case.candidates else Sampled(),
         rate=weighing.rate,
         notes=tuple(notes),
+        reading=reading,
     )
+
+
+def _reading(case: TableEvaluation) -> RowReading | None:
+    """Return what reading one row takes, of the heaviest query that loses much to large row groups."""
+    heaviest = sorted(case.queries, key=lambda query: -query.weight)[:_READINGS]
+    readings = [reading for query in heaviest if (reading := case.weighing.reading(query)) is not None]
+    return next((reading for reading in readings if reading.advice), next(iter(readings), None))
 
 
 def _why_nothing(case: TableEvaluation, some: Some) -> list[str]:

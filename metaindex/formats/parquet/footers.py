@@ -42,7 +42,9 @@ from metaindex.storage import Storage, each_at, is_remote
 
 from .bounds import DOUBTS, FileColumn, aggregate
 from .chunks import forms_of, look
+from .costs import RowCost
 from .file import TAIL, Layouts, Shape, ShapeKey, askable, collect, names_of, read_footer, shape_of
+from .pages import FilePages, KnownPages
 from .schema import read_schema
 from .trust import AbsentLeaf, Doubt, Form, Found
 from .writers import REVISION, reconsidered
@@ -140,6 +142,13 @@ class Footer:
         return cls.read(lambda start, length: bytes(source.read_at(length, start)), source.size())
 
     of_files: ClassVar = staticmethod(read_footers)
+
+    def row_cost(self, source: pa.NativeFile | None, group: int, *columns: Callable[[str], bool]) -> RowCost:
+        """Return what one row of a row group takes. `source`: the open file, none in a store, which is asked for row
+        groups and not for pages; `columns` as of `RowCost.of`, which says what is raised."""
+        opened = pa.BufferReader(b"") if source is None else source
+        pages = FilePages(opened, self.metadata, self.raw, Layouts(()).schema_of(self.raw), KnownPages())
+        return RowCost.of(pages, group, *columns)
 
     def columns(self, layouts: Layouts) -> list[FooterColumn]:
         """Return the statistics of `layouts.leaves` in each row group, with the doubts that hold for whole files."""

@@ -33,6 +33,7 @@ _MOST_HEADER = 1 << 16
 _TEXT = 32  # of bytes to unpack take as long as a text to make
 _BY_DICTIONARY = (2, 8)
 _MOST_BYTES = 64 << 20  # of pages that are held at once
+LARGE_BYTES = 1 << 20  # a row group from here on is not read whole for some of its rows
 _PAGE_BYTES = 120  # of memory
 _MOST_KEPT = 1_000  # of a column in a row group
 _MOST_PAGES = 10_000  # of one that are looked at: headers can be made that have no end
@@ -101,7 +102,18 @@ class FilePages:
     def read(self, group: int, columns: Sequence[int], rows: Rows) -> dict[int, pa.ChunkedArray]:
         """Return the columns, by their ordinals among the file's, of some rows of a row group (sorted, counted from its
         first). Those are missing for which it does not pay or cannot be done."""
-        known, hidden = self.known, self._hidden
+        chosen = self._holding(group, columns, rows)
+        return self._decoded(chosen, self.metadata.row_group(group)) if chosen else {}
+
+    def taken(self, group: int, columns: Sequence[int], row: int) -> dict[int, tuple[int, int, int]]:
+        """Return the bytes, packed and unpacked, and the values that `read` makes of each column for one row. Those are
+        missing that it does not read by pages. Raises ValueError for pages that do not add up."""
+        chosen = self._holding(group, columns, np.array([row], np.int64))
+        return {some.column: (some.packed, some.unpacked, some.rows) for some in chosen}
+
+    def _holding(self, group: int, columns: Sequence[int], rows: Rows) -> list[_Chosen]:
+        """The pages of each column that hold the rows, where it pays to read those alone."""
+        known, hidden = self.known, self.hidden
         told = self.metadata.row_group(group)
         chosen: list[_Chosen] = []
         left = _MOST_BYTES
@@ -120,13 +132,13 @@ class FilePages:
             if some is not None:
                 chosen.append(some)
                 left -= some.unpacked
-        return self._decoded(chosen, told) if chosen else {}
+        return chosen
 
     def coded(self, columns: Sequence[int]) -> list[int]:
         """Return those of the columns whose texts are stored as places in dictionaries that are small, in every row
         group: to hand them on as such takes a tenth of the time of making texts."""
         groups = [self.metadata.row_group(group) for group in range(self.metadata.num_row_groups)]
-        hidden = self._hidden
+        hidden = self.hidden
 
         def is_coded(column: int) -> bool:
             chunks = (group.column(column) for group in groups)
@@ -135,7 +147,7 @@ class FilePages:
         return [at for at in columns if at not in hidden and is_coded(at)] if groups else []
 
     @property
-    def _hidden(self) -> frozenset[int]:
+    def hidden(self) -> frozenset[int]:
         """The columns that are encrypted. Nothing may be asked of a footer that was not looked through."""
         if self.known.encrypted is None:
             self.known.encrypted = look(self.raw, len(self.schema.prefix), self.schema.forms).encrypted

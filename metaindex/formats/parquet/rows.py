@@ -22,13 +22,12 @@ from metaindex.formats.parquet.footers import Footer
 from metaindex.storage import ObjectInfo
 
 from .opened import DOUBTS, HeldFooters, OpenedFile, RowGroupChoice
-from .pages import FilePages, Rows
+from .pages import LARGE_BYTES, FilePages, Rows
 from .projection import FileNames, Projection, carries_ids, constant
 
 _BATCH_ROWS = 131_072
 _AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
 _THREADS_BYTES = 4 << 20  # below, or of one column, handing columns to threads takes longer than decoding them
-_LARGE_BYTES = 1 << 20  # a row group from here on is not read whole for some of its rows
 
 Part: TypeAlias = "tuple[int, int, list[pa.Array]]"
 
@@ -147,7 +146,7 @@ class ParquetRows:
         telling = others = pages = None
         for run in runs:
             for is_large, some in itertools.groupby(
-                run, lambda group: by_places and file.footer.groups[group][1] >= _LARGE_BYTES
+                run, lambda group: by_places and file.footer.groups[group][1] >= LARGE_BYTES
             ):
                 groups = list(some)
                 if not is_large:

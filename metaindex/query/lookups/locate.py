@@ -20,6 +20,7 @@ from metaindex.formats import At, OfSchema
 from metaindex.query.described import describe
 from metaindex.query.readers.arrow import matching_rows
 from metaindex.query.readers.footer_groups import FooterGroups, KeptGroups
+from metaindex.query.readers.row_reading import RowReading
 
 from .answer import PLACE, SHOWN, Answer, place
 
@@ -45,18 +46,20 @@ class Located(Shown, Plain):
     """`table` has one row for each row group that holds, or may hold, matching rows (for each file whose format has
     none: `row_group` is null then): the path as an engine opens it, the physical rows of the row group where known, the
     live rows of it that match (null of a candidate), and the versions of the table of which this is true. `notes`: what
-    could not be asked."""
+    could not be asked; `reading`: what it takes to read one row of them, None if no footer tells."""
 
     predicate: str
     exact: bool
     versions: tuple[str, ...]  # that were asked, oldest first
     table: pa.Table
     notes: tuple[str, ...] = ()
+    reading: RowReading | None = None
 
     @property
     def shown(self) -> Sequence[str | TextTable]:
         """Return the output of `metaindex locate`."""
-        return (*self.answer.shown, *self.notes)
+        advice = self.reading.advice if self.reading is not None else ""
+        return (*self.answer.shown, *self.notes, *([advice] if advice else []))
 
     @property
     def answer(self) -> Answer:
@@ -78,7 +81,7 @@ class Located(Shown, Plain):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         files = {"files": len(self.files)}
-        return {**self._plain("predicate exact versions"), **files, **self._plain("found=table notes")}
+        return {**self._plain("predicate exact versions"), **files, **self._plain("found=table reading notes")}
 
 
 def _span(names: list[str]) -> str:
@@ -91,7 +94,7 @@ def locate(queries: Queries, question: Asked, *, all_versions: bool, exact: bool
     places = Places(FooterGroups(queries.handle.ref.storage))
     if not all_versions:
         result = places.add(queries, question, exact)
-        return Located(describe(result.predicate), exact, (result.version.id,), places.table())
+        return _located(exact, [result], places)
     if question.at != At():
         raise VersionNotFoundError("all versions are asked, or one; leave out all_versions, or the version")
     asked: list[PruneResult] = []
@@ -104,9 +107,13 @@ def locate(queries: Queries, question: Asked, *, all_versions: bool, exact: bool
             failure = error
     if not asked:
         raise failure
-    return Located(
-        describe(asked[-1].predicate), exact, tuple(r.version.id for r in asked), places.table(), tuple(notes)
-    )
+    return _located(exact, asked, places, tuple(notes))
+
+
+def _located(exact: bool, asked: Sequence[PruneResult], places: Places, notes: tuple[str, ...] = ()) -> Located:
+    newest, versions = asked[-1], tuple(result.version.id for result in asked)
+    reading = RowReading.of(places.footers, places.paths, newest.schema, newest.walked)
+    return Located(describe(newest.predicate), exact, versions, places.table(), notes, reading)
 
 
 _Place = tuple[str, int | None, int | None, int | None]
@@ -120,7 +127,13 @@ class Places:
 
     footers: FooterGroups
     _found: dict[_Place, list[str]] = field(default_factory=dict)
+    _paths: dict[str, None] = field(default_factory=dict)
     _counted: dict[object, list[_Place]] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> list[str]:
+        """Return the files with a place, as their storage knows them."""
+        return list(self._paths)
 
     def table(self) -> pa.Table:
         rows = [(*place, versions) for place, versions in self._found.items()]
@@ -151,6 +164,7 @@ class Places:
         for row, shown in enumerate(result.paths):
             path = result.files.paths[row].as_py()
             for number, rows in self._groups(result, row, path, part):
+                self._paths[path] = None
                 self._add((shown, number, rows, None), result.version.id)
 
     def exact(self, scan: Scan, part: Predicate) -> None:
@@ -174,6 +188,7 @@ class Places:
             if row not in known:
                 (known[row],) = self.footers.of(result, files.paths[row].as_py(), [part])
             if count:
+                self._paths[files.paths[row].as_py()] = None
                 number = known[row].holding(first)
                 counts[row][number] = counts[row].get(number, 0) + count
         for held in held_before:

@@ -52,7 +52,7 @@ class FooterGroups:
     def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[KeptGroups]:
         """Return the kept row groups of a kept file, for each part of the predicate that was answered. Raises
         ObjectNotFoundError for a file that is gone, StorageError if the store does not answer."""
-        footer = self._footer(path)
+        footer = self.footer(path)
         if footer is None:
             return [KeptGroups((None,), self._judged(part, result, path, 1, []), False) for part in parts]
         metadata = footer.metadata
@@ -77,7 +77,7 @@ class FooterGroups:
     def chunk_bytes(self, path: str) -> dict[str, int]:
         """Return the compressed size of each leaf's chunks, by its dotted path in the file; encrypted leaves are
         missing, and all if the footer cannot be read."""
-        footer = self._footer(path)
+        footer = self.footer(path)
         try:
             return {} if footer is None else footer.chunk_bytes()
         except MetaIndexError:
@@ -90,7 +90,8 @@ class FooterGroups:
         sources = [*stated, *([] if known is None else [known])]
         return may_match(part, CompositeStatistics(sources)) if sources else np.ones(count, np.bool_)
 
-    def _footer(self, path: str) -> Footer | None:
+    def footer(self, path: str) -> Footer | None:
+        """Return the footer of a file; None of what is no Parquet file, or damaged. Raises as `of`."""
         if path not in self._read:
             try:
                 with self.storage.open_input(path) as source:
