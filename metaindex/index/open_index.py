@@ -257,12 +257,24 @@ class OpenIndex:
     def _rows_of_part(self, reader: RunReader, asked: tuple[PartInfo, Ordinals, int], names: list[str]) -> pa.Table:
         """Read the rows `inside` of a part that begins at ordinal `start`."""
         part, inside, start = asked
+        read = [*names, "ordinal"] if "ordinal" not in names else names
+        picked = reader.rows_at(part, inside, read)
+        if picked is None:
+            picked = self._rows_of_groups(reader, part, inside, read)
+        if not np.array_equal(Vector(picked.column("ordinal")).numbers, inside + start):
+            raise DamagedIndexError.for_repair(
+                f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not"
+            )
+        return picked.select(names)
+
+    @staticmethod
+    def _rows_of_groups(reader: RunReader, part: PartInfo, inside: Ordinals, read: list[str]) -> pa.Table:
+        """Read rows of a part with the row groups that hold them."""
         footer = reader.footer(part)
         ends = np.cumsum(footer.rows)
         group_of = np.searchsorted(ends, inside, side="right")  # ascending, as the ordinals are
         starts = np.flatnonzero(np.diff(group_of, prepend=-1))
         groups = group_of[starts]
-        read = [*names, "ordinal"] if "ordinal" not in names else names
         inside_group = inside - (ends[group_of] - footer.rows[group_of])
         keep = len(inside) * 8 <= part.rows  # who takes most of the rows would push everything else out of the cache
         taken = []
@@ -275,12 +287,7 @@ class OpenIndex:
             offsets = np.cumsum(counts) - counts
             wanted = inside_group[low:high] + offsets[np.searchsorted(some, group_of[low:high])]
             taken.append(compute("take", table, Vector.arrow(wanted.astype(np.int64), None, pa.int64())))
-        picked = _joined(taken)
-        if not np.array_equal(Vector(picked.column("ordinal")).numbers, inside + start):
-            raise DamagedIndexError.for_repair(
-                f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not"
-            )
-        return picked.select(names)
+        return _joined(taken)
 
     def of_another_table(self, table_uuid: str) -> str | None:
         """Why nothing in the index is about a table that calls itself so, or None."""
@@ -339,7 +346,7 @@ class OpenIndex:
             known |= self.locate(run, own) >= 0
             rows, at = self.locate_paths(run, own)
             if len(rows):
-                ordinals, back = np.unique(at, return_inverse=True)
+                ordinals, back = Vector.numbered(at)
                 held = self.rows(run, "files", ordinals, told.column_names).take(pa.array(back))
                 now = told.take(pa.array(rows))
                 pairs = [(Vector(each.column(name)).numbers for each in (held, now)) for name in told.column_names]
@@ -424,7 +431,7 @@ def _groups_with(footer: Footer, ids: pa.FixedSizeBinaryArray) -> list[int]:
     # far.
     first = np.array([int.from_bytes(least[:8], "big") for least in ranges.least], np.uint64)
     last = np.array([int.from_bytes(greatest[:8], "big") for greatest in ranges.greatest], np.uint64)
-    asked = np.unique(id_words(ids)[:, 0])
+    asked = Vector.distinct(id_words(ids)[:, 0])
     low = np.searchsorted(last, asked, side="left")
     high = np.searchsorted(first, asked, side="right")
     return sorted({group for a, b in zip(low.tolist(), high.tolist(), strict=True) for group in range(a, b)})

@@ -134,7 +134,9 @@ LOOKED = {
     "formats/delta/parquet_part.py": "columns of tables alone",
     "index/build/parquet_scan.py": "columns of tables alone",
     "index/store/cache.py": "a part of an index, its footer checked by digest",
+    "index/store/pages.py": "a part of an index, its footer checked by digest",
     "index/store/reader.py": "a part of an index, its footer checked by digest",
+    "index/store/writer.py": "of a part that was written a moment ago, in memory",
 }
 
 

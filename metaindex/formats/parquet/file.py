@@ -3,7 +3,7 @@ collected."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from metaindex.formats.older_calendar import created_by, may_be_in_older_calenda
 from .bounds import RawColumn
 from .chunks import Chunks, LeafForm, forms_of, look
 from .schema import Node, in_total_order, read_schema, type_defined_order
+from .small_file import CopiedPages, small_file
 from .trust import AbsentLeaf, Doubt, Found, LeafPlace, locate
 from .writers import Writer
 
@@ -76,6 +77,16 @@ class FileSchema:
     prefix: bytes
     root: Node
     forms: tuple[LeafForm, ...]
+
+    def small_file(
+        self,
+        rows: Sequence[int],
+        groups: Sequence[Mapping[int, CopiedPages]],
+        created_by: str,
+        arrow_schema: bytes | None = None,
+    ) -> tuple[pa.Buffer, memoryview]:
+        """Return a file of this schema in memory, to which pages of others are to be copied (`small_file`)."""
+        return small_file(self.prefix, self.forms, rows, groups, created_by, arrow_schema)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ encrypted, pages that do not add up) is read whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 
 from metaindex.core import Vector
 
-from .chunks import LeafForm, look
+from .chunks import look
 from .file import FileSchema
-from .schema import Compact, varint
+from .schema import Compact
+from .small_file import CODECS
 
 Rows = npt.NDArray[np.int64]
 
-_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6, "LZ4": 7}  # as Arrow names them
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _HEADER = 256
 _MOST_HEADER = 1 << 16
@@ -121,7 +121,7 @@ class FilePages:
             if column in hidden or self.schema.forms[column].repetition:
                 continue
             chunk = told.column(column)
-            if chunk.num_values != told.num_rows or chunk.compression not in _CODECS or chunk.file_path:
+            if chunk.num_values != told.num_rows or chunk.compression not in CODECS or chunk.file_path:
                 continue
             pages = known.of_chunk.get((group, column))
             if pages is None:
@@ -163,7 +163,7 @@ class FilePages:
         data = [page for page in pages if page.rows > 0]
         firsts = np.array([page.first for page in data], np.int64)
         at = np.searchsorted(firsts, rows, side="right") - 1
-        asked, page_of = np.unique(at, return_inverse=True)
+        asked, page_of = Vector.numbered(at)
         read = [data[page] for page in asked.tolist()]
         most -= sum(page.unpacked + value * page.rows for page in read)
         before = np.cumsum([0, *(page.rows for page in read)])[:-1]
@@ -204,17 +204,15 @@ class FilePages:
             together.setdefault(some.rows, []).append(some)
         if len(together) * len(self.schema.forms) > _MOST_CHUNKS:
             return {}
-        groups, at = list[bytes](), 4
-        for count, columns in together.items():
-            chunks = {}
-            for some in columns:
-                chunks[some.column] = _chunk(some, told.column(some.column), self.schema.forms[some.column], at)
-                at += some.packed
-            groups.append(_row_group(self.schema.forms, chunks, count))
-        footer = self._footer(groups, sum(together))
-        small = pa.allocate_buffer(at + len(footer) + 8)
-        view = memoryview(small).cast("B")
-        view[:4], view[at:] = b"PAR1", footer + len(footer).to_bytes(4, "little") + b"PAR1"
+        groups = [
+            {
+                some.column: (told.column(some.column).compression, some.unpacked, some.packed, some.dictionary)
+                for some in columns
+            }
+            for columns in together.values()
+        ]
+        keys = self.metadata.metadata or {}
+        small, view = self.schema.small_file(list(together), groups, self.metadata.created_by, keys.get(_SCHEMA))
         at = 4
         for start, end in (span for columns in together.values() for some in columns for span in some.spans):
             self.source.seek(start)
@@ -230,21 +228,6 @@ class FilePages:
                 if table.num_columns == 1 and table.num_rows == count:
                     out[some.column] = table.column(0).take(Vector.arrow(some.places))
         return out
-
-    def _footer(self, groups: list[bytes], rows: int) -> bytes:
-        keys = self.metadata.metadata or {}
-        said = b"\x18" + _sized(_SCHEMA) + b"\x18" + _sized(keys[_SCHEMA]) + b"\x00" if _SCHEMA in keys else b""
-        by = self.metadata.created_by.encode()
-        return b"".join(
-            (
-                self.schema.prefix,
-                b"\x16" + _zigzag(rows),
-                b"\x19" + _list(12, len(groups)) + b"".join(groups),
-                b"\x19" + _list(12, 1) + said if said else b"",
-                (b"\x18" if said else b"\x28") + _sized(by),
-                b"\x00",
-            )
-        )
 
 
 class _Header(NamedTuple):
@@ -318,48 +301,3 @@ def _number(said: bytes) -> int:
     for byte in reversed(said):
         value = value << 7 | byte & 0x7F
     return (value >> 1) ^ -(value & 1)
-
-
-def _row_group(forms: Sequence[LeafForm], chunks: Mapping[int, bytes], rows: int) -> bytes:
-    every = [chunks[at] if at in chunks else _bare(form) for at, form in enumerate(forms)]
-    return b"".join((b"\x19" + _list(12, len(every)), *every, b"\x16" + _zigzag(1), b"\x16" + _zigzag(rows), b"\x00"))
-
-
-def _bare(form: LeafForm) -> bytes:
-    """A column that is not read."""
-    return _column(form, 0, 0, 0, 0, 4, 0)
-
-
-def _chunk(some: _Chosen, told: pq.ColumnChunkMetaData, form: LeafForm, at: int) -> bytes:
-    codec = _CODECS[told.compression]
-    return _column(form, codec, some.rows, some.unpacked, some.packed, at + some.dictionary, some.dictionary and at)
-
-
-def _column(form: LeafForm, codec: int, values: int, unpacked: int, packed: int, data: int, dictionary: int) -> bytes:
-    return b"".join(
-        (
-            b"\x26" + _zigzag(0),
-            b"\x1c\x15" + _zigzag(form.physical),
-            b"\x19" + _list(5, 3) + b"\x00\x06\x10",  # PLAIN, RLE, RLE_DICTIONARY
-            b"\x19" + form.path,
-            b"\x15" + _zigzag(codec),
-            b"\x16" + _zigzag(values),
-            b"\x16" + _zigzag(unpacked),
-            b"\x16" + _zigzag(packed),
-            b"\x26" + _zigzag(data),
-            b"\x26" + _zigzag(dictionary) if dictionary else b"",
-            b"\x00\x00",
-        )
-    )
-
-
-def _zigzag(value: int) -> bytes:
-    return varint(value << 1)
-
-
-def _list(kind: int, size: int) -> bytes:
-    return bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
-
-
-def _sized(value: bytes) -> bytes:
-    return varint(len(value)) + value

@@ -19,6 +19,7 @@ from pyarrow._parquet import ColumnChunkMetaData, FileMetaData
 
 from metaindex.core import BoundedCache, dataclass
 from metaindex.index.store.layout import PartInfo, run_of
+from metaindex.index.store.pages import PlacedPages
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -146,6 +147,19 @@ class Footer:
     rows: _Ints
     ranges: dict[str, GroupRange] = field(default_factory=dict)
     derived: dict[object, Any] = field(default_factory=dict)  # what readers compute from the ranges
+    end: bytes = b""  # of a part whose rows are read by their position: its offset index, and the footer
+
+    def pages(self, size: int) -> PlacedPages | None:
+        """Return the pages of the part, of so many bytes; None where they are not told."""
+        if not self.end:
+            return None
+        if "pages" not in self.derived:
+            try:
+                self.derived["pages"] = PlacedPages(self.end, size, self.metadata)
+            except (ValueError, LookupError):
+                self.derived["pages"] = None
+        pages: PlacedPages | None = self.derived["pages"]
+        return pages
 
     def range(self, column: str) -> GroupRange:
         range_ = self.ranges.get(column)

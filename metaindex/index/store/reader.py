@@ -13,13 +13,15 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from mmap import mmap
 from operator import itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
@@ -37,19 +39,21 @@ from metaindex.core import (
 )
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
-from metaindex.storage import ObjectInfo, Storage, each_at
+from metaindex.storage import ObjectInfo, Storage, each_at, is_remote
 
 from .cache import Decoded, Footer, span_of
 from .cache import StoreCache as StoreCache
 from .layout import MAX_BYTES as MAX_MANIFEST
 from .layout import PartInfo, manifest_path, parts_from_manifest, run_folder
-from .rows import LATER
+from .rows import LATER, PLACED
 
 _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
-_NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once, or the disk is local
+_NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once
+_DISK_BYTES = 1 << 13  # the same, of a file on a disk that is open
 _PARTS_APART = 4  # fewer parts are read sooner than threads are started
 _COUNTING = threading.Lock()
+_Ints = npt.NDArray[np.int64]
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -95,6 +99,11 @@ class RunReader:
     def kinds(self) -> frozenset[str]:
         """The metadata partitions that the run has parts of."""
         return frozenset(part.kind for part in self._manifest())
+
+    @property
+    def far(self) -> bool:
+        """Return whether each read of the run waits for a store."""
+        return is_remote(self._storage.root)
 
     def each(self, items: Sequence[_T], work: Callable[[_T], _R]) -> list[_R]:
         """Apply the work to each item, and return the results in order. Items that read parts of their own run in
@@ -164,6 +173,30 @@ class RunReader:
         except Exception as error:
             raise self.damaged(part.path, f"row groups cannot be decoded ({first_line(error)})") from error
 
+    def rows_at(self, part: PartInfo, rows: _Ints, columns: Sequence[str]) -> pa.Table | None:
+        """The asked columns of some rows of a part, by their positions (ascending). Only the pages that hold them are
+        read, and none is kept; None where the part does not tell them, or they are most of it."""
+        pages = self.footer(part).pages(part.size_bytes)
+        if pages is None or not set(columns) <= pages.columns.keys():
+            return None
+
+        def copy(starts: _Ints, ends: _Ints, out: memoryview) -> None:
+            read, within = _gathered(starts, ends, _NEAR_BYTES if self.far else _DISK_BYTES)
+            held = [memoryview(data) for data in self._spans(part.path, read)]
+            at = 0
+            for number, first, size in zip(
+                within.tolist(), (starts - read[within, 0]).tolist(), (ends - starts).tolist(), strict=True
+            ):
+                out[at : at + size] = held[number][first : first + size]
+                at += size
+
+        try:
+            return pages.read(rows, columns, copy)
+        except MetaIndexError:
+            raise
+        except Exception as error:
+            raise self.damaged(part.path, f"pages cannot be decoded ({first_line(error)})") from error
+
     def open(self, part: PartInfo) -> ParquetReader:
         """A part, to be read row group by row group: its footer is checked here, its pages when they are read. What
         Arrow reads of it is not counted."""
@@ -204,6 +237,19 @@ class RunReader:
         path, start, end = of
         return self._uncounted(path, start, end - start)
 
+    def _spans(self, path: str, spans: _Ints) -> list[bytes]:
+        """Read stretches of a part, a row (start, end) each: of a store all at once, of a file that is opened once."""
+        asked = spans.tolist()
+        if self.far or len(asked) == 1:
+            out = each_at(self._storage.root, [(path, start, end) for start, end in asked], self._stretch)
+        else:
+            TooLate.check()
+            with self._readable(path), self._storage.open_input(path) as file:
+                out = [file.read_at(end - start, start) for start, end in asked]
+        for (start, end), data in zip(asked, out, strict=True):
+            self._counted(path, start, end - start, data)
+        return out
+
     def _manifest(self) -> tuple[PartInfo, ...]:
         path = manifest_path(self.run.run)
         return self._cache.once(self._cache.manifests, path, partial(self._read_manifest, path))
@@ -231,7 +277,8 @@ class RunReader:
         rows = np.fromiter((metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)), np.int64)
         if metadata.num_rows != part.rows:
             raise self.damaged(part.path, f"the footer counts {metadata.num_rows} rows, the manifest {part.rows}")
-        return Footer(metadata, names, rows)
+        placed = part.kind in PLACED and len(data) > metadata.serialized_size + 8
+        return Footer(metadata, names, rows, end=data if placed else b"")
 
     def _footer_bytes(self, part: PartInfo) -> bytes:
         data = self._read(part.path, part.size_bytes - part.footer_bytes, part.footer_bytes)
@@ -243,17 +290,19 @@ class RunReader:
         """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else: what was not
         fetched is zeros, which no page is."""
         at = sorted(footer.columns[column] for column in columns)
+        gap = _GAP_BYTES if self.far else _DISK_BYTES
         spans: list[tuple[int, int]] = []
         for group in groups:
             metadata = footer.metadata.row_group(group)
             first, last = span_of(metadata.column(at[0])), span_of(metadata.column(at[-1]))
-            if last[1] - first[0] <= _GAP_BYTES:  # what lies between them is read anyway
+            if last[1] - first[0] <= gap:  # what lies between them is read anyway
                 spans.append((first[0], last[1]))
             else:
                 spans += [span_of(metadata.column(column)) for column in at]
         held = mmap(-1, part.size_bytes)  # memory that is taken where it is written
-        for start, end in _merged(spans):
-            held[start:end] = self._read(part.path, start, end - start)
+        read = np.array(_merged(spans, gap), np.int64)
+        for (start, end), data in zip(read.tolist(), self._spans(part.path, read), strict=True):
+            held[start:end] = data
         return pa.BufferReader(pa.py_buffer(held))
 
     def _read(self, path: str, start: int, length: int) -> bytes:
@@ -263,14 +312,19 @@ class RunReader:
 
     def _uncounted(self, path: str, start: int, length: int) -> bytes:
         TooLate.check()
-        try:
+        with self._readable(path):
             return self._storage.read(path, start, length)
+
+    @contextmanager
+    def _readable(self, path: str) -> Iterator[None]:
+        try:
+            yield
         except (StoragePermissionError, StorageUnavailableError) as error:  # has its own cure: nothing is to be rebuilt
             raise DamagedIndexError(
                 f"a part of an index is as its manifest says; {self._storage.uri(path)}: it cannot be read"
                 f" ({first_line(error)})"
             ) from error
-        except MetaIndexError as error:
+        except (MetaIndexError, OSError) as error:
             raise self.damaged(path, f"it cannot be read ({first_line(error)})") from error
 
     def _counted(self, path: str, start: int, length: int, data: bytes) -> None:
@@ -291,7 +345,18 @@ def _opened(source: pa.NativeFile, metadata: FileMetaData | None) -> ParquetRead
     return reader
 
 
-def _merged(spans: list[tuple[int, int]], gap: int = _GAP_BYTES) -> list[tuple[int, int]]:
+def _gathered(starts: _Ints, ends: _Ints, gap: int) -> tuple[_Ints, _Ints]:
+    """Return what to read of so many stretches, a row (start, end) each, and in which of these each stretch is."""
+    order = np.argsort(starts, kind="stable")
+    reach = np.maximum.accumulate(ends[order])
+    begins = np.append(True, starts[order][1:] - reach[:-1] > gap)
+    heads = np.flatnonzero(begins)
+    within = np.empty(len(starts), np.int64)
+    within[order] = np.cumsum(begins) - 1
+    return np.stack([starts[order][heads], reach[np.append(heads[1:], len(starts)) - 1]], axis=1), within
+
+
+def _merged(spans: list[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
     """Stretches (start, end) in order, neighbours as one."""
     spans = sorted(spans)
     merged = [spans[0]]

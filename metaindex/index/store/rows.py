@@ -67,6 +67,7 @@ class Columns:
     * `ranged`: those by which row groups are passed over.
     * `found_by`: that by which the parts of a key are found; the manifest says from where to where it goes in each.
     * `folder`: stands behind the partition's name in that of the folder.
+    * `apart`: a part that is half full ends where the value of the first column does.
     """
 
     ascending: frozenset[str] = frozenset()
@@ -75,6 +76,7 @@ class Columns:
     ranged: frozenset[str] = frozenset()
     found_by: str | None = None
     folder: str = ""
+    apart: bool = False
 
 
 COLUMNS = Columns(
@@ -83,6 +85,19 @@ COLUMNS = Columns(
     ranged=frozenset({"ordinal", "partition_ord", "partition_id", "file_id", "key_id"}),
 )
 """Of rows that are of no kind, and of a kind that says no other."""
+
+PLACED = {
+    "files": Columns(
+        ascending=COLUMNS.ascending | {"size_bytes", "modified_ms", "record_count"},
+        plain=frozenset({"file_id", "path", "etag", "digest"}),
+        texts=frozenset({"partition"}),
+        ranged=frozenset({"ordinal", "partition_ord"}),
+    )
+}
+"""Rows that are read a few here and there, by their position: by pages, so that no column has a dictionary."""
+
+HASHES = frozenset({"file_id", "digest"})
+"""What no codec makes smaller."""
 
 ROW_GROUP_ROWS = 16_384
 PART_ROWS = 1_048_576

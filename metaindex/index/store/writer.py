@@ -25,9 +25,19 @@ from metaindex.formats import FileTable, Footer
 from metaindex.index.keys import id_words, partition_id
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.index.log.sealed import digest
+from metaindex.index.store.cache import span_of
 from metaindex.index.store.layout import PartInfo, manifest_path, run_folder
 from metaindex.index.store.layout import manifest_bytes as manifest_bytes
-from metaindex.index.store.rows import COLUMNS, FILE_IDS, PART_ROWS, PARTITIONS, ROW_GROUP_ROWS, Columns
+from metaindex.index.store.rows import (
+    COLUMNS,
+    FILE_IDS,
+    HASHES,
+    PART_ROWS,
+    PARTITIONS,
+    PLACED,
+    ROW_GROUP_ROWS,
+    Columns,
+)
 from metaindex.storage import Storage, is_remote
 
 SUFFIX = ".mix"
@@ -37,10 +47,16 @@ table data."""
 _SAMPLE_ROWS = 8192
 """Of sorted texts, by which their encoding is chosen."""
 
-SMALL_GROUPS = {"files": 1024, "file_ids": 4096}
-"""`files` and `file_ids` are read a few rows here and there, what kinds keep in long stretches. The files that a
-predicate keeps are scattered over all row groups, and what is decoded in vain is paths: hence the smallest. Still
-smaller ones make a footer that takes longer than they save."""
+_GROUP_ROWS = {"file_ids": 4096, "files": 1 << 17}
+"""`file_ids` are read a few rows here and there, what kinds keep in long stretches. `files` are read by pages, so their
+row groups are large and footers small."""
+
+_PLACED_ROWS = 4_096
+"""A part of no more rows is read whole sooner than by its pages."""
+
+_PAGE_BYTES, _PAGE_ROWS, _MOST_PAGE_ROWS = 1 << 12, 128, 512
+"""A page has so many bytes or rows, whichever are more, and at most so many rows. Smaller ones are unpacked no faster:
+it is beginning to that takes the time."""
 
 
 THREADS = 4
@@ -181,20 +197,29 @@ if hasattr(os, "register_at_fork"):
 def write_part(sink: RunSink, path: str, kind: str, table: pa.Table, columns: Columns = COLUMNS) -> PartInfo:
     """Write one Parquet file as a whole, with a digest of its footer."""
     names = table.schema.names
+    columns = PLACED.get(kind, columns)
+    placed = kind in PLACED and table.num_rows > _PLACED_ROWS
     delta = {n: "DELTA_BINARY_PACKED" for n in names if n in columns.ascending}
     plain = {n: "PLAIN" for n in names if n in columns.plain}
     plain |= {n: _smallest(table.column(n)) for n in names if n in columns.texts}
     out = pa.BufferOutputStream()
+    by_pages = {
+        "write_page_index": True,
+        "write_batch_size": _PAGE_ROWS,
+        "data_page_size": _PAGE_BYTES,
+        "max_rows_per_page": _MOST_PAGE_ROWS,
+    }
     pq.write_table(
         table,
         out,
-        row_group_size=SMALL_GROUPS.get(kind, ROW_GROUP_ROWS),
-        compression="zstd",
+        row_group_size=_GROUP_ROWS.get(kind, ROW_GROUP_ROWS),
+        compression={n: _codec(table.column(n), n, {**delta, **plain}[n]) for n in names} if placed else "zstd",
         use_dictionary=[n for n in names if n not in delta and n not in plain],
         column_encoding=delta | plain,
         write_page_checksum=True,
         write_statistics=[n for n in names if n in columns.ranged],
         store_schema=False,
+        **(by_pages if placed else {}),
     )
     buffer = out.getvalue()
     sink.put(path, buffer.to_pybytes())
@@ -205,7 +230,7 @@ def write_part(sink: RunSink, path: str, kind: str, table: pa.Table, columns: Co
         path,
         table.num_rows,
         buffer.size,
-        *digested_end(buffer),
+        *digested_end(buffer, end_of_pages(pq.read_metadata(pa.BufferReader(buffer))) if placed else None),
         leading[0].as_py() if keyed else None,
         leading[-1].as_py() if keyed else None,
         *_second_range(table, columns.found_by),
@@ -219,6 +244,20 @@ def digested_end(buffer: pa.Buffer, start: int | None = None) -> tuple[int, str]
     if start is not None:
         length = buffer.size - start
     return length, digest(buffer.slice(buffer.size - length, length))
+
+
+def _codec(column: pa.ChunkedArray, name: str, encoding: str) -> str:
+    """Return how the pages of a column are packed, where few are read: to begin to unpack one takes longer than the
+    rest, and differences, hashes and NULLs hardly become smaller."""
+    small = encoding in ("DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY") or name in HASHES
+    return "none" if small or column.null_count == len(column) else "zstd"
+
+
+def end_of_pages(metadata: pq.FileMetaData) -> int:
+    """Return the start of the page index, by which pages are found: no checksum of a page covers it, so the digest of
+    the footer does."""
+    last = metadata.row_group(metadata.num_row_groups - 1)
+    return max(span_of(last.column(leaf))[1] for leaf in range(metadata.num_columns))
 
 
 def _smallest(keys: pa.ChunkedArray) -> str:
@@ -280,12 +319,29 @@ class PartStream:
     def add(self, table: pa.Table) -> None:
         """The next rows."""
         while table.num_rows:
-            taken = table.slice(0, PART_ROWS - self.waiting_rows)
+            if self.waiting_rows and self._ends(table):
+                self._write()
+            taken = table.slice(0, self._fitting(table))
             table = table.slice(taken.num_rows)
             self.waiting.append(taken)
             self.waiting_rows += taken.num_rows
             if self.waiting_rows == PART_ROWS:
                 self._write()
+
+    def _ends(self, table: pa.Table) -> bool:
+        """Return whether the rows that wait are the part that comes before these."""
+        half = self.columns.apart and 2 * self.waiting_rows >= PART_ROWS
+        return half and self.waiting[-1].column(0)[-1] != table.column(0)[0]
+
+    def _fitting(self, table: pa.Table) -> int:
+        """Return how many of the rows belong to the part that is being made (`Columns.apart`)."""
+        most: int = min(PART_ROWS - self.waiting_rows, table.num_rows)
+        least = PART_ROWS // 2 - self.waiting_rows
+        if not self.columns.apart or least >= most:
+            return most
+        ids = table.column(0).slice(0, most).to_numpy()
+        at = max(least, 1)
+        return at + int(np.searchsorted(ids[at:], ids[at - 1], side="right"))
 
     def close(self, *, needed: bool = True) -> list[PartInfo]:
         """Return all parts, in order."""

@@ -50,7 +50,7 @@ class ValueDeletes:
             values = column.unique()
             combined = _combined(places, _places(column, values), len(values))
             # Numbered anew after each column, so that the numbers stay small however many columns there are.
-            known, places = np.unique(combined, return_inverse=True)
+            known, places = Vector.numbered(combined)
             self._values.append(values)
             self._known.append(known)
 

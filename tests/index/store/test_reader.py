@@ -1,7 +1,8 @@
 """What a reader gives does not depend on what was read before, nor on how much of it is kept; and it keeps no more than
-it may."""
+it may. Some rows by their position are those that the part has, by whichever pages."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,9 @@ from metaindex.core import DamagedIndexError
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.index.store.cache import StoreCache
-from metaindex.index.store.layout import manifest_bytes, manifest_path
+from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
 from metaindex.index.store.reader import ReadCount, RunReader
-from metaindex.index.store.rows import FILE_IDS
+from metaindex.index.store.rows import FILE_IDS, FILES
 from metaindex.index.store.writer import RunSink, write_sorted
 from metaindex.storage import LocalStorage
 
@@ -87,3 +88,114 @@ def test_bytes_that_are_not_those_written_are_told(folder: Path, table: pa.Table
     with pytest.raises(DamagedIndexError, match="cannot be decoded"):
         reader.read(part, [0], ["file_id", "ordinal"])
     assert reader.read(part, [7], ["ordinal"]).num_rows == ROWS - 7 * 4096
+
+
+def files(count: int, seed: int, nulls: float) -> pa.Table:
+    """Rows of `files`, random but for their order; some columns with so many NULLs."""
+    random = np.random.default_rng(seed)
+    names = random.bytes(24 * count).hex()
+    partitions = np.sort(random.integers(0, max(1, count // 50), count)).tolist()
+
+    def thinned(values: list[object] | np.ndarray) -> pa.Array:
+        return pa.array(values, mask=random.random(count) < nulls)
+
+    def hashes(width: int) -> list[object]:
+        return [bytes.fromhex(names[48 * i : 48 * i + 2 * width]) for i in range(count)]
+
+    columns = [
+        np.arange(count),
+        partitions,
+        [f"p={p}" for p in partitions],
+        [f"p={p}/{'x' * (i % 90)}{names[48 * i : 48 * i + 32]}" for i, p in enumerate(partitions)],
+        random.integers(0, 1 << 40, count),
+        thinned(random.integers(-(1 << 60), 1 << 60, count)),
+        thinned(random.integers(0, 1000, count)),
+        thinned([names[48 * i : 48 * i + 9] for i in range(count)]),
+        hashes(16),
+        thinned(hashes(24)),
+    ]
+    arrays = [pa.array(values).cast(field.type) for values, field in zip(columns, FILES, strict=True)]
+    return pa.table(arrays, schema=FILES)
+
+
+def placed(folder: Path, table: pa.Table, run: str) -> tuple[RunReader, PartInfo]:
+    sink = RunSink(LocalStorage(str(folder)), run)
+    (part,) = write_sorted(sink, "files", table)
+    return RunReader(sink.storage, RunRef(run, len(table), 1, 0, 0, "", "", (), 0, ""), StoreCache(), ReadCount()), part
+
+
+@given(
+    st.integers(1, 3_000),
+    st.integers(0, 1 << 30),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.sampled_from([7, 100, 1 << 17]),
+    st.sampled_from([(1, 1, 1), (3, 64, 10), (128, 4096, 512)]),
+    st.data(),
+)
+@settings(deadline=None)
+def test_rows_by_position_are_those_of_the_part(
+    folder: Path, count: int, seed: int, nulls: float, group: int, page: tuple[int, int, int], data: st.DataObject
+) -> None:
+    table = files(count, seed, nulls)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("metaindex.index.store.writer._PLACED_ROWS", 0)
+        patch.setattr("metaindex.index.store.writer._GROUP_ROWS", {"files": group})
+        for name, value in zip(("_PAGE_ROWS", "_PAGE_BYTES", "_MOST_PAGE_ROWS"), page, strict=True):
+            patch.setattr(f"metaindex.index.store.writer.{name}", value)
+        reader, part = placed(folder, table, "by-position")
+    told = reader.footer(part).pages(part.size_bytes)
+    assert told is not None
+    for rows in data.draw(st.lists(st.sets(st.integers(0, count - 1), min_size=1, max_size=40), max_size=6)):
+        at = np.array(sorted(rows), np.int64)
+        names = data.draw(st.lists(st.sampled_from(FILES.names), min_size=1, unique=True))
+        found = reader.rows_at(part, at, names)
+        expected = table.select(names).take(pa.array(at))
+        assert found is None or found.cast(expected.schema).equals(expected)
+        if 100 * len(at) * page[2] < count:
+            assert found is not None
+
+
+def test_a_few_rows_are_read_by_a_few_pages(folder: Path) -> None:
+    table = files(60_000, 3, 0.5)
+    reader, part = placed(folder, table, "few")
+    footer = reader.footer(part)
+    assert (len(footer.rows), part.footer_bytes) < (2, part.size_bytes // 50)
+    for rows in ([5], [0, 30_000, 59_999], list(range(40_000, 40_300))):
+        before = reader._count.bytes
+        found = reader.rows_at(part, np.array(rows), FILES.names)
+        assert found is not None
+        assert found.column("path").to_pylist() == table.column("path").take(pa.array(rows)).to_pylist()
+        assert reader._count.bytes - before < part.size_bytes // 40
+    assert reader.rows_at(part, np.arange(0, 60_000, 2), FILES.names) is None  # most of the pages: read whole
+
+
+def test_pages_that_are_not_those_written_are_told(folder: Path) -> None:
+    table = files(5_000, 4, 0.0)
+    reader, part = placed(folder, table, "damaged")
+    path, row = folder / part.path, np.array([1_234])
+    sound = path.read_bytes()
+    whole = RunReader(LocalStorage(str(folder)), reader.run, StoreCache(), ReadCount())
+    assert whole.rows_at(part, row, ["path"]) is not None
+    damaged, lost = bytearray(sound), 0
+    damaged[: part.size_bytes - part.footer_bytes] = bytes(part.size_bytes - part.footer_bytes)
+    path.write_bytes(damaged)
+    for name in FILES.names:
+        with pytest.raises(DamagedIndexError, match="pages cannot be decoded"):
+            reader.rows_at(part, row, [name])
+    for at in range(part.size_bytes - part.footer_bytes, part.size_bytes, 97):  # what says where pages stand
+        damaged = bytearray(sound)
+        damaged[at] ^= 0x5A
+        path.write_bytes(damaged)
+        again = RunReader(LocalStorage(str(folder)), reader.run, StoreCache(), ReadCount())
+        with pytest.raises(DamagedIndexError, match="does not match its digest"):
+            again.rows_at(part, row, ["path"])
+        end = bytes(damaged[part.size_bytes - part.footer_bytes :])
+        strange = replace(part, footer_digest=digest(end))  # as a strange writer vouches for it
+        try:
+            found = again.rows_at(strange, row, ["ordinal", "path"])
+        except DamagedIndexError:
+            found = None
+        lost += found is None
+        if found is not None and found.column("ordinal")[0].as_py() == 1_234:
+            assert found.column("path")[0] == table.column("path")[1_234]
+    assert lost

@@ -1,13 +1,16 @@
 """A run of many parts answers as one of a single part: parts are looked at side by side. One that is damaged takes the
 index out, whoever meets it first."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.table import handle_of
 
 FILES = 60
 
@@ -63,3 +66,43 @@ def test_a_damaged_part_takes_the_index_out(lake: Path, kind: str, caplog: pytes
     assert not report.used
     assert "does not match its digest" in report.reason
     assert "is not used for this query" in caplog.text
+
+
+def test_a_range_reads_bounds_where_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row groups that lie inside it are read for the numbers of their files alone; a column of many files has parts of
+    its own."""
+    monkeypatch.setattr("metaindex.index.store.writer.PART_ROWS", 64)
+    monkeypatch.setattr("metaindex.index.store.writer.ROW_GROUP_ROWS", 4)
+    for number in range(FILES):
+        values = pa.table({"a": [number * 10, number * 10 + 9], "b": [number / 2, float("nan")], "c": [None, number]})
+        pq.write_table(values, tmp_path / f"f{number:02d}.parquet")
+    table = mi.open_table(str(tmp_path))
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    index = handle_of(table).open_index("stats")
+    (run,) = index.entry.content.runs
+    stored = index.reader(run).parts("column_stats")
+    assert [part.rows for part in stored] == [FILES] * 3
+    assert all(part.first_key == part.last_key for part in stored)
+    read: list[tuple[int, bool]] = []
+    reader = type(index.reader(run))
+    plain = reader.read
+
+    def noted(self: Any, part: Any, groups: Sequence[int], columns: Sequence[str], **how: bool) -> pa.Table:
+        if part.kind == "column_stats":
+            read.append((len(groups), any(name.startswith(("lower_", "upper_")) for name in columns)))
+        return plain(self, part, groups, columns, **how)
+
+    monkeypatch.setattr(reader, "read", noted)
+    for question, expected, inside in (
+        ("a < 305", range(31), 7),
+        ("a >= 122 AND a < 477", range(12, 48), 9),
+        ("a < 9000", range(FILES), 15),
+        ("a < -5", (), 0),
+        ("b <= 20", range(41), 10),
+        ("c >= 30", range(30, FILES), 7),
+    ):
+        read.clear()
+        found = mi.open_table(str(tmp_path)).prune(question)
+        assert sorted(found.paths) == [str(tmp_path / f"f{n:02d}.parquet") for n in expected], question  # type: ignore[attr-defined]
+        assert sum(groups for groups, bounds in read if not bounds) == inside, question
+        assert sum(groups for groups, bounds in read if bounds) <= 1, question

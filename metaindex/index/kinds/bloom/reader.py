@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import Mask, TooLate, dataclass
+from metaindex.core import Mask, TooLate, Vector, dataclass
 from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits
@@ -212,7 +212,7 @@ def _needs(filters: StoredFilters, hashes: Hashes) -> Iterator[_Need]:
             row = int(rows[start])
             here, mine = blocks[start:end] - row * size_class.span, bits[start:end]
             if size_class.by_vector:
-                asked = np.unique(mine)
+                asked = Vector.distinct(mine)
                 frames = tuple(filters.frame(number, row, vector) for vector in asked.tolist())
                 yield _Need(number, row, here, mine, frames, start, asked)
             else:

@@ -63,6 +63,7 @@ class Needs:
 
 _BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, True)
 _TOLD = Needs(True, False, trust=True)
+_NUMBERS = Needs(False, False)
 
 
 class RunStatistics(ManyFiles):
@@ -135,15 +136,19 @@ class RunStatistics(ManyFiles):
             if not holding:  # covered, says the log entry: nothing is proved
                 continue
             out[places] = False
-            for rows, units in self._reader.each(holding, partial(self._found, some, stored, _NEEDED[name])):
-                number, at = np.nonzero(rows)
-                out[np.array(places)[number], units[at]] = True
+            for pieces in self._reader.each(holding, partial(self._found, some, stored, _NEEDED[name])):
+                for rows, units in pieces:
+                    if len(rows) == 1:
+                        out[places[0], units[rows[0]]] = True
+                        continue
+                    number, at = np.nonzero(rows)
+                    out[np.array(places)[number], units[at]] = True
         return out
 
     def _found(
         self, questions: Sequence[Question], stored: StoredColumn, needs: Needs, part: PartInfo
-    ) -> tuple[Mask, npt.NDArray[np.int32]]:
-        """Units of a part, and for each question (of one column) a truth for each of them."""
+    ) -> list[tuple[Mask, npt.NDArray[np.int32]]]:
+        """Return units of a part, and for each question (of one column) a truth for each of them."""
         footer, column = self._reader.footer(part), questions[0].column
         if stored.stored != stored.current:
             needs = _ALL  # that values fit the type of an older version is seen by their bounds
@@ -152,36 +157,54 @@ class RunStatistics(ManyFiles):
         if candidates.any() and not aged:
             may = self._of_footer(footer, column, stored, needs).many(questions)
             candidates &= may.any(axis=0)
+        out = []
+        suffix = _SUFFIX[str(physical_type(stored.stored))]
+        if needs is _BOUNDS and len(questions) == 1 and questions[0].name == "some_between" and not aged:
+            inside = candidates & _all_inside(footer, questions[0], stored, suffix)
+            if inside.any() and (not self._reader.far or np.array_equal(inside, candidates)):  # far: one read for both
+                units, whole = self._scoped(self._rows(part, np.flatnonzero(inside), stored, _NUMBERS, suffix)[0])
+                out.append((whole[None], units))
+                candidates &= ~inside
         groups = np.flatnonzero(candidates)
         if not len(groups):
-            return np.zeros((0, 0), np.bool_), np.zeros(0, np.int32)
-        suffix = _SUFFIX[str(physical_type(stored.stored))]
+            return out
         table, first = self._rows(part, groups, stored, needs, suffix)
         if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
             table, first = self._rows(part, groups, stored, _ALL, suffix)
-        units = Vector(table.column(self._units.number)).numbers
+        units, scoped = self._scoped(table)
         answer = _statistics(column, _bounds_of_rows(table, stored.stored, suffix), stored, len(units)).many(questions)
         if len(questions) > 1 and not aged:  # else every one of these row groups may match
             answer &= may[:, np.repeat(groups, footer.rows[groups])[first : first + len(units)]]
-        if self._scope is not None:
-            answer &= self._scope[Vector(table.column("partition_ord")).numbers]
-        return answer, np.asarray(units)
+        return [*out, (answer & scoped, units)]
+
+    def _scoped(self, table: pa.Table) -> tuple[npt.NDArray[np.int32], Mask]:
+        """Return the units of some rows, and a mask of those in the scope."""
+        units = np.asarray(Vector(table.column(self._units.number)).numbers)
+        if self._scope is None:
+            return units, np.ones(len(units), np.bool_)
+        return units, self._scope[Vector(table.column("partition_ord")).numbers]
 
     def _rows(
         self, part: PartInfo, groups: npt.NDArray[np.intp], stored: StoredColumn, needs: Needs, suffix: str
     ) -> tuple[pa.Table, int]:
         """The column's rows in the row groups, as far as the question needs them, and the place of the first."""
-        read = ["column_id", self._units.number]
+        read, columns_of = [self._units.number], _span(self._reader.footer(part), "column_id")
+        alone = bool((columns_of.least[groups] == columns_of.greatest[groups]).all())
+        if not alone:
+            read.append("column_id")
         if self._scope is not None:
             read.append("partition_ord")
         if needs.bounds:
             read += [f"lower_{suffix}", f"upper_{suffix}"]
-        read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
+        if needs is not _NUMBERS:
+            read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
         aged = self._aged(stored)
         table = self._reader.read(part, groups.tolist(), [*read, "trust"] if aged or needs.trust else read)
-        ids = Vector(table.column("column_id")).numbers
-        start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
-        mine = table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
+        start, mine = 0, table
+        if not alone:
+            ids = Vector(table.column("column_id")).numbers
+            start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
+            mine = table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
         of_files = self._units.kind == "column_stats"
         return (believed(mine, stored.stored, self._reader.run.trusted, of_files=of_files) if aged else mine), start
 
@@ -321,6 +344,22 @@ def _span(footer: Footer, column: str) -> _Span:
         greatest = np.array([v if k else limits.max for k, v in zip(known, ranged.greatest, strict=True)], np.int64)
         spans = footer.derived[column] = _Span(least, greatest, known)
     return spans
+
+
+def _all_inside(footer: Footer, question: Question, stored: StoredColumn, suffix: str) -> Mask:
+    """Return a mask of the row groups in which each unit may have a value in the interval that is asked about: by the
+    greatest of its lower bounds, and the least of its upper ones."""
+    lower, upper = footer.range(f"lower_{suffix}"), footer.range(f"upper_{suffix}")
+    bounded: Mask = (_span(footer, "state").least == StatState.VALUES) & (lower.nulls == 0) & (upper.nulls == 0)
+    ends = {
+        "lower": _physical(lower.greatest, bounded & lower.known, suffix),
+        "upper": _physical(upper.least, bounded & upper.known, suffix),
+    }
+    for side, values in ends.items():  # one after the other: these two need not be bounds of one file
+        bounds = ColumnBounds(stored.stored, **{"lower": None, "upper": None, side: values})
+        inside: Mask = question.ask(_statistics(question.column, bounds, stored, len(footer.rows)))
+        bounded &= Vector(values).present & inside
+    return bounded
 
 
 def _facts(footer: Footer) -> Mask:

@@ -61,6 +61,7 @@ bounds the least and greatest. Sorted by (column_id, partition_ord)."""
 COLUMNS = Columns(
     ascending=frozenset({"partition_ord", "ordinal", "lower_int", "upper_int", "null_count", "value_count"}),
     plain=frozenset({"lower_double", "upper_double", "lower_bytes", "upper_bytes"}),
+    apart=True,  # a column of many files has parts of its own, and few footers are read for it
     ranged=frozenset(COLUMN_STATS.names[: COLUMN_STATS.get_field_index("value_count")]) | {"trust", "partition_id"},
 )
 """How the rows of both levels are written. Ranged are what rows are found by, and what bounds say."""

@@ -22,10 +22,9 @@ from metaindex.core import DamagedIndexError, first_line
 from metaindex.index.kinds.pieces import WrittenPart
 from metaindex.index.kinds.served import ORDINAL, ROW, RowSizes, StoredPart, with_lineage
 from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.cache import span_of
 from metaindex.index.store.layout import PartInfo, run_folder
 from metaindex.index.store.reader import RunReader
-from metaindex.index.store.writer import SUFFIX, RunSink, digested_end
+from metaindex.index.store.writer import SUFFIX, RunSink, digested_end, end_of_pages
 
 from .bounds import Bounds
 from .layout import PARTITION, RowLayout
@@ -145,7 +144,7 @@ class PartWriter:
             path,
             self._part_rows,
             buffer.size,
-            *digested_end(buffer, _end_of_pages(metadata)),
+            *digested_end(buffer, end_of_pages(metadata)),
             self.key_id,
             self.key_id,
             *self._bounds.said(),
@@ -227,13 +226,6 @@ def _changes(table: pa.Table, indexed: int) -> int:
         other = pc.fill_null(pc.not_equal(before, after), False)
         changed = pc.or_(changed, pc.or_(other, pc.xor(pc.is_null(before), pc.is_null(after))))
     return int(pc.sum(changed, min_count=0).as_py())
-
-
-def _end_of_pages(metadata: pq.FileMetaData) -> int:
-    """Return the start of the page index, by which Spark skips pages: no checksum of a page covers it, so the digest of
-    the footer does."""
-    last = metadata.row_group(metadata.num_row_groups - 1)
-    return max(span_of(last.column(leaf))[1] for leaf in range(metadata.num_columns))
 
 
 def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from metaindex.core import Vector
 from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits, Units
@@ -44,12 +45,12 @@ class HashReader(EqualityReader):
         """Look up many lists; see `keyed.SupportsBatchReads`."""
         hashes, owners, unsaid = hash_each_list(lists, self._types)
         layout = self._layout
-        tops, asked = np.unique(hashes >> np.uint64(64 - layout.hash_bits), return_inverse=True)
+        tops, asked = Vector.numbered(hashes >> np.uint64(64 - layout.hash_bits))
         units: list[Units] = []
         whose: list[Units] = []
         for entries in self._entries(tops):
             top_of = np.searchsorted(tops, entries.view(np.uint64) >> np.uint64(layout.unit_bits))
-            places, who = spread(top_of, asked.reshape(-1), owners)
+            places, who = spread(top_of, asked, owners)
             units.append(entries[places] & ((1 << layout.unit_bits) - 1))
             whose.append(who)
         by_list = by_owner(units, whose, len(lists))

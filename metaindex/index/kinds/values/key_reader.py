@@ -233,7 +233,7 @@ class KeyValueReader:
 def _each_once(units: Units) -> Units:
     """Sorted, each once. Where many of the numbers up to the greatest may be there, they are ticked off: no sort."""
     if not len(units) or (most := int(units.max())) > 16 * len(units) or int(units.min()) < 0:
-        return np.unique(units)
+        return Vector.distinct(units)
     seen = np.zeros(most + 1, np.bool_)
     seen[units] = True
     return np.flatnonzero(seen)

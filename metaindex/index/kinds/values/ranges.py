@@ -65,7 +65,7 @@ def units_of_each(units: Units, first: Places, last: Places) -> list[Units] | No
     """The units from a row to another, of many: sorted, each once. None: it is cheaper to look at one after the
     other."""
     rows = int((last - first).sum())
-    distinct, which = np.unique(units, return_inverse=True)
+    distinct, which = Vector.numbered(units)
     looked_at = len(first) * len(distinct)
     if rows * _LISTED <= looked_at and rows <= _MOST_LISTED:
         owners = np.repeat(np.arange(len(first)), last - first)
@@ -84,7 +84,7 @@ def _looked_at(distinct: Units, which: Places, first: Places, last: Places) -> l
     behind = np.full(len(distinct), end, np.int32)  # where each unit stands first, of the rows from `end` on
     for at in reversed(range(0, len(order), step)):
         here = order[at : at + step]
-        starts, of_start = np.unique(first[here], return_inverse=True)
+        starts, of_start = Vector.numbered(first[here])
         rows = np.arange(int(starts[0]), end)[::-1]  # backwards, so that the first of a unit stays
         where = np.full((len(starts), len(distinct)), len(which), np.int32)
         where[starts.searchsorted(rows, "right") - 1, which[rows]] = rows
@@ -124,7 +124,7 @@ def by_owner(units: Sequence[Places], owners: Sequence[Places], count: int) -> l
     once."""
     every = np.concatenate([np.empty(0, np.int64), *units])
     if count == 1:
-        return [np.unique(every)]
+        return [Vector.distinct(every)]
     owner = np.concatenate([np.empty(0, np.int64), *owners])
     order = np.lexsort((every, owner))
     every, owner = every[order], owner[order]
