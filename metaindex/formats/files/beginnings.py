@@ -87,8 +87,9 @@ def say_encoding() -> str:
 
 
 def is_utf8(text: bytes) -> bool:
+    ends = pa.array([0, len(text)], pa.int64()).buffers()[1]
     try:
-        pa.array([text], pa.binary()).cast(pa.string())
+        pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(text)]).validate(full=True)
     except pa.ArrowInvalid:
         return False
     return True

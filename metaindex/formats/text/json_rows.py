@@ -14,6 +14,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -48,7 +49,6 @@ from .values import Doubts, Uncertain, ValueRules, add_lost, certain, count_lost
 
 _BLANKS = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\n\r]*")
-_LINE = re.compile(rb"[^\r\n]+")
 _MINUS_ZERO = re.compile(rb"-0\s*[,}\]]")  # an integer, which has no sign; to Arrow it is -0.0
 _LONG_NUMBER = re.compile(rb"(?<![0-9.eE+-])[0-9.eE+-]{%d}" % (MOST_DIGITS + 1))
 _NO_NUMBERS = ((b"N", re.compile(rb"-NaN\s*[,}\]]")), (b"I", re.compile(rb"Inf\s*[,}\]]")))
@@ -70,6 +70,28 @@ class _Doubtful(Exception):
 
 class _BrokenInside(ValueError):
     """Raised for a line that is broken in a column's value if Spark goes on after the break."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """A text, and where its lines that are not empty begin and end."""
+
+    text: bytes
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, text: bytes) -> _Lines:
+        ends = np.append(np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")), len(text))
+        starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
+        filled = starts < ends
+        return cls(text, starts[filled], ends[filled])
+
+    def longer(self, size: int) -> list[bytes]:
+        """Return the lines of more bytes."""
+        long = np.flatnonzero(self.ends - self.starts > size)
+        spans = zip(self.starts[long].tolist(), self.ends[long].tolist(), strict=True)
+        return [self.text[start:end] for start, end in spans]
 
 
 class JsonRows:
@@ -96,32 +118,32 @@ class JsonRows:
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, doubts: Doubts | None = None
     ) -> tuple[int, list[pa.Array], bool]:
         """Rows, one array per field; JSON has no header. `doubts`: see `Doubts`."""
-        block = block.replace(b"\r", b"\n") if b"\r" in block else block
-        starts, ends = _lines(block)
-        _hold_levels(b"\n".join(_long(block, starts, ends, _MOST_LEVELS)), where)  # a level takes a byte
+        lines = _Lines.of(block.replace(b"\r", b"\n") if b"\r" in block else block)
+        _hold_levels(b"\n".join(lines.longer(_MOST_LEVELS)), where)  # a level takes a byte
         kinds = None if self._of_bytes else _kinds(fields)
-        parts = list(self._parts(block, kinds, fields, where, doubts))
+        parts = list(self._parts(lines, kinds, fields, where, doubts))
         if len(parts) == 1:
             return *parts[0], False
         return sum(count for count, _ in parts), _joined([arrays for _, arrays in parts]), False
 
     def _parts(
-        self, block: bytes, kinds: pa.Schema | None, fields: tuple[Field, ...], where: str, doubts: Doubts | None
+        self, lines: _Lines, kinds: pa.Schema | None, fields: tuple[Field, ...], where: str, doubts: Doubts | None
     ) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield rows of lines: by columns where that is certain, and the others line by line."""
-        by_columns = None if kinds is None else self._fast(block, kinds, fields, where, doubts)
+        by_columns = None if kinds is None else self._fast(lines, kinds, fields, where, doubts)
         if by_columns is not None:
             yield by_columns
             return
-        lines = [line for line in (raw_line.strip(_BLANKS) for raw_line in _LINE.findall(block)) if line]
-        if kinds is None or len(lines) <= _FEW:
+        filled = [line for line in (line.strip(_BLANKS) for line in lines.longer(0)) if line]
+        if kinds is None or len(filled) <= _FEW:
             names = frozenset(f.name for f in fields)
-            rows = (row for line in lines for row in self._line(line, names, where, _MOST_VALUES))
-            yield self._by_value(rows, fields, where, any(line.startswith(b"[") for line in lines), doubts)
+            rows = (row for line in filled for row in self._line(line, names, where, _MOST_VALUES))
+            yield self._by_value(rows, fields, where, any(line.startswith(b"[") for line in filled), doubts)
             return
-        size = -(-len(lines) // _PARTS)
-        for start in range(0, len(lines), size):
-            yield from self._parts(b"\n".join(lines[start : start + size]), kinds, fields, where, doubts)
+        size = -(-len(filled) // _PARTS)
+        for start in range(0, len(filled), size):
+            some = _Lines.of(b"\n".join(filled[start : start + size]))
+            yield from self._parts(some, kinds, fields, where, doubts)
 
     def parse_whole(
         self, data: bytes, fields: tuple[Field, ...], where: str, doubts: Doubts | None = None
@@ -179,19 +201,19 @@ class JsonRows:
         return [certain(f, len(rows), doubts, read) for f in fields]
 
     def _fast(
-        self, block: bytes, kinds: pa.Schema, fields: tuple[Field, ...], where: str, doubts: Doubts | None
+        self, lines: _Lines, kinds: pa.Schema, fields: tuple[Field, ...], where: str, doubts: Doubts | None
     ) -> tuple[int, list[pa.Array]] | None:
         """Arrow's parser, where every line is one object and every value of its column's own kind; None where that is
         not certain.
 
         Lines that begin and end as objects do hold one object each when there are as many objects as lines."""
-        starts, ends = _lines(block)
+        block, count = lines.text, len(lines.starts)
         data = np.frombuffer(block, np.uint8)
-        if not len(starts) or (data[starts] != ord("{")).any() or (data[ends - 1] != ord("}")).any():
+        if not count or (data[lines.starts] != ord("{")).any() or (data[lines.ends - 1] != ord("}")).any():
             return None
         if not is_utf8(block):  # Arrow does not look at fields that nobody asks for
             return None
-        if any(_LONG_NUMBER.search(line) or has_long_texts(line) for line in _long(block, starts, ends, MOST_DIGITS)):
+        if any(_LONG_NUMBER.search(line) or has_long_texts(line) for line in lines.longer(MOST_DIGITS)):
             return None
         floats = any(pa.types.is_floating(of) for kind in kinds.types for of in leaf_types(kind))
         if any(letter in block and form.search(block) for letter, form in _NO_NUMBERS) or (
@@ -208,19 +230,22 @@ class JsonRows:
             ).select(kinds.names)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError):
             return None  # a value of another kind, a name twice, a line that is no JSON
-        if table.num_rows != len(starts):
+        if table.num_rows != count:
             return None
-        columns = {f.name: column.combine_chunks() for f, column in zip(fields, table.columns, strict=True)}
+        columns = {
+            f.name: column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+            for f, column in zip(fields, table.columns, strict=True)
+        }
         lost = Doubts()
         try:
             arrays = [
-                certain(f, len(starts), doubts, lambda f: self._typed(columns[f.name], f.type, (f.name,), where, lost))
+                certain(f, count, doubts, lambda f: self._typed(columns[f.name], f.type, (f.name,), where, lost))
                 for f in fields
             ]
         except (_Doubtful, pa.ArrowInvalid):
             return None  # a text with half a surrogate pair, a number too large
         add_lost(doubts, lost)
-        return len(starts), arrays
+        return count, arrays
 
     def _typed(self, column: pa.Array, t: pa.DataType, path: tuple[str, ...], where: str, lost: Doubts) -> pa.Array:
         """Convert what Arrow read (`_fast_type`) to values of the field's type."""
@@ -357,21 +382,6 @@ def _hold_levels(text: bytes, where: str) -> None:
     ends below that."""
     if json_bounds.levels(text, _MOST_LEVELS) > _MOST_LEVELS:
         raise ScanError.for_spark(f"JSON is read to {_MOST_LEVELS} levels of lists and objects; {where} has more")
-
-
-def _lines(block: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return where the lines that are not empty begin and end."""
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-    ends = np.append(ends, len(block))
-    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
-    filled = starts < ends
-    return starts[filled], ends[filled]
-
-
-def _long(block: bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], size: int) -> list[bytes]:
-    """The lines of more bytes."""
-    long = np.flatnonzero(ends - starts > size)
-    return [block[start:end] for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True)]
 
 
 def _joined(parts: list[list[pa.Array]]) -> list[pa.Array]:

@@ -25,7 +25,7 @@ from .encodings import Encoding
 from .json_rows import JsonRows
 from .values import Doubts, ValueRules
 
-_BLOCK_BYTES = 16 * 1024 * 1024
+_BLOCK_BYTES = 4 << 20  # of a size whose memory is used again, not given back to the system and asked for anew
 _MOST_LINE_BYTES, _MOST_WHOLE_BYTES = 128 << 20, 1 << 30
 """Unpacked: a megabyte of a packed file may be gigabytes, and whoever builds for others has their files in memory."""
 _Part = tuple[int, int, list[pa.Array]]
@@ -186,7 +186,7 @@ def _blocks(stream: IO[bytes], where: str) -> Iterator[bytes]:
                 )
             cut = piece.rfind(b"\n") + 1
             if cut:
-                yield b"".join((*rest, piece[:cut]))
+                yield b"".join((*rest, piece if cut == len(piece) else memoryview(piece)[:cut]))
                 rest = [piece[cut:]] if cut < len(piece) else []
             else:
                 rest.append(piece)

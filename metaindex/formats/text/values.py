@@ -126,8 +126,14 @@ class ValueRules:
 
     def _regular(self, texts: pa.Array, t: pa.DataType) -> tuple[pa.Array | None, pa.Array]:
         """The values of the texts in a form for which Arrow and Spark agree, if there are some, and the other texts."""
-        values, left = None, texts
-        for form, as_ in self._forms(t):
+        forms, values, left = self._forms(t), None, texts
+        for _, as_ in forms:
+            if pa.types.is_timestamp(t) and _are_clocks(texts, as_):
+                try:
+                    return texts.cast(as_).cast(t), pa.nulls(len(texts), texts.type)
+                except pa.ArrowInvalid:
+                    continue
+        for form, as_ in forms:
             fits = pc.match_substring_regex(left, f"^{form}$")
             if pa.types.is_floating(t):  # -9999 may be said to mean NaN
                 fits = pc.and_not(fits, pc.is_in(left, pa.array([self.nan, self.positive_inf, self.negative_inf])))
@@ -255,6 +261,13 @@ class ValueRules:
         if offset is None:
             raise Uncertain(repr(s) if zone else f"{s!r} in zone {self.zone}")
         return offset
+
+
+def _are_clocks(texts: pa.Array, as_: pa.TimestampType) -> bool:
+    """Return whether those of the texts that Arrow casts are regular days with clocks to the second: it knows no
+    others of so many characters that end so, and with a zone none that is cast to a time without one."""
+    least, zoned = pc.min(pc.binary_length(texts)).as_py(), as_.tz is not None
+    return least is not None and least >= 19 + zoned and (not zoned or pc.all(pc.ends_with(texts, "Z")).as_py())
 
 
 def _fit(pattern: TimePattern, s: str) -> re.Match[str] | None:

@@ -20,7 +20,7 @@ A value that is finer than the form (nanoseconds with a fraction of a microsecon
 has none: `UnkeyedValuesError`, and its file is unkeyed.
 
 Decimals in canonical form, many at once: 128-bit numbers as four words of 32 bits, so that division by a power of
-ten below 2^32 never overflows.
+ten below 2^32 never overflows; as one word of 64 bits where that holds all of them.
 """
 
 from __future__ import annotations
@@ -342,7 +342,7 @@ def hash_decimals(values: pa.Array) -> Hashes:
         values = values.cast(pa.decimal128(t.precision, t.scale))
     raw = Vector(values).items("<u8", 2).reshape(-1, 2)
     limbs, negative = _magnitudes(raw)
-    scales = np.full(len(limbs), t.scale, np.uint8)
+    scales = np.full(len(raw), t.scale, np.uint8)
     _strip(limbs, scales)
     low, high = _signed(limbs, negative)
     short = (scales == 0) & (high == np.where(low >> np.uint64(63), np.uint64(2**64 - 1), np.uint64(0)))
@@ -359,42 +359,46 @@ def hash_decimals(values: pa.Array) -> Hashes:
 
 
 def _magnitudes(raw: _Words) -> tuple[_Words, npt.NDArray[np.bool_]]:
-    """Two's complement words as limbs of the absolute value, the highest first."""
+    """Two's complement words as limbs of the absolute value, the highest first: a row of the matrix each."""
     negative = (raw[:, 1] >> np.uint64(63)).astype(np.bool_)
     low = np.where(negative, ~raw[:, 0] + np.uint64(1), raw[:, 0])
     carry = negative & (low == 0)
     high = np.where(negative, ~raw[:, 1] + carry.astype(np.uint64), raw[:, 1])
+    if not high.any():
+        return low[np.newaxis], negative
     half, mask = np.uint64(32), np.uint64(2**32 - 1)
-    return np.stack([high >> half, high & mask, low >> half, low & mask], axis=1), negative
+    return np.stack([high >> half, high & mask, low >> half, low & mask]), negative
 
 
 def _strip(limbs: _Words, scales: npt.NDArray[np.uint8]) -> None:
     """Takes zeros from the end, as many as the scale has. Zero itself has scale 0."""
-    scales[~limbs.any(axis=1)] = 0
+    scales[~limbs.any(axis=0)] = 0
     for step in _STEPS:
         rows = np.flatnonzero(scales >= step)
         if not len(rows):
             continue
-        quotient, rest = _divided(limbs[rows], 10**step)
+        quotient, rest = _divided(limbs[:, rows], 10**step)
         even = rest == 0
-        limbs[rows[even]] = quotient[even]
+        limbs[:, rows[even]] = quotient[:, even]
         scales[rows[even]] -= step
 
 
 def _divided(limbs: _Words, by: int) -> tuple[_Words, _Words]:
     divisor, half = np.uint64(by), np.uint64(32)
     quotient = np.empty_like(limbs)
-    rest = np.zeros(len(limbs), np.uint64)
-    for at in range(4):
-        part = (rest << half) | limbs[:, at]
-        quotient[:, at] = part // divisor
-        rest = part - quotient[:, at] * divisor
+    rest = np.zeros(limbs.shape[1], np.uint64)
+    for limb, into in zip(limbs, quotient, strict=True):
+        part = (rest << half) | limb
+        into[:] = part // divisor
+        rest = part - into * divisor
     return quotient, rest
 
 
 def _signed(limbs: _Words, negative: npt.NDArray[np.bool_]) -> tuple[_Words, _Words]:
-    half = np.uint64(32)
-    low, high = (limbs[:, 2] << half) | limbs[:, 3], (limbs[:, 0] << half) | limbs[:, 1]
+    half, low = np.uint64(32), limbs[-1]
+    high = np.zeros_like(low)
+    if len(limbs) > 1:
+        low, high = (limbs[2] << half) | low, (limbs[0] << half) | limbs[1]
     minus_low = ~low + np.uint64(1)
     minus_high = ~high + (minus_low == 0).astype(np.uint64)
     return np.where(negative, minus_low, low), np.where(negative, minus_high, high)
