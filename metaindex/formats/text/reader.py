@@ -25,7 +25,7 @@ from .encodings import Encoding
 from .json_rows import JsonRows
 from .values import Doubts, ValueRules
 
-_BLOCK_BYTES = 4 << 20  # of a size whose memory is used again, not given back to the system and asked for anew
+_BLOCK_BYTES = 6 << 20  # of a size whose memory is used again, not given back to the system and asked for anew
 _MOST_LINE_BYTES, _MOST_WHOLE_BYTES = 128 << 20, 1 << 30
 """Unpacked: a megabyte of a packed file may be gigabytes, and whoever builds for others has their files in memory."""
 _Part = tuple[int, int, list[pa.Array]]
