@@ -23,6 +23,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,8 @@ _BLANKS = "".join(map(chr, range(33)))  # what Java trims
 _BLANK_LINE = re.compile(rb"(?:\A|[\r\n])(?!(?:[\r\n]|\Z))[\0-\x20]*(?:[\r\n]|\Z)")
 _BLANK = re.compile(rb"[\0-\x20]*")
 _LINE = re.compile(rb"[^\r\n]+")
+_Tokens: TypeAlias = dict[int, pa.Array]
+"""Texts of columns by their place: of those that are asked, at least, and of one where none is."""
 
 
 class CsvRows:
@@ -59,14 +62,9 @@ class CsvRows:
     ) -> tuple[int, list[pa.Array], bool]:
         """Rows, one array per field, and whether the file's first line is still to come. `doubts`: see `Doubts`."""
         self._refuse(block, where)
-        if head and (self._dialect.header or self._dialect.comment):
-            block, head = self._without_header(block, head, where)
-        else:
-            head = False
-        tokens = self._by_arrow(block, over_lines=False)
-        if tokens is None:
-            tokens = self._by_line(block, where)
-        return len(tokens[0]), self._arrays(tokens, fields, where, doubts), head
+        block, head = self._without_header(block, where) if head and self._dialect.header else (block, False)
+        tokens = self._by_arrow(block, fields, over_lines=False) or self._by_line(block, where)
+        return *self._arrays(tokens, fields, where, doubts), head
 
     def parse_whole(
         self, data: bytes, fields: tuple[Field, ...], where: str, doubts: Doubts | None = None
@@ -74,8 +72,8 @@ class CsvRows:
         """A file whose quoted values may go over lines (multiLine)."""
         self._refuse(data, where)
         data = one_line_end(data, where)
-        tokens = self._fast_whole(data) or self._columns(self._records(text_of(data), where))
-        return len(tokens[0]), self._arrays(tokens, fields, where, doubts)
+        tokens = self._fast_whole(data, fields) or self._columns(self._records(text_of(data), where))
+        return self._arrays(tokens, fields, where, doubts)
 
     def _refuse(self, data: bytes, where: str) -> None:
         """Characters that the parser of Spark takes for something else, by the dialect."""
@@ -90,9 +88,9 @@ class CsvRows:
             )
 
     def _arrays(
-        self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str, doubts: Doubts | None
-    ) -> list[pa.Array]:
-        nulls = self._dialect.null_value
+        self, tokens: _Tokens, fields: tuple[Field, ...], where: str, doubts: Doubts | None
+    ) -> tuple[int, list[pa.Array]]:
+        nulls, count = self._dialect.null_value, len(next(iter(tokens.values())))
 
         def read(f: Field) -> pa.Array:
             texts = tokens[self._places[f.name]]
@@ -101,11 +99,9 @@ class CsvRows:
             add_lost(doubts, {(f.name,): values.null_count - texts.null_count})
             return values
 
-        return [certain(f, len(tokens[0]), doubts, read) for f in fields]
+        return count, [certain(f, count, doubts, read) for f in fields]
 
-    def _without_header(self, block: bytes, head: bool, where: str) -> tuple[bytes, bool]:
-        if not self._dialect.header:
-            return block, False
+    def _without_header(self, block: bytes, where: str) -> tuple[bytes, bool]:
         start = 0
         while start < len(block):
             before, start = start, _BLANK.match(block, start).end()  # type: ignore[union-attr]  # it matches everywhere
@@ -122,12 +118,12 @@ class CsvRows:
                 return block[start:], False
         return b"", True
 
-    def _fast_whole(self, data: bytes) -> list[pa.Array] | None:
+    def _fast_whole(self, data: bytes, fields: tuple[Field, ...]) -> _Tokens | None:
         if b"\r" in data or (self._dialect.header and (data[:1] == b"\n" or b"\0" in data)):
             return None
-        return self._by_arrow(data, over_lines=True)
+        return self._by_arrow(data, fields, over_lines=True)
 
-    def _by_arrow(self, block: bytes, *, over_lines: bool) -> list[pa.Array] | None:
+    def _by_arrow(self, block: bytes, fields: tuple[Field, ...], *, over_lines: bool) -> _Tokens | None:
         """Arrow's parser, where it reads the block as Spark's would; None where that is not certain."""
         d = self._dialect
         if d.trim_left or d.trim_right or d.comment or self._width == 1 or not block.strip():
@@ -164,6 +160,7 @@ class CsvRows:
                 ),
                 convert_options=csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
+                    include_columns=[str(self._places[f.name]) for f in fields] or names[:1],
                     null_values=[""],
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=not d.empty_value and not d.null_value,
@@ -171,9 +168,9 @@ class CsvRows:
             )
         except pa.ArrowInvalid:
             return None  # rows of other widths, bytes that are no UTF-8
-        columns = [column.combine_chunks() for column in table.columns]
+        columns = {int(name): table.column(name).combine_chunks() for name in table.column_names}
         if d.empty_value and quoted:
-            columns = [pc.if_else(pc.equal(c, ""), d.empty_value, c) for c in columns]
+            columns = {place: pc.if_else(pc.equal(c, ""), d.empty_value, c) for place, c in columns.items()}
         return columns
 
     def _regular(self, data: np.ndarray[tuple[int], np.dtype[np.uint8]], over_lines: bool) -> bool:
@@ -196,7 +193,7 @@ class CsvRows:
         line_ends = np.flatnonzero((data == 10) | (data == 13))
         return over_lines or bool((np.searchsorted(line_ends, opens) == np.searchsorted(line_ends, closes)).all())
 
-    def _by_line(self, block: bytes, where: str) -> list[pa.Array]:
+    def _by_line(self, block: bytes, where: str) -> _Tokens:
         # A line of bytes ends with \n, \r and \r\n, and nothing else.
         lines = (text_of(m.group()) for m in _LINE.finditer(block))
         comment = self._dialect.comment
@@ -206,12 +203,12 @@ class CsvRows:
             if line.strip(_BLANKS) and not (comment and line.startswith(comment))
         )
 
-    def _columns(self, records: Iterable[list[str | None]]) -> list[pa.Array]:
+    def _columns(self, records: Iterable[list[str | None]]) -> _Tokens:
         columns: list[list[str | None]] = [[] for _ in range(self._width)]
         for tokens in records:
             for i, column in enumerate(columns):
                 column.append(tokens[i] if i < len(tokens) else None)
-        return [pa.array(column, pa.string()) for column in columns]
+        return {place: pa.array(column, pa.string()) for place, column in enumerate(columns)}
 
     def _records(self, text: str, where: str) -> Iterator[list[str | None]]:
         """Split a whole file into records. Only an empty line is dropped here, not one of blanks."""

@@ -14,12 +14,10 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Cure, ScanError
@@ -72,24 +70,18 @@ class _BrokenInside(ValueError):
     """Raised for a line that is broken in a column's value if Spark goes on after the break."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Lines:
     """A text, and where its lines that are not empty begin and end."""
 
-    text: bytes
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, text: bytes) -> _Lines:
+    def __init__(self, text: bytes) -> None:
         ends = np.append(np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")), len(text))
         starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
         filled = starts < ends
-        return cls(text, starts[filled], ends[filled])
+        self.text, self.starts, self.ends = text, starts[filled], ends[filled]
 
     def longer(self, size: int) -> list[bytes]:
         """Return the lines of more bytes."""
-        long = np.flatnonzero(self.ends - self.starts > size)
+        long = self.ends - self.starts > size
         spans = zip(self.starts[long].tolist(), self.ends[long].tolist(), strict=True)
         return [self.text[start:end] for start, end in spans]
 
@@ -118,7 +110,7 @@ class JsonRows:
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, doubts: Doubts | None = None
     ) -> tuple[int, list[pa.Array], bool]:
         """Rows, one array per field; JSON has no header. `doubts`: see `Doubts`."""
-        lines = _Lines.of(block.replace(b"\r", b"\n") if b"\r" in block else block)
+        lines = _Lines(block.replace(b"\r", b"\n") if b"\r" in block else block)
         _hold_levels(b"\n".join(lines.longer(_MOST_LEVELS)), where)  # a level takes a byte
         kinds = None if self._of_bytes else _kinds(fields)
         parts = list(self._parts(lines, kinds, fields, where, doubts))
@@ -142,7 +134,7 @@ class JsonRows:
             return
         size = -(-len(filled) // _PARTS)
         for start in range(0, len(filled), size):
-            some = _Lines.of(b"\n".join(filled[start : start + size]))
+            some = _Lines(b"\n".join(filled[start : start + size]))
             yield from self._parts(some, kinds, fields, where, doubts)
 
     def parse_whole(
@@ -232,11 +224,7 @@ class JsonRows:
             return None  # a value of another kind, a name twice, a line that is no JSON
         if table.num_rows != count:
             return None
-        columns = {
-            f.name: column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-            for f, column in zip(fields, table.columns, strict=True)
-        }
-        lost = Doubts()
+        columns, lost = {name: table.column(name).combine_chunks() for name in kinds.names}, Doubts()
         try:
             arrays = [
                 certain(f, count, doubts, lambda f: self._typed(columns[f.name], f.type, (f.name,), where, lost))

@@ -136,8 +136,7 @@ class TextReader:
             if count:
                 yield 0, count, arrays
             return
-        first = 0
-        head = True
+        first, head = 0, True
         for number, block in enumerate(_blocks(stream, where)):
             text = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             if text is not block and isinstance(self._rows, CsvRows) and text.startswith(codecs.BOM_UTF8):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -126,14 +127,11 @@ class ValueRules:
 
     def _regular(self, texts: pa.Array, t: pa.DataType) -> tuple[pa.Array | None, pa.Array]:
         """The values of the texts in a form for which Arrow and Spark agree, if there are some, and the other texts."""
-        forms, values, left = self._forms(t), None, texts
-        for _, as_ in forms:
-            if pa.types.is_timestamp(t) and _are_clocks(texts, as_):
-                try:
+        values, left = None, texts
+        for form, as_ in self._forms(t):
+            if values is None and pa.types.is_timestamp(t) and _are_clocks(texts, as_):
+                with suppress(pa.ArrowInvalid):
                     return texts.cast(as_).cast(t), pa.nulls(len(texts), texts.type)
-                except pa.ArrowInvalid:
-                    continue
-        for form, as_ in forms:
             fits = pc.match_substring_regex(left, f"^{form}$")
             if pa.types.is_floating(t):  # -9999 may be said to mean NaN
                 fits = pc.and_not(fits, pc.is_in(left, pa.array([self.nan, self.positive_inf, self.negative_inf])))

@@ -395,8 +395,7 @@ def _divided(limbs: _Words, by: int) -> tuple[_Words, _Words]:
 
 
 def _signed(limbs: _Words, negative: npt.NDArray[np.bool_]) -> tuple[_Words, _Words]:
-    half, low = np.uint64(32), limbs[-1]
-    high = np.zeros_like(low)
+    half, low, high = np.uint64(32), limbs[-1], np.zeros_like(limbs[-1])
     if len(limbs) > 1:
         low, high = (limbs[2] << half) | low, (limbs[0] << half) | limbs[1]
     minus_low = ~low + np.uint64(1)
