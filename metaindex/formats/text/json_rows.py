@@ -92,12 +92,7 @@ class JsonRows:
     cannot go back to, either."""
 
     def __init__(
-        self,
-        values: ValueRules,
-        columns: tuple[Field, ...],
-        *,
-        decoded: bool = False,
-        packed: bool = False,
+        self, values: ValueRules, columns: tuple[Field, ...], *, decoded: bool = False, packed: bool = False
     ) -> None:
         self._values = values
         self._types = {f.name: f.type for f in columns}

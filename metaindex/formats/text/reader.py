@@ -69,9 +69,7 @@ class TextReader:
     ) -> None:
         options = without_only_spark(options) if by_spark else options
         given = {
-            k.lower(): str(v) if not isinstance(v, bool) else str(v).lower()
-            for k, v in options.items()
-            if v is not None
+            k.lower(): str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items() if v is not None
         }
         for name, value in given.items():
             if name in _FIXED:

@@ -38,9 +38,7 @@ class TextOpener:
     def open(self, storage: Storage, path: str, size: int, *, ahead: bool) -> KeyFile:
         """Open a file; see `key_file.Opener`. Texts are never read ahead."""
         hold_size(storage, path, size)
-        file = TextKeyFile(self, storage, path)
-        file.present = {leaf.stable for leaf in self.leaves}
-        return file
+        return TextKeyFile(self, storage, path, present={leaf.stable for leaf in self.leaves})
 
 
 @dataclass(slots=True)

@@ -16,8 +16,7 @@ from metaindex.storage import Storage
 
 from .extremes import ColumnScan, inside
 
-Doubts = dict[tuple[str, ...], int | str]
-"""As of `TextReader.read`."""
+Doubts = dict[tuple[str, ...], int | str]  # as of `TextReader.read`
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def hold_size(storage: Storage, path: str, size: int) -> None:
 
 
 def closed(scans: list[ColumnScan], leaves: Sequence[Leaf], doubts: Doubts) -> list[ColumnScan]:
-    """Return the scans of these leaves after the last batch. Raises ScanError where all are refused."""
+    """Return the scans of these leaves after the last batch."""
     for leaf, scan in zip(leaves, scans, strict=True):
         scan.unread = unread_because(leaf, doubts)
         scan.close()
