@@ -20,18 +20,26 @@ def main() -> None:
     who, folder, files, columns, partitions, question = sys.argv[1:]
     shape = Shape(int(files), int(columns), int(partitions))
     ask, facts = (_ours if who == "ours" else _duckdb)(folder, shape, question)
-    times = []
+    times, cpu = [], []
     kept = 0
     for _ in range(WARM + 1):
-        started = time.perf_counter()
+        started, used = time.perf_counter(), time.process_time()
         kept = ask()
         times.append((time.perf_counter() - started) * 1000)
+        cpu.append((time.process_time() - used) * 1000)
         if len(times) == 1:
             first = facts()
     peak = _peak_mb()
     print(
         json.dumps(
-            {"kept": kept, "cold_ms": times[0], "warm_ms": statistics.median(times[1:]), "peak_mb": peak, **first}
+            {
+                "kept": kept,
+                "cold_ms": times[0],
+                "cold_cpu_ms": cpu[0],
+                "warm_ms": statistics.median(times[1:]),
+                "peak_mb": peak,
+                **first,
+            }
         )
     )
 

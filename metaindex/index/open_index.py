@@ -37,7 +37,7 @@ ATTACHED = "attached"
 which."""
 
 
-_GROUPS_AT_ONCE = 32
+_ROWS_AT_ONCE = 1 << 15  # as row groups have them
 _FEW_FILES = 4_096
 """A run of so many is kept as it is listed: some hundred kilobytes, from which the rows of kept files are taken at
 once."""
@@ -278,8 +278,9 @@ class OpenIndex:
         inside_group = inside - (ends[group_of] - footer.rows[group_of])
         keep = len(inside) * 8 <= part.rows  # who takes most of the rows would push everything else out of the cache
         taken = []
-        for first in range(0, len(groups), _GROUPS_AT_ONCE):
-            some = groups[first : first + _GROUPS_AT_ONCE]
+        step = max(1, _ROWS_AT_ONCE // int(footer.rows.max()))
+        for first in range(0, len(groups), step):
+            some = groups[first : first + step]
             table = reader.read(part, some.tolist(), read, keep=keep)
             low = starts[first]
             high = starts[first + len(some)] if first + len(some) < len(starts) else len(inside)

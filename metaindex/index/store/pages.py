@@ -104,15 +104,13 @@ class PlacedPages:
     def _pages(self, columns: Sequence[int], groups: Sequence[int]) -> list[_Pages]:
         """Decode the locations of pages. They are those that the footer tells of, and of as many rows."""
         told = [[self._located[group][column] for group in groups] for column in columns]
-        numbers = self._numbers([located for of_column in told for located in of_column]).reshape(-1, 7)
-        if (numbers[:, ::2] != _PAGE).any():
-            raise ValueError("locations of another form")
+        numbers = self._numbers([located for of_column in told for located in of_column])
         out, at = [], 0
         for column, of_column in zip(columns, told, strict=True):
             lists: tuple[list[Ints], ...] = ([], [], [], [])
             codecs = set()
             for group, (_, _, count) in zip(groups, of_column, strict=True):
-                starts, sizes, firsts = (numbers[at : at + count, place] >> 1 for place in (1, 3, 5))
+                starts, sizes, firsts = (values[at : at + count] for values in numbers)
                 at += count
                 row_group = self._groups[group]
                 chunk = row_group.column(column)
@@ -168,20 +166,30 @@ class PlacedPages:
 
         return [[next_index() for _ in self.columns] for _ in self._groups]
 
-    def _numbers(self, located: Sequence[tuple[int, int, int]]) -> Ints:
-        """Decode the numbers of page locations, of seven bits a byte."""
-        ends = np.concatenate([self._ends[first : first + 7 * count] for _, first, count in located])
-        starts = np.append(0, ends[:-1] + 1)
-        heads = np.cumsum([0, *(7 * count for _, _, count in located[:-1])])
-        starts[heads] = [start for start, _, _ in located]
-        digits = ends - starts
+    def _numbers(self, located: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:
+        """Decode page locations: where each page starts, its size, and its first row; seven bits a byte."""
+        ends = np.concatenate([self._ends[first : first + 7 * count] for _, first, count in located]).reshape(-1, 7)
+        before = np.empty(len(ends), np.int64)  # what ends before each location
+        before[1:] = ends[:-1, 6]
+        before[np.cumsum([0, *(count for _, _, count in located[:-1])])] = [start - 1 for start, _, _ in located]
+        if (
+            any((self._bytes[ends[:, 2 * at]] != byte).any() for at, byte in enumerate(_PAGE))
+            or (np.diff(ends[:, ::2], axis=1) < 2).any()
+            or (ends[:, 0] != before + 1).any()
+        ):
+            raise ValueError("locations of another form")
+        return self._told(ends, 1), self._told(ends, 3), self._told(ends, 5)
+
+    def _told(self, ends: Ints, at: int) -> Ints:
+        """Decode one number of each location, which is never negative."""
+        start, digits = ends[:, at - 1] + 1, ends[:, at] - ends[:, at - 1] - 1
         if digits.max() >= _MOST_DIGITS:
             raise ValueError("a number of more than 64 bits")
-        out = np.zeros(len(ends), np.int64)
-        for place in range(int(digits.max()) + 1):
+        out = (self._bytes[start] & 0x7F).astype(np.int64)
+        for place in range(1, int(digits.max()) + 1):
             some = np.flatnonzero(digits >= place)
-            out[some] |= (self._bytes[starts[some] + place] & 0x7F).astype(np.int64) << (7 * place)
-        return out
+            out[some] |= (self._bytes[start[some] + place] & 0x7F).astype(np.int64) << (7 * place)
+        return out >> 1
 
 
 def _first_index(footer: bytes, at: int) -> int:

@@ -50,6 +50,7 @@ from .rows import LATER, PLACED
 _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
 _NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once
+_FAR_BYTES = 1 << 20  # the same, of pages on a store: those of a row group are one request
 _DISK_BYTES = 1 << 13  # the same, of a file on a disk that is open
 _PARTS_APART = 4  # fewer parts are read sooner than threads are started
 _COUNTING = threading.Lock()
@@ -181,7 +182,7 @@ class RunReader:
             return None
 
         def copy(starts: _Ints, ends: _Ints, out: memoryview) -> None:
-            read, within = _gathered(starts, ends, _NEAR_BYTES if self.far else _DISK_BYTES)
+            read, within = _gathered(starts, ends, _FAR_BYTES if self.far else _DISK_BYTES)
             held = [memoryview(data) for data in self._spans(part.path, read)]
             at = 0
             for number, first, size in zip(

@@ -47,9 +47,9 @@ table data."""
 _SAMPLE_ROWS = 8192
 """Of sorted texts, by which their encoding is chosen."""
 
-_GROUP_ROWS = {"file_ids": 4096, "files": 1 << 17}
-"""`file_ids` are read a few rows here and there, what kinds keep in long stretches. `files` are read by pages, so their
-row groups are large and footers small."""
+_GROUP_ROWS = {"file_ids": 4096, "files": 1 << 15}
+"""`file_ids` are read a few rows here and there, what kinds keep in long stretches. `files` are read by pages: in large
+row groups, for a small footer, and not in larger ones, as a store gives the pages of one in one request."""
 
 _PLACED_ROWS = 4_096
 """A part of no more rows is read whole sooner than by its pages."""
@@ -198,7 +198,7 @@ def write_part(sink: RunSink, path: str, kind: str, table: pa.Table, columns: Co
     """Write one Parquet file as a whole, with a digest of its footer."""
     names = table.schema.names
     columns = PLACED.get(kind, columns)
-    placed = kind in PLACED and table.num_rows > _PLACED_ROWS
+    few, placed = kind in _GROUP_ROWS, kind in PLACED and table.num_rows > _PLACED_ROWS
     delta = {n: "DELTA_BINARY_PACKED" for n in names if n in columns.ascending}
     plain = {n: "PLAIN" for n in names if n in columns.plain}
     plain |= {n: _smallest(table.column(n)) for n in names if n in columns.texts}
@@ -213,7 +213,7 @@ def write_part(sink: RunSink, path: str, kind: str, table: pa.Table, columns: Co
         table,
         out,
         row_group_size=_GROUP_ROWS.get(kind, ROW_GROUP_ROWS),
-        compression={n: _codec(table.column(n), n, {**delta, **plain}[n]) for n in names} if placed else "zstd",
+        compression={n: _codec(table.column(n), n, {**delta, **plain}[n]) for n in names} if few else "zstd",
         use_dictionary=[n for n in names if n not in delta and n not in plain],
         column_encoding=delta | plain,
         write_page_checksum=True,

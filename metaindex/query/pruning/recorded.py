@@ -116,8 +116,7 @@ def _lacks(
     """Return the lack of each index: the files of which it knows none of the asked columns."""
     lacks = {}
     for index in indexes:
-        unknown = [~piece.knowing(index.name) & piece.segment.live for piece in searched]
-        files = partial(_marked, searched, unknown)
+        files = partial(_unknown, searched, index.name)
         with guard(index):
             lacking = asked.lacking(index, count - sum(piece.knows(index.name) for piece in searched), count, files)
         if lacking is not None:
@@ -125,8 +124,9 @@ def _lacks(
     return lacks
 
 
-def _marked(searched: Sequence[_Searched], masks: Sequence[Mask]) -> FileTable:
-    """The marked files of the segments."""
+def _unknown(searched: Sequence[_Searched], name: str) -> FileTable:
+    """The live files of which an index knows none of the asked columns."""
+    masks = [~piece.knowing(name) & piece.segment.live for piece in searched]
     pieces = zip(searched, masks, strict=True)
     return FileTable(_concat([piece.segment.files(np.flatnonzero(mask)) for piece, mask in pieces]))
 
