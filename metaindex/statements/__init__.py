@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .execution.results import result as result
     from .execution.results import schema_of as schema_of
     from .execution.run import AskedTables as AskedTables
-    from .execution.run import not_asked as not_asked
     from .execution.run import run as run
     from .grammar.parsing import is_ours as is_ours
     from .grammar.parsing import parsed as parsed

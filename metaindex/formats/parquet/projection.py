@@ -109,7 +109,7 @@ class Projection:
             )
         return places[0] if places else None
 
-    def column(self, wanted: Field, stored: pa.Field, values: pa.Array) -> pa.Array:
+    def column(self, wanted: Field, values: pa.Array) -> pa.Array:
         """A file's column as the table's."""
         return self._struct(wanted, values) if wanted.children else self._value(wanted.type, values, wanted.name)
 
@@ -134,7 +134,7 @@ class Projection:
                 shown = replace(child, default_known=True) if child.default is not None else child
                 children.append(self.missing(shown, len(values)))
             else:
-                children.append(self.column(child, fields[at], pc.struct_field(values, [at])))
+                children.append(self.column(child, pc.struct_field(values, [at])))
         fields_shown = [pa.field(c.name, c.type, c.nullable) for c in wanted.children]
         return _structs(children, fields_shown, values).cast(wanted.type)
 

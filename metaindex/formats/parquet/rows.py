@@ -337,7 +337,7 @@ class _ColumnReader:
                 continue
             values = by_name[in_file[at].name]
             if not as_it_is:
-                values = self._projection.column(field, in_file[at], values)
+                values = self._projection.column(field, values)
             if self._footer.julian:
                 _refuse_julian(values, field, self._projection.where)
             arrays.append(values)
