@@ -144,6 +144,19 @@ WHOLE = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text("ab\0", max_size=3).flatmap(lambda end: st.sampled_from([end, "k" * (KEPT - 1) + end, "k" * CUT + end]))
 
 
+@given(st.lists(st.none() | TEXTS, max_size=9))
+@example(["k" * CUT, None, "k"])
+def test_a_text_has_one_key_however_a_file_has_it(texts: list[str | None]) -> None:
+    keys = encode_values(pa.array(texts, pa.string()), pa.string())
+    dictionary = pa.dictionary(pa.int8(), pa.string())
+    for type_ in (pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view(), dictionary):
+        if type_ == dictionary:
+            array = pa.array(texts, pa.string()).dictionary_encode()
+        else:
+            array = pa.array(texts, pa.string()).cast(type_)
+        assert encode_values(array, pa.string()).equals(keys), type_
+
+
 @given(st.one_of(st.tuples(WHOLE, WHOLE, WHOLE), st.tuples(TEXTS, TEXTS, TEXTS)), st.booleans(), st.booleans())
 @example((5, 9, 6), True, True)
 @example((5, 9, 8), True, True)

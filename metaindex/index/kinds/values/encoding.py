@@ -102,6 +102,8 @@ def _words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
 
 def _cut(values: pa.Array) -> pa.Array:
     """Cast to binary, with long values cut."""
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())  # Arrow takes no rows of views
     lengths = _lengths(values)
     long = np.flatnonzero(lengths >= CUT)
     if not len(long):
@@ -124,7 +126,5 @@ def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
     """Bytes of each value; 0 for NULL."""
     if pa.types.is_fixed_size_binary(values.type):
         return np.full(len(values), values.type.byte_width, np.int64)
-    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
-        values = values.cast(pa.large_binary())
     lengths = np.diff(byte_slices(values)[1])
     return np.where(Vector(values).present, lengths, 0)
