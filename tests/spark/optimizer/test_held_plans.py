@@ -215,8 +215,9 @@ def test_what_is_computed_again_in_part_is_of_one_state(
     context, jvm = session.sparkContext, session._jvm
     assert jvm is not None
     if again == "lost block":
+        before = {int(one) for one in context._jsc.getPersistentRDDs()}  # of other tests
         first = frame.cache().count()
-        (kept,) = {int(one) for one in context._jsc.getPersistentRDDs()}
+        (kept,) = {int(one) for one in context._jsc.getPersistentRDDs()} - before
     else:
         rows = frame.rdd
         first = FILES * ROWS - 50
