@@ -27,6 +27,8 @@ shapes   look-ups and a GROUP BY over files with row groups of 2,500, 122,880 an
          scan, beside the best engine told the right files and the best without an index: CPU
 row_groups  what one row takes to read by the rows of a row group: estimates of `locate` and `what_if` beside measured
          CPU, and the constants behind them fitted anew
+splits   one row of files with row groups of 122,880 to 4,000,000 rows through Spark, plain, told the file, told the row
+         group, and by `mi.enable`: CPU of tasks
 answers  the latest rows, any rows, counts, extremes and joins of 2,000,000 rows in 500 files, beside DuckDB, Polars,
          and Spark over three formats; files opened
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and
@@ -68,6 +70,7 @@ NAMES = (
     "engines",
     "shapes",
     "row_groups",
+    "splits",
     "answers",
     "tpch",
     "advise",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaindex.core import ArgumentError, MetaIndexError, Vector, dataclass
+from metaindex.core import ArgumentError, MetaIndexError, StorageError, Vector, dataclass
 from metaindex.expressions import And, Constant, Predicate
 from metaindex.formats import At, OfSchema, Schema, Snapshot, Version
 from metaindex.query.noting import TableQueryLog
+from metaindex.storage import each_at, is_remote
 
 from .arguments import OrderLike, TimestampLike, VersionLike, names_of
 from .handle import Handle
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from .readers.scan import Scan
     from .semi_join.keys import JoinKeys
     from .semi_join.sources import Named
+
+
+_MOST_FOOTERS = 32  # that are read to tell row groups apart
+_FOOTER_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,38 @@ class Queries:
     def knows(self, predicate: object, indexes: Iterable[str] | None) -> bool:
         """Delegate to `Planner.knows`."""
         return self._planner.knows(predicate, indexes)
+
+    def row_group_spans(self, result: PruneResult) -> Sequence[tuple[int, list[tuple[int, int]]]]:
+        """Return, for kept files (by their places) of which keys leave out row groups, the bytes of each that is left,
+        for who reads parts of files. None of small files, nor of any where many are kept, as each footer is
+        read; nor of those that are left when that takes long."""
+        from .readers.replaced import other_than
+        from .readers.row_groups import MOST_VALUES, SMALL_BYTES, spans_left, values_in
+
+        storage, files = self.handle.ref.storage, result.files.table
+        sizes = Vector(files.column("size_bytes")).items(np.int64)
+        large = np.flatnonzero(sizes > SMALL_BYTES).tolist()
+        told = result.knows_row_groups and values_in(result.predicate) <= MOST_VALUES
+        if not told or len(large) > _MOST_FOOTERS:
+            return []
+
+        until = time.monotonic() + _FOOTER_SECONDS
+
+        def left(row: int) -> list[tuple[int, int]] | None:
+            if time.monotonic() > until:
+                return None
+            path = files.column("path")[row].as_py()
+            try:
+                with storage.open_input(path) as source:
+                    now = getattr(source, "info", None) or storage.head(path)  # a store has said what it opened
+                    plain = not self.handle.table_format.has_log
+                    if now.size_bytes != sizes[row] or (plain and other_than(result.files, row, now)):
+                        return None
+                    return spans_left(result, self._footers, source, path, None if is_remote(storage.root) else now)
+            except StorageError:
+                return None  # its reader says so
+
+        return [(row, spans) for row, spans in zip(large, each_at(storage.root, large, left), strict=True) if spans]
 
     def scan(
         self,

@@ -27,6 +27,7 @@ from metaindex.formats.damage import as_damage
 from .schema import Compact, Kinds, Node, Struct, varint
 
 _ROW_GROUPS = 4
+_COMPRESSED = 6  # of a row group
 _CREATED_BY = 6
 _TEXT, _LIST, _STRUCT = 8, 9, 12
 _BOUNDS = (1, 2, 5, 6)  # max and min, as of old and of today
@@ -104,9 +105,17 @@ def forms_of(root: Node) -> tuple[LeafForm, ...]:
     return tuple(walk(root, (), 0, 0))
 
 
-def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes = b"", total: bool = False) -> Chunks:
+def look(
+    footer: bytes,
+    start: int,
+    forms: tuple[LeafForm, ...],
+    ending: bytes = b"",
+    total: bool = False,
+    rests: list[int] | None = None,
+) -> Chunks:
     """`start`: where the schema ends in the footer; `ending`: what a footer of this writer and schema ends with, in
-    which nothing is to be looked at. `total`: floats are in total order, which has counts of NaN."""
+    which nothing is to be looked at. `total`: floats are in total order, which has counts of NaN. `rests`: gets where
+    each row group goes on behind its columns."""
     walk = Compact(footer, start)
     encrypted: set[int] = set()
     unstated: set[tuple[int, int]] = set()
@@ -121,6 +130,9 @@ def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes =
             if number == _ROW_GROUPS and kind == _LIST:
                 for group in range(walk.items(_STRUCT)):
                     _row_group(walk, group, forms, encrypted, unstated, floats if total else None)
+                    if rests is not None:
+                        rests.append(walk.at)
+                    _rest(walk)
             else:
                 _of(dict, walk.value(kind))
     return Chunks(frozenset(encrypted), frozenset(unstated), floats) if encrypted or unstated or floats else _NOTHING
@@ -154,11 +166,23 @@ def _row_group(
                 encrypted.add(column)
             else:
                 unstated.add((group, column))
+
+
+def _rest(walk: Compact) -> None:
+    """Walk over what stands behind the columns of a row group."""
     if (rest := _GROUP_REST(walk.data, walk.at)) is not None:
         walk.at = rest.end()
         return
     for _, kind in _fields(walk, 1):
         _of(dict, walk.value(kind))
+
+
+def stored_bytes(footer: bytes, rest: int) -> int | None:
+    """Return how large a row group is as the footer has it, besides its columns. `rest`: of `look`."""
+    walk = Compact(footer, rest)
+    said = {number: walk.value(kind) for number, kind in _fields(walk, 1)}
+    size = said.get(_COMPRESSED)
+    return size if isinstance(size, int) else None
 
 
 def _fields(walk: Compact, number: int, end: Callable[[int], bool] = lambda number: False) -> Iterator[tuple[int, int]]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import add
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import pyarrow as pa
@@ -23,8 +24,10 @@ from pyarrow._parquet import FileMetaData, ParquetReader
 from metaindex.core import BoundedCache, MetaIndexError
 from metaindex.formats.files.listing import RACY_NS
 from metaindex.formats.older_calendar import in_older_calendar
+from metaindex.formats.parquet.chunks import forms_of, look, stored_bytes
 from metaindex.formats.parquet.file import read_footer
 from metaindex.formats.parquet.pages import KnownPages
+from metaindex.formats.parquet.schema import read_schema
 from metaindex.storage import ObjectInfo
 
 _T = TypeVar("_T")
@@ -33,6 +36,8 @@ _PARSED = 12
 """Bytes in memory for each byte of a footer, about: Thrift's objects, and the columns as Arrow's."""
 _OVERHEAD = 4096
 _SHAPES = 8  # kept at most
+_MOST_CHUNKS = 10_000  # of a footer whose row groups are told apart by their places
+_MAGIC = b"PAR1"
 _FOLLOWED = 3  # all columns of a query, those that tell which rows are left, and the others
 
 # Whatever a footer can make of its reader: no reason to lose a query.
@@ -69,6 +74,7 @@ class FileFooter:
         self.shape = shape
         self.raw = raw
         self.pages = KnownPages()
+        self.spans: tuple[list[tuple[int, int]] | None] | None = None  # once they are known
 
     @property
     def size_bytes(self) -> int:
@@ -186,6 +192,43 @@ class OpenedFile:
         if not self.footer.raw:
             self.footer.raw, _ = read_footer(lambda start, length: source.read_at(length, start), source.size())
         return self.footer.raw
+
+    def group_spans(self, source: pa.NativeFile) -> list[tuple[int, int]] | None:
+        """Return the bytes of each row group: one behind another, with the beginning of each in them, and its middle as
+        readers of parts of a file reckon it, who take the row groups whose middle lies in their part. None where the
+        footer tells of no such file, where it is long, and where columns are encrypted. Raises what is in DOUBTS."""
+        if self.footer.spans is None:
+            self.footer.spans = (self._group_spans(source),)
+        return self.footer.spans[0]
+
+    def _group_spans(self, source: pa.NativeFile) -> list[tuple[int, int]] | None:
+        metadata, raw = self.footer.metadata, self.raw_footer(source)
+        if metadata.num_row_groups * metadata.num_columns > _MOST_CHUNKS:
+            return None
+        root, at = read_schema(raw)
+        rests: list[int] = []
+        if look(raw, at, forms_of(root), rests=rests).encrypted:
+            return None
+        spans: list[tuple[int, int]] = []
+        for group, rest in zip(map(metadata.row_group, range(metadata.num_row_groups)), rests, strict=True):
+            chunks = [group.column(column) for column in range(group.num_columns)]
+            if any(chunk.file_path for chunk in chunks):
+                return None
+            sizes = [chunk.total_compressed_size for chunk in chunks]
+            starts = [
+                min(chunk.data_page_offset, chunk.dictionary_page_offset)
+                if chunk.has_dictionary_page
+                else chunk.data_page_offset
+                for chunk in chunks
+            ]
+            first, end = starts[0], max(map(add, starts, sizes))
+            stored = stored_bytes(raw, rest)
+            middles = [first + size // 2 for size in (sum(sizes), sum(sizes) if stored is None else stored)]
+            before = spans[-1][1] if spans else len(_MAGIC)
+            if min(starts) != first or first < before or not all(first <= middle < end for middle in middles):
+                return None
+            spans.append((first, end))
+        return spans if not spans or spans[-1][1] <= source.size() - len(raw) - 2 * len(_MAGIC) else None
 
 
 def _lately_changed(info: ObjectInfo) -> bool:

@@ -55,7 +55,7 @@ class RowGroups:
         # What another predicate was answered by says nothing of this one. Of very many values some is in every row
         # group, and to find that out again for each file takes its time.
         known = result is not None and result.knows_row_groups and result.predicate == predicate
-        self._result = result if known and _values(predicate) <= MOST_VALUES else None
+        self._result = result if known and values_in(predicate) <= MOST_VALUES else None
         asked = set() if predicate is None else {column.parts for column in predicate.columns}
         asked_leaves = [
             leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)
@@ -112,7 +112,8 @@ class RowGroups:
         return known.told(self._question)
 
 
-def _values(predicate: Predicate | None) -> int:
+def values_in(predicate: Predicate | None) -> int:
+    """Return how many values its lists have."""
     return 0 if predicate is None else sum(len(leaf.values) for leaf in predicate.leaves() if isinstance(leaf, In))
 
 
@@ -120,6 +121,20 @@ def footer_statistics(footer: Footer, layouts: Layouts) -> ArrowStatistics:
     """Return a footer's statistics of the file's row groups."""
     bounds = {ColumnRef(column.leaf.parts): column.bounds for column in footer.columns(layouts)}
     return ArrowStatistics(footer.metadata.num_row_groups, bounds)
+
+
+def spans_left(
+    result: PruneResult, held: HeldFooters, source: pa.NativeFile, path: str, now: ObjectInfo | None
+) -> list[tuple[int, int]] | None:
+    """Return the bytes of each row group of a kept file that keys leave (`OpenedFile.group_spans`); None: all of it. By
+    keys alone: what a footer states is judged by whoever reads by it. `now`: as for `HeldFooters.open`."""
+    with suppress(*OpenedFile.DOUBTS):
+        file = held.open(source, now, gather=False, stated=True)
+        count = file.footer.metadata.num_row_groups
+        kept = result.row_groups(path, count)
+        spans = file.group_spans(source) if len(kept) < count else None
+        return None if spans is None else [spans[group] for group in kept]
+    return None
 
 
 def _runs(kept: Mask) -> list[range]:

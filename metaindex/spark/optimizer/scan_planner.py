@@ -30,6 +30,7 @@ from metaindex.core import (
     first_line,
 )
 from metaindex.expressions import And, ColumnRef, IsNull, Opaque, Predicate
+from metaindex.formats import FileTable
 from metaindex.query import PruneResult, Queries
 from metaindex.table import Table, handle_of
 
@@ -126,6 +127,8 @@ class ScanPlanner:
                 reply = {"label": _by(planned.skipping), "dropped": _dropped(planned.skipping)}
             if planned.cover is None and planned.taken is not None and not isinstance(planned.taken, Reason):
                 reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
+            elif planned.cover is None:
+                reply = self._groups(scan, planned.asked, rule) | reply
             if planned.cover is not None and planned.table is not None:
                 reply["cover"] = cover_reply(planned.cover, scan, handle_of(planned.table).root(None))
             few = isinstance(planned.skipping, PruneResult) and planned.skipping.kept_files <= 1
@@ -138,6 +141,28 @@ class ScanPlanner:
         if (self._noting is not None or rule.query_log or TELEMETRY.is_listening()) and not asked.explained:
             noted = self._noted(asked, plans, rule, time.perf_counter() - started)
         return (json.dumps(replies) if replies else ""), noted
+
+    def _groups(self, scan: SparkScan, result: PruneResult | Reason, rule: RuleConfig) -> dict[str, object]:
+        """Return where the row groups lie that are left of kept files, and the indexes that may have said so."""
+        if isinstance(result, Reason) or scan.text is not None:
+            return {}
+        left = self._tried(self._spans, scan, result, rule)
+        if isinstance(left, Reason) or not left:
+            return {}
+        files = FileTable(result.files.table.take([row for row, _ in left]))
+        names = zip(normal(files, result.table).to_pylist(), signs(files).to_pylist(), strict=True)
+        parts = [
+            (*name, " ".join(str(place) for span in spans for place in span))
+            for name, (_, spans) in zip(names, left, strict=True)
+        ]
+        by = ", ".join(each.name for each in result.indexes if each.used)
+        return {"groups": packed([text for part in parts for text in part]), "label": by}
+
+    def _spans(
+        self, scan: SparkScan, result: PruneResult, rule: RuleConfig
+    ) -> Sequence[tuple[int, list[tuple[int, int]]]] | Reason:
+        table = self._tables.usable(scan, rule)
+        return table if isinstance(table, Reason) else handle_of(table).made(Queries).row_group_spans(result)
 
     def _noted(self, asked: Request, plans: Sequence[Planned], rule: RuleConfig, seconds: float) -> Sequence[NotedScan]:
         from .noting import noted_scans, setting_of  # most sessions note nothing

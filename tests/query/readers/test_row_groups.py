@@ -1,6 +1,7 @@
 """Row groups are left out by what the footer says of them: no row is lost by it, and only what may match is read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import CorruptTableError
-from metaindex.formats import Field, Schema
+from metaindex.formats import Field, HeldFooters, OpenedFile, Schema
 from metaindex.query.readers import row_groups
 from metaindex.query.readers.row_groups import RowGroups
 from tests.evaluate import matches
 from tests.expressions.engines.tables import arrow_schema, bound, table_of
+from tests.formats.encrypted import write_encrypted
+from tests.formats.footer_surgery import BINARY, COLUMNS, I64, META_DATA, ROW_GROUPS, Struct, change
 from tests.query.readers.lake import Lake, fields_of
 from tests.query.readers.lake import bound as parsed
 from tests.strategies import TYPES, predicates, rows, schemas
@@ -141,3 +144,70 @@ def test_an_answer_to_another_predicate_says_nothing_of_row_groups(tmp_path: Pat
         with pa.OSFile(str(tmp_path / "f.parquet")) as source:
             predicate = result.predicate if where == "a = 250" else parsed(where, schema)
             assert RowGroups(predicate, schema, result).open(source, "f.parquet")[1] == [left]
+
+
+def spans_of(path: Path) -> list[tuple[int, int]] | None:
+    with suppress(*OpenedFile.DOUBTS), pa.OSFile(str(path)) as source:
+        return HeldFooters(0).open(source, None, gather=False, stated=True).group_spans(source)
+    return None
+
+
+def of_groups(path: Path, sizes: list[int]) -> Path:
+    first = 0
+    with pq.ParquetWriter(path, pa.schema({"a": pa.int64(), "s": pa.string()})) as out:
+        for size in sizes:
+            ids = range(first, first := first + size)
+            out.write_table(pa.table({"a": ids, "s": [f"{i:>9}" for i in ids]}), row_group_size=max(1, size))
+    return path
+
+
+@given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=9))
+def test_row_groups_stand_one_behind_another(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
+    path = of_groups(tmp_path_factory.mktemp("t") / "f.parquet", sizes)
+    spans = spans_of(path)
+    assert spans is not None
+    assert [start for start, _ in spans] == [4, *(end for _, end in spans[:-1])]
+    groups = map(pq.read_metadata(path).row_group, range(len(sizes)))
+    stored = [sum(group.column(at).total_compressed_size for at in range(2)) for group in groups]
+    assert [end - start for start, end in spans] == stored
+
+
+FIRST_PAGE, COMPRESSED = 9, 7  # of a column
+FILE_PATH, STORED = 1, 6  # of a column, of a row group
+
+
+def _group(at: int, change_: Callable[[Struct], None]) -> Callable[[Struct], None]:
+    return lambda footer: change_(footer[ROW_GROUPS].values[at])
+
+
+def _columns(group: Struct) -> list[Struct]:
+    return [column[META_DATA] for column in group[COLUMNS].values]
+
+
+@pytest.mark.parametrize(
+    "operate",
+    [
+        _group(0, lambda group: group.put(STORED, I64, 10**6)),
+        _group(0, lambda group: group.put(STORED, I64, -(10**6))),
+        _group(1, lambda group: group[COLUMNS].values[1].put(FILE_PATH, BINARY, b"elsewhere")),
+        _group(1, lambda group: _columns(group)[0].put(FIRST_PAGE, I64, 4)),
+        _group(1, lambda group: _columns(group)[0].put(COMPRESSED, I64, 10**6)),
+        _group(2, lambda group: _columns(group)[1].put(COMPRESSED, I64, 10**6)),
+        _group(2, lambda group: group[COLUMNS].values.reverse()),
+        lambda footer: footer[ROW_GROUPS].values.reverse(),
+    ],
+    ids=["too long", "negative", "elsewhere", "at one place", "over the next", "over the end", "columns", "order"],
+)
+def test_a_footer_of_another_layout_tells_no_places(tmp_path: Path, operate: Callable[[Struct], None]) -> None:
+    path = of_groups(tmp_path / "f.parquet", [50, 60, 70])
+    assert spans_of(path) is not None
+    change(path, operate)
+    assert spans_of(path) is None
+
+
+def test_encrypted_columns_and_long_footers_tell_no_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_encrypted(tmp_path / "e.parquet", pa.table({"a": range(9), "s": range(9)}), "s")
+    assert spans_of(tmp_path / "e.parquet") is None
+    path = of_groups(tmp_path / "f.parquet", [50, 60, 70])
+    monkeypatch.setattr("metaindex.formats.parquet.opened._MOST_CHUNKS", 5)
+    assert spans_of(path) is None

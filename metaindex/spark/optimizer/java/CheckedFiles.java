@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.FileScanRDD;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
@@ -22,13 +23,15 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 public class CheckedFiles extends RDD implements SentStage.Resting {
   private final transient FileScanRDD read;
   private final transient List left; // Restored.Left
+  private final transient List parts; // PartitionedFile[]: of each task, as long as the facts hold
   final transient Facts instead; // by which other rows stand for files; null: none do
   private transient boolean sent; // was any stage, before?
 
-  private CheckedFiles(FileScanRDD read, List left) {
+  private CheckedFiles(FileScanRDD read, List left, List parts) {
     super(read.sparkContext(), Scala.none(), scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
     this.read = read;
     this.left = left;
+    this.parts = parts;
     Facts found = null;
     for (int i = 0; i < left.size(); i++) {
       Deadline.look();
@@ -53,7 +56,53 @@ public class CheckedFiles extends RDD implements SentStage.Resting {
         left.add(one);
       }
     }
-    return left.isEmpty() ? read : new CheckedFiles((FileScanRDD) (Object) read, left);
+    RowGroups groups = IndexedRelation.groups(scan.relation());
+    if (left.isEmpty() && groups == null) {
+      return read;
+    }
+    FileScanRDD files = (FileScanRDD) (Object) read;
+    return new CheckedFiles(files, left, parts(scan, files, groups, left));
+  }
+
+  /** The files of each task; of those of which row groups are left, these, and what is not read of them is `left`. */
+  private static List parts(FileSourceScanExec scan, FileScanRDD read, RowGroups groups, List left) {
+    List out = new ArrayList(), others = new ArrayList();
+    scala.collection.Iterator each = read.filePartitions().iterator();
+    while (each.hasNext()) {
+      Deadline.look();
+      PartitionedFile[] files = ((FilePartition) each.next()).files();
+      List kept = new ArrayList(), rest = new ArrayList();
+      for (int i = 0; i < files.length; i++) {
+        Deadline.look();
+        if (groups != null && isCut(scan, files[i])) {
+          groups.cut(files[i], kept, rest);
+        } else {
+          kept.add(files[i]);
+        }
+      }
+      if (!kept.isEmpty() || scan.bucketedScan()) { // a bucket is a task, by its number
+        out.add(files(kept));
+      }
+      others.add(new FilePartition(others.size(), files(rest)));
+    }
+    Restored.Left rest = groups == null ? null : groups.left(others);
+    if (rest != null) {
+      left.add(rest);
+    }
+    if (out.isEmpty()) {
+      out.add(new PartitionedFile[0]);
+    }
+    return out;
+  }
+
+  private static PartitionedFile[] files(List some) {
+    return (PartitionedFile[]) some.toArray(new PartitionedFile[0]);
+  }
+
+  /** Returns whether the format reads parts of a file: not by what counts a file's rows from its first one. */
+  private static boolean isCut(FileSourceScanExec scan, PartitionedFile file) {
+    HadoopFsRelation relation = scan.relation();
+    return relation.fileFormat().isSplitable(relation.sparkSession(), relation.options(), file.toPath());
   }
 
   /** Files that a task reads, as long as the facts hold. To the task it is written as what it reads then. */
@@ -71,11 +120,10 @@ public class CheckedFiles extends RDD implements SentStage.Resting {
   }
 
   public Partition[] getPartitions() {
-    List files = Scala.list(read.filePartitions()), out = new ArrayList();
-    for (int i = 0; i < Math.max(1, files.size()); i++) {
+    List out = new ArrayList();
+    for (int i = 0; i < parts.size(); i++) {
       Deadline.look();
-      out.add(new Part(i, i < files.size() ? ((FilePartition) files.get(i)).files()
-          : new PartitionedFile[0], this));
+      out.add(new Part(i, (PartitionedFile[]) parts.get(i), this));
     }
     return (Partition[]) out.toArray(new Partition[0]);
   }
@@ -110,7 +158,7 @@ public class CheckedFiles extends RDD implements SentStage.Resting {
       Deadline.look();
       Restored.Left more = (Restored.Left) left.get(i);
       boolean hold = more.facts.hold();
-      if (!hold && more.scan == null) {
+      if (!hold && !more.isRead()) {
         files.clear();
       } else if (!hold) {
         List parts = more.parts();
@@ -120,6 +168,6 @@ public class CheckedFiles extends RDD implements SentStage.Resting {
         }
       }
     }
-    return new FilePartition(one.index(), (PartitionedFile[]) files.toArray(new PartitionedFile[0]));
+    return new FilePartition(one.index(), files(files));
   }
 }

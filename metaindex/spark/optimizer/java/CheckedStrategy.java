@@ -21,12 +21,14 @@ public class CheckedStrategy extends Guarded {
       return null;
     }
     IndexedRelation relation = (IndexedRelation) node.relation();
-    SparkPlan made = isDue(relation) || relation.narrowed != null ? byOthers(plan, relation) : null;
+    boolean looks = isDue(relation) || relation.narrowed != null || relation.groups != null;
+    SparkPlan made = looks ? byOthers(plan, relation) : null;
     if (made == null || !(relation.location() instanceof CoveringFiles)) {
-      return made == null ? null : looking(made);
+      return made == null ? null : looking(made, relation);
     }
     IndexedFiles instead = ((CoveringFiles) relation.location()).instead;
-    return instead == null ? looking(made) : new CheckedBuckets(looking(made), instead, plan);
+    SparkPlan looking = looking(made, relation);
+    return instead == null ? looking : new CheckedBuckets(looking, instead, plan);
   }
 
   /** Returns whether the list of a relation rests on facts, and its scan has to look at them. */
@@ -35,16 +37,24 @@ public class CheckedStrategy extends Guarded {
         && ((Restored) one.location()).rests();
   }
 
-  /** The plan with a scan that looks at its facts. */
-  private static SparkPlan looking(SparkPlan plan) {
+  /** The plan with a scan that looks at its facts, and reads its row groups. */
+  private static SparkPlan looking(SparkPlan plan, IndexedRelation of) {
     if (plan instanceof FileSourceScanExec) {
-      return isDue(((FileSourceScanExec) plan).relation()) ? CheckedScan.of((FileSourceScanExec) plan) : plan;
+      FileSourceScanExec scan = (FileSourceScanExec) plan;
+      HadoopFsRelation one = scan.relation();
+      if (of.groups != null && one.location() == of.location() && IndexedRelation.groups(one) == null) {
+        // Delta has made another one of it, whose format leaves out deleted rows.
+        scan = PhysicalVersions.over(scan, IndexedRelation.over(one, one.location(), IndexedRelation.label(of))
+            .of(of.groups), scan.dataFilters());
+      }
+      boolean looks = isDue(one) || IndexedRelation.groups(scan.relation()) != null;
+      return looks ? CheckedScan.of(scan) : plan;
     }
     List children = new ArrayList();
     boolean changed = false;
     for (int i = 0; i < plan.children().size(); i++) {
       Deadline.look();
-      children.add(looking((SparkPlan) plan.children().apply(i)));
+      children.add(looking((SparkPlan) plan.children().apply(i), of));
       changed = changed || children.get(i) != plan.children().apply(i);
     }
     return changed ? (SparkPlan) plan.withNewChildren(Scala.sequence(children)) : plan;

@@ -1,5 +1,6 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.net.URI;
 import java.util.ArrayList;
@@ -49,6 +50,10 @@ class DeltaScan extends RelationScan {
     return true;
   }
 
+  void narrow(JsonNode groups) {
+    this.groups = new RowGroups(groups, false);
+  }
+
   Map listed() {
     Map found = new HashMap();
     List adds = adds();
@@ -85,7 +90,7 @@ class DeltaScan extends RelationScan {
 
   LogicalPlan without(ScanSite one, Map dropped, String label, PlanScans survey) {
     List kept = kept(dropped);
-    return kept.size() == adds().size() ? null : over(kept, label);
+    return kept.size() == adds().size() && groups == null ? null : over(kept, label);
   }
 
   LogicalPlan rest(Map served, String label, List later) {

@@ -1,5 +1,6 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.reflect.Method;
@@ -16,6 +17,7 @@ class IcebergScan extends Scan {
   private final LogicalPlan leaf;
   private final Object scan;
   private final WeakIdentitySet done;
+  private RowGroups groups; // of its files, that are read; null: all
 
   /** `done`: the scans that were changed. */
   IcebergScan(LogicalPlan leaf, WeakIdentitySet done) {
@@ -139,6 +141,10 @@ class IcebergScan extends Scan {
     return once(found, tasks.size());
   }
 
+  void narrow(JsonNode left) {
+    groups = new RowGroups(left, false);
+  }
+
   boolean canShrink(ScanSite one, PlanScans survey) {
     return survey.alone(one, true);
   }
@@ -162,7 +168,11 @@ class IcebergScan extends Scan {
 
   LogicalPlan without(ScanSite one, Map dropped, String label, PlanScans survey) {
     if (!isDone() && survey.alone(one, false)) {
-      new IcebergTasks(scan, dropped, done, label, dropped.hashCode()).apply();
+      IcebergTasks tasks = new IcebergTasks(scan, dropped, done, label, dropped.hashCode());
+      if (groups != null) {
+        tasks.narrow(groups);
+      }
+      tasks.apply();
     }
     return null;
   }

@@ -1,6 +1,8 @@
 package metaindex;
 
+import java.lang.reflect.Constructor;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -8,12 +10,14 @@ import org.apache.hadoop.fs.Path;
 
 /** The tasks left of an Iceberg scan. */
 class IcebergTasks {
+  private static final long UNIT = 1024L * 1024; // bytes of the parts of a file whose row groups Iceberg does not know
   final List before, kept = new ArrayList();
   private final Object scan;
   private boolean moved;
   private final WeakIdentitySet done;
   private final String note, label;
-  private final int sign;
+  private int sign;
+  private RowGroups groups; // of the files that are left, that are read; null: all
 
   /** `label`, `sign`: said in plans of what is left; scans of other files have another sign. */
   IcebergTasks(Object scan, Map without, WeakIdentitySet done, String label, int sign) {
@@ -68,12 +72,113 @@ class IcebergTasks {
     kept.addAll(others);
   }
 
+  /** Leaves out the other row groups of these files, too. */
+  void narrow(RowGroups groups) {
+    this.groups = groups;
+    sign = sign * 31 + groups.hashCode();
+  }
+
   void apply() {
-    if (moved || kept.size() < before.size()) {
-      mark(label + ": " + note + " #" + Integer.toHexString(sign));
+    if (moved || kept.size() < before.size() || groups != null) {
+      String more = groups == null ? "" : ", " + groups.label;
+      mark(label + ": " + note + more + " #" + Integer.toHexString(sign));
       Reflected.invoke(scan, "resetTasks", new Object[] {kept});
     }
     done.add(scan);
+    if (groups != null) {
+      cut();
+    }
+  }
+
+  /**
+   * Leaves parts of files out of the groups of tasks that Iceberg makes, and keeps. It cuts files itself, where their
+   * row groups begin, if it knows that: what meets a row group that is left is read.
+   */
+  private void cut() {
+    List all = (List) Reflected.call(scan, "taskGroups"), fewer = new ArrayList();
+    if (!((List) Reflected.call(Reflected.call(scan, "groupingKeyType"), "fields")).isEmpty()) {
+      return; // somebody counts on them
+    }
+    try {
+      Constructor made = Class.forName("org.apache.iceberg.BaseScanTaskGroup", true, scan.getClass().getClassLoader())
+          .getConstructor(new Class[] {Collection.class});
+      for (int i = 0; i < all.size(); i++) {
+        Deadline.look();
+        List tasks = new ArrayList();
+        Iterator each = ((Collection) Reflected.call(all.get(i), "tasks")).iterator();
+        while (each.hasNext()) {
+          Deadline.look();
+          tasks.addAll(parts(each.next()));
+        }
+        if (!tasks.isEmpty()) {
+          fewer.add(made.newInstance(new Object[] {tasks}));
+        }
+      }
+      all.clear();
+      all.addAll(fewer);
+    } catch (Exception error) {
+      Reflected.invoke(scan, "resetTasks", new Object[] {kept}); // which makes the groups anew
+    }
+  }
+
+  /** What is read of a task. */
+  private List parts(Object task) throws Exception {
+    Object file = Reflected.call(task, "file");
+    long[] spans = groups.of(name(file), sign(file));
+    List all = new ArrayList(), some = new ArrayList();
+    all.add(task);
+    Object whole = spans == null ? null : whole(file);
+    if (whole == null) {
+      return all;
+    }
+    long from = number(task, "start"), end = from + number(task, "length"), at = from;
+    Iterator units = ((Iterable) Reflected.invoke(whole, "split", new Object[] {Long.valueOf(UNIT)})).iterator();
+    while (units.hasNext()) {
+      Deadline.look();
+      Object unit = units.next();
+      long start = number(unit, "start"), stop = start + number(unit, "length");
+      if (stop <= from || start >= end) {
+        continue;
+      }
+      if (start != at) {
+        return all;
+      }
+      at = stop;
+      Object last = some.isEmpty() ? null : some.get(some.size() - 1);
+      if (!meets(spans, start, stop)) {
+        continue;
+      }
+      if (last != null && Boolean.TRUE.equals(Reflected.invoke(last, "canMerge", new Object[] {unit}))) {
+        some.set(some.size() - 1, Reflected.invoke(last, "merge", new Object[] {unit}));
+      } else {
+        some.add(unit);
+      }
+    }
+    return at == end ? some : all;
+  }
+
+  private Object whole(Object file) {
+    for (int i = 0; i < kept.size(); i++) {
+      Deadline.look();
+      if (Reflected.call(kept.get(i), "file") == file) {
+        return kept.get(i);
+      }
+    }
+    return null;
+  }
+
+  private static boolean meets(long[] spans, long start, long end) {
+    for (int i = 0; i < spans.length; i += 2) {
+      Deadline.look();
+      if (spans[i] < end && spans[i + 1] > start) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static long number(Object task, String name) {
+    return ((Number) Reflected.call(task, name)).longValue();
   }
 
   void undo() {

@@ -1,5 +1,6 @@
 package metaindex;
 
+import java.util.Objects;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -21,6 +22,7 @@ public class IndexedRelation extends HadoopFsRelation {
   // Where files are left out of it once the query runs: by what, and what it is without.
   RuntimeFilter narrowed;
   HadoopFsRelation before;
+  RowGroups groups; // null: its files are read whole
 
   public IndexedRelation(
       FileIndex files, StructType partitions, StructType data, scala.Option buckets, FileFormat format,
@@ -38,9 +40,21 @@ public class IndexedRelation extends HadoopFsRelation {
   /** Returns the relation whose files are narrowed once the query runs. */
   static IndexedRelation narrowed(HadoopFsRelation one, RuntimeFilter by) {
     IndexedRelation made = over(one, one.location(), label(one));
+    made.groups = groups(one);
     made.narrowed = by;
     made.before = one;
     return made;
+  }
+
+  /** Returns itself, of whose files these row groups are read; null: the files. */
+  IndexedRelation of(RowGroups left) {
+    groups = left;
+    return this;
+  }
+
+  /** Returns the row groups that a relation's files are read by; null: whole. */
+  static RowGroups groups(HadoopFsRelation one) {
+    return one instanceof IndexedRelation ? ((IndexedRelation) one).groups : null;
   }
 
   /** Returns its node below filters and choices of columns; null where something else stands there. */
@@ -55,7 +69,7 @@ public class IndexedRelation extends HadoopFsRelation {
 
   /** Returns what it reads once the query runs. */
   static IndexedRelation running(HadoopFsRelation one, FilteredFiles files, IndexedRelation planned) {
-    return over(one, files, planned.label());
+    return over(one, files, planned.label()).of(planned.groups);
   }
 
   /**
@@ -67,7 +81,7 @@ public class IndexedRelation extends HadoopFsRelation {
     return askedByPushdown() ? format : format + " <metaindex " + label() + ">";
   }
 
-  /** A relation that joins narrow equals itself alone: a plan with it is another one. */
+  /** A relation that joins narrow equals itself alone: a plan with it is another one; so is one of other row groups. */
   public boolean equals(Object other) {
     return super.equals(other) && canEqual(other);
   }
@@ -77,13 +91,17 @@ public class IndexedRelation extends HadoopFsRelation {
   }
 
   public boolean canEqual(Object other) {
+    if (!(other instanceof HadoopFsRelation)) {
+      return false;
+    }
     RuntimeFilter theirs = other instanceof IndexedRelation ? ((IndexedRelation) other).narrowed : null;
-    return other instanceof HadoopFsRelation && theirs == narrowed;
+    return theirs == narrowed && Objects.equals(groups, groups((HadoopFsRelation) other));
   }
 
   /** Returns the relation whose list is of one scan that looks. */
   static HadoopFsRelation checked(HadoopFsRelation one) {
-    return one.location() instanceof Restored ? over(one, ((Restored) one.location()).checked(), label(one)) : one;
+    return one.location() instanceof Restored
+        ? over(one, ((Restored) one.location()).checked(), label(one)).of(groups(one)) : one;
   }
 
   /** Returns what metaindex says of a relation, joins apart; empty: nothing. */

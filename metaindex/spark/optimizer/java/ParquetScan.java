@@ -1,5 +1,6 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
@@ -11,5 +12,9 @@ class ParquetScan extends FilesScan {
 
   boolean says(String setting) {
     return ofParquet(setting);
+  }
+
+  void narrow(JsonNode groups) {
+    this.groups = new RowGroups(groups, true);
   }
 }

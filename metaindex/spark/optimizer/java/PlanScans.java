@@ -134,6 +134,11 @@ class PlanScans {
     }
   }
 
+  /** Returns whether there is what reads row groups of files, and looks at plain files whenever a plan runs. */
+  boolean checks() {
+    return scans.checks;
+  }
+
   /** The place of the n-th leaf among what is asked about, or -1. */
   int number(int leaf) {
     return ((Integer) numbers.get(leaf)).intValue();

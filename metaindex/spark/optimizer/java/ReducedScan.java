@@ -48,7 +48,11 @@ class ReducedScan {
       changed = true;
       return one.scan.certainFirst(one, Reply.files(certain.get("files")), out, certain.get("label").asText(), survey);
     }
-    changed = !out.isEmpty();
+    JsonNode groups = survey.checks() ? part("groups") : null;
+    if (groups != null) {
+      one.scan.narrow(groups);
+    }
+    changed = !out.isEmpty() || groups != null;
     return changed ? one.scan.without(one, out, label, survey) : null;
   }
 

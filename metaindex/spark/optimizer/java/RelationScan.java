@@ -25,6 +25,7 @@ abstract class RelationScan extends Scan implements Json.Names {
   final LogicalRelation relation;
   final HadoopFsRelation files;
   private final SQLConf conf; // of the session that the rule is of
+  RowGroups groups; // of its files, that are read; null: all
 
   RelationScan(LogicalRelation relation, SQLConf conf) {
     this.relation = relation;
@@ -137,7 +138,10 @@ abstract class RelationScan extends Scan implements Json.Names {
 
   /** Returns the attributes over fewer files. */
   LogicalPlan over(FileIndex fewer, String label) {
-    return Nodes.over(relation, IndexedRelation.over(files, fewer, label));
+    RowGroups left = groups;
+    groups = null; // of this one alone
+    return Nodes.over(relation, IndexedRelation.over(files, fewer, left == null ? label : label + ", " + left.label)
+        .of(left));
   }
 
   static boolean ofParquet(String setting) {

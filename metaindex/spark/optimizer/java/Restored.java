@@ -26,7 +26,18 @@ abstract class Restored implements FileIndex, Cloneable {
       this.folders = folders;
     }
 
-    /** What the scan reads. */
+    static Left of(Facts facts, List parts) {
+      Left made = new Left(facts, null);
+      made.parts = parts;
+      return made;
+    }
+
+    /** Returns whether anything is read then, in place of the rows that stand for it. */
+    boolean isRead() {
+      return scan != null || parts != null;
+    }
+
+    /** What is read. */
     synchronized List parts() {
       if (parts == null) {
         parts = Scala.list(((FileScanRDD) (Object) scan.inputRDD()).filePartitions());

@@ -1,5 +1,6 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -75,6 +76,9 @@ abstract class Scan {
   LogicalPlan rest(Map served, String label) {
     return rest(served, label, new ArrayList());
   }
+
+  /** Notes the row groups of its files that are read: the next scan without some files reads no other ones. */
+  void narrow(JsonNode groups) {}
 
   /** Notes files (path to sign) that it reads, on whose rows it rests which others it does not read. */
   void rely(Map read) {}
