@@ -1,5 +1,5 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--folder F] [--json FILE]`: each workload prints a table, and JSON lines
-where asked.
+"""`python -m benchmarks [NAME ...] [--quick] [--shapes S ...] [--folder F] [--json FILE]`: each workload prints a
+table, and JSON lines where asked.
 
 prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside
          DuckDB over the same statistics
@@ -21,10 +21,8 @@ bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced
          values: size, rate, building, look-ups
 needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB, Polars, native bloom filters and
          oracles; what building each kind costs
-engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to
-         the indexes, held back, and by the engine's own scan
-shapes   look-ups and a GROUP BY over files with row groups of 2,500, 122,880 and 1,000,000 rows, by each way to read a
-         scan, beside the best engine told the right files and the best without an index: CPU
+shapes   look-ups, a GROUP BY and a sum by each way to read a scan, over Parquet, Delta and Iceberg, beside engines told
+         the right files and engines without an index: CPU; and a look-up in a store that answers 30 ms late
 row_groups  what one row takes to read by the rows of a row group: estimates of `locate` and `what_if` beside measured
          CPU, and the constants behind them fitted anew
 splits   one row of files with row groups of 122,880 to 4,000,000 rows through Spark, plain, told the file, told the row
@@ -41,6 +39,9 @@ plans    planning of 1,000 unions and of an IN with 1,000,000 values under `mi.e
 planning  a plain query's planning with and without `mi.enable`, on whatever Spark is installed
 joins    a few customers by name, joined with their sales in 500 files, with and without files left out by their keys
 hot      a table of which half the rows have one key, joined and grouped by it through a covering index
+
+`needle`, `shapes` and `answers` run over three shapes of files: 1 MB with row groups of 2,500 rows (small), 30 MB and
+122,880 (medium), 128 MB and 1,000,000 (large); the last two without Spark, builds and models.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
+from .shape import SHAPES
 from .telling import add_options, folder_of, teller
 
 NAMES = (
@@ -67,7 +69,6 @@ NAMES = (
     "hooks",
     "bloom",
     "needle",
-    "engines",
     "shapes",
     "row_groups",
     "splits",
@@ -81,6 +82,7 @@ NAMES = (
     "joins",
     "hot",
 )
+SHAPED = ("needle", "shapes", "answers")
 
 
 def main() -> int:
@@ -89,12 +91,17 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="default: all")
     parser.add_argument("--quick", action="store_true", help="smaller tables: shows that it runs, measures nothing")
+    parser.add_argument("--shapes", nargs="*", default=list(SHAPES), choices=list(SHAPES), help="default: all")
     add_options(parser)
     arguments = parser.parse_args()
     folder = folder_of(arguments)
     for name in arguments.names or NAMES:
         module = name if name in ("advise", "needle", "tpch", "curve") else f"bench_{name}"
-        teller(name, arguments)(import_module(f"benchmarks.{module}").run(folder, arguments.quick))
+        run, tell = import_module(f"benchmarks.{module}").run, teller(name, arguments)
+        if name not in SHAPED:
+            tell(run(folder, arguments.quick))
+        for shape in arguments.shapes if name in SHAPED else ():
+            tell(run(folder, arguments.quick, SHAPES[shape]))
     return 0
 
 

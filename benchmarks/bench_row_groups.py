@@ -12,14 +12,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from benchmarks.bench_shapes import QUICK, SHAPES, write_shape
 from metaindex.formats.parquet import costs
+
+from .bench_shapes import ROW_BYTES, written
+from .shape import SHAPES
 
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:
@@ -63,19 +64,14 @@ def _constants(quick: bool) -> list[dict[str, object]]:
 
 def _estimates(folder: Path, quick: bool) -> list[dict[str, object]]:
     figures: list[dict[str, object]] = []
-    for group, rows, files in QUICK if quick else SHAPES:
-        for writer, write in (("pyarrow", None), ("DuckDB", _by_duckdb)):
-            root = folder / f"shapes-{group}-{rows}-{files}{'' if write is None else f'-{writer}'}"
-            if not root.exists():
-                write_shape(root, group, rows, files, write)
-            figures += [{"file": f"{writer}, row groups of {group:,}"} | one for one in _of_shape(root, rows, quick)]
+    for shape in SHAPES.values():
+        files, rows = shape.files_of(0, ROW_BYTES, quick)
+        lake = folder / f"shapes-{shape.group_rows}-{rows}-{files}"
+        for writer in ("parquet", "duckdb"):
+            name = f"{writer}, row groups of {min(shape.group_rows, rows):,}"
+            root = Path(written(lake, writer, shape.group_rows, rows, files))
+            figures += [{"file": name} | one for one in _of_shape(root, rows, quick)]
     return figures
-
-
-def _by_duckdb(table: pa.Table, path: Path, group: int) -> None:
-    with duckdb.connect() as con:
-        con.register("written", table)
-        con.execute(f"COPY written TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE {group})")
 
 
 def _of_shape(root: Path, rows: int, quick: bool) -> list[dict[str, object]]:

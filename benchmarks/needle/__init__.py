@@ -1,5 +1,5 @@
-"""A needle in a haystack: exact look-ups among 500 files and 5,000,000 rows of 100 bytes, beside those who could do it
-otherwise and beside oracles that are told where the rows are.
+"""A needle in a haystack: exact look-ups among 5,000,000 rows of 100 bytes, in 500 files or in fewer and larger ones
+(`Shape`), beside those who could do it otherwise and beside oracles that are told where the rows are.
 
 Look-ups: each is `SELECT * WHERE column = value`, all rows of all columns, and finds exactly the rows that are there or
 the benchmark fails. All are asked in turns, in one process; wall times as median with the 10th and 90th percentile, CPU
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
+from benchmarks.shape import SHAPES, Shape
 
 from .lake import Lake
 from .timing import Peer, figures, in_turns
@@ -28,11 +29,10 @@ from .timing import Peer, figures, in_turns
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FILES, ROWS = 500, 5_000_000
+FILES, ROWS, ROW_BYTES = 500, 5_000_000, 100
 BEFORE = 300
 """Look-ups that a handle which is kept has answered before: some footers of data files are in memory then, as DuckDB
 has all of them after its first query."""
-QUICK_FILES, QUICK_ROWS = 20, 40_000
 INDEX = "needle"
 PARTS = ("local", "spark", "builds", "scale", "targets")
 
@@ -40,20 +40,20 @@ PARTS = ("local", "spark", "builds", "scale", "targets")
 Figures = list[dict[str, object]]
 
 
-def run(folder: Path, quick: bool) -> Figures:
-    return measure(folder, *((QUICK_FILES, QUICK_ROWS, 1) if quick else (FILES, ROWS, 7)), PARTS)
+def run(folder: Path, quick: bool, shape: Shape) -> Figures:
+    files, each = shape.files_of(ROWS, ROW_BYTES, quick)
+    parts = PARTS if shape == SHAPES["small"] else ("local",)
+    return measure(folder, Lake.of(folder, files, files * each, shape.group_rows), 1 if quick else 7, parts)
 
 
 def measure(
     folder: Path,
-    files: int,
-    rows: int,
+    lake: Lake,
     turns: int,
     parts: Sequence[str],
     tell: Callable[[Figures], None] = lambda some: None,
 ) -> Figures:
     """The figures of the parts asked; `tell` gets them as they come. `turns`: of every peer and sort of needle."""
-    lake = Lake(folder / f"needle-{files}-{rows}", files, rows)
     lake.prepare()
     _index(lake)
     found: Figures = []
@@ -73,7 +73,7 @@ def measure(
     if "scale" in parts:
         from .scale import scale
 
-        add(scale(folder, files < FILES))
+        add(scale(folder, lake.files < FILES))
     if "targets" in parts:
         from .targets import targets
 

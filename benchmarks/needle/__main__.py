@@ -8,6 +8,7 @@ import argparse
 from benchmarks.telling import add_options, folder_of, teller
 
 from . import FILES, PARTS, ROWS, measure
+from .lake import Lake
 
 
 def main() -> int:
@@ -18,8 +19,9 @@ def main() -> int:
     parser.add_argument("--parts", default=",".join(PARTS))
     add_options(parser)
     arguments = parser.parse_args()
-    tell = teller("needle", arguments)
-    measure(folder_of(arguments), arguments.files, arguments.rows, arguments.turns, arguments.parts.split(","), tell)
+    folder, tell = folder_of(arguments), teller("needle", arguments)
+    lake = Lake.of(folder, arguments.files, arguments.rows)
+    measure(folder, lake, arguments.turns, arguments.parts.split(","), tell)
     return 0
 
 

@@ -1,5 +1,5 @@
 """The table of the needle benchmark, in four forms over the same rows: Parquet, Parquet with native bloom filters,
-Delta, Iceberg. About 100 bytes a row on disk, four row groups a file.
+Delta, Iceberg. About 100 bytes a row on disk.
 
     record_id   int64, in one row each
     event_id    32 hexadecimal digits, each in 1 to 5 rows somewhere in the table: in 1 to 5 files, but for chance
@@ -26,9 +26,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-GROUPS = 4
-"""Row groups of a file."""
 
 ACCOUNTS = 200_000
 _SKEW = 6  # the exponent that crowds rows into the first accounts
@@ -68,6 +65,12 @@ class Lake:
     folder: Path
     files: int = 500
     rows: int = 5_000_000
+    group_rows: int = 2_500
+
+    @classmethod
+    def of(cls, folder: Path, files: int, rows: int, group_rows: int = 2_500) -> Lake:
+        """The lake in its place among the tables that are kept."""
+        return cls(folder / f"needle-{files}-{rows}-{group_rows}", files, rows, group_rows)
 
     @property
     def parquet(self) -> Path:
@@ -90,8 +93,9 @@ class Lake:
         return self.rows // self.files
 
     @property
-    def group_rows(self) -> int:
-        return self.file_rows // GROUPS
+    def groups(self) -> int:
+        """Row groups of a file."""
+        return -(-self.file_rows // self.group_rows)
 
     def name(self, file: int) -> str:
         return f"part-{file:05d}.parquet"

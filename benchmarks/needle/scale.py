@@ -17,7 +17,7 @@ import metaindex as mi
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.store.writer import SUFFIX
 
-from .lake import GROUPS, Lake
+from .lake import Lake
 from .model import HashedKey, filter_bits
 
 SIZES = ((50, 500_000), (500, 5_000_000), (500, 20_000_000))
@@ -28,7 +28,7 @@ def scale(folder: Path, quick: bool) -> list[dict[str, object]]:
     """A row for each size and quantity. `x of model`: measured over predicted."""
     out: list[dict[str, object]] = []
     for files, rows in QUICK_SIZES if quick else SIZES:
-        lake = Lake(folder / f"needle-{files}-{rows}", files, rows)
+        lake = Lake.of(folder, files, rows)
         lake.prepare_parquet()
         out += _hashed(lake, "record_id", rows)
         out += _hashed(lake, "event_id", int(lake.events.max()) + 1)
@@ -39,7 +39,7 @@ def scale(folder: Path, quick: bool) -> list[dict[str, object]]:
 def _hashed(lake: Lake, column: str, values: int) -> Iterator[dict[str, object]]:
     index = _Index(lake, mi.Values(column))
     entries = index.rows("values")
-    model = HashedKey(lake.files, GROUPS, entries, min(values, entries))
+    model = HashedKey(lake.files, lake.groups, entries, min(values, entries))
     say = _Row(lake, column)
     yield say("bytes an entry", model.entry_bytes, index.bytes("values") / entries)
     yield say("CPU us an entry, build", None, index.cpu * 1e6 / entries)

@@ -73,7 +73,9 @@ def in_turns(peers: Sequence[Peer], needles: Sequence[Needle], turns: int) -> di
 def figures(sort: str, peers: Sequence[Peer], found: dict[str, Times]) -> list[dict[str, object]]:
     """Rows of the report. `x oracle`: the median over that of the engine's oracle, where that has anything to read;
     `CPU x` likewise."""
-    oracles = {peer.engine: found[peer.name] for peer in peers if peer.oracle and found[peer.name].median > 1e-4}
+    told = [(peer.engine, found[peer.name]) for peer in peers if peer.oracle and found[peer.name].median > 1e-4]
+    told.sort(key=lambda each: -each[1].median)  # the best of an engine comes last
+    oracles = dict(told)
     out: list[dict[str, object]] = []
     for peer in peers:
         times = found[peer.name]

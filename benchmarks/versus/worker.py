@@ -85,13 +85,12 @@ def once(place: str, files: str, columns: str, partitions: str, question: str) -
 @contextmanager
 def needle(folder: Path, quick: bool, scale: float) -> Iterator[Asks]:
     """All columns of the rows of a value, without a JVM and through Spark; beside oracles that have no index."""
-    from benchmarks.needle import QUICK_FILES, QUICK_ROWS, _index
+    from benchmarks.needle import _index
     from benchmarks.needle.lake import Lake
     from benchmarks.needle.local_peers import local_peers, our_peers
     from benchmarks.needle.spark_peers import our_spark_peers, session, spark_peers
 
-    files, rows = (QUICK_FILES, QUICK_ROWS) if quick else (500, int(5_000_000 * scale))
-    lake = Lake(folder / f"needle-{files}-{rows}", files, rows)
+    lake = Lake.of(folder, *((20, 40_000) if quick else (500, int(5_000_000 * scale))))
     lake.prepare()
     _index(lake)
     needles = lake.needles(100 + BEFORE)
