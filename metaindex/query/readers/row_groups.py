@@ -94,9 +94,9 @@ class RowGroups:
         whose statistics may pay."""
         count = file.footer.metadata.num_row_groups
         known = result.in_file(path, count)
-        kept = np.ones(count, np.bool_) if known is None else self._known(known, result.walked)
         if count == 1 and known is not None:
-            return kept  # the file was kept by what is known of it
+            return np.ones(1, np.bool_)  # the file was kept by what is known of it
+        kept = np.ones(count, np.bool_) if known is None else self._known(known, result.walked)
         if source is not None and file.footer.bytes_of(np.flatnonzero(kept).tolist()) > SMALL_BYTES:
             stated = self._stated(file.raw_footer(source), file)
             sources = [stated] if known is None else [stated, known]
