@@ -57,6 +57,11 @@ logger = logging.getLogger("metaindex")
 _NAMESPACES = "_namespaces"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 _ENTRY = re.compile(r"([^/]+)/_log/(\d{20})\.json")
+_MANIFEST = re.compile(r"([^/]+)/(_manifests/[^/]+\.json)")
+_FEW_RUNS = 4
+"""Of an index whose entry is not known yet: so few manifests are mostly those of the runs that are in use."""
+_SMALL = 1 << 20
+"""Bytes of a manifest that is read before it is known that it is needed."""
 _FILE_BYTES = 16
 """Of a run, what each of its files takes at least: an id of so many bytes that do not compress."""
 
@@ -91,13 +96,18 @@ class IndexFolder:
         self._key = config.sealing_key
         self._compared: Target | None = None
         self._logs: dict[str, OperationLog] = {}
+        self._manifests: dict[str, list[tuple[str, int]]] = {}  # by index, with their bytes: seen, and not read yet
         if home == self.beside(root, table_format.has_log) and config.namespace is None:
             guesses: dict[str, tuple[int, int]] = {}
+            manifests: dict[str, list[tuple[str, int]]] = {}
             for path, info in table_format.indexes_seen.items():
                 if match := _ENTRY.fullmatch(path):
                     seen = int(match[2]), info.modified_ns
                     guesses[match[1]] = max(guesses.get(match[1], seen), seen)
+                elif (match := _MANIFEST.fullmatch(path)) and info.size_bytes <= _SMALL:
+                    manifests.setdefault(match[1], []).append((match[2], info.size_bytes))
             self._logs = {name: self._log(name, guess) for name, guess in guesses.items() if _NAME.match(name)}
+            self._manifests = {name: seen for name, seen in manifests.items() if len(seen) <= _FEW_RUNS}
         self._opened: dict[str, tuple[OpenIndex, TableRef, IndexLogEntry]] = {}
         """By name, as they were opened last: for which table, and from which entry."""
 
@@ -297,26 +307,35 @@ class IndexFolder:
         mostly still is: it is looked at beside the listing."""
         seen = [name for name, log in self._logs.items() if log.seen and (wanted is None or name in wanted)]
         held = [log for name in seen if (log := self._logs[name]).held is not None and name not in self._opened]
+        listed = [(self._logs[name], *seen_there) for name in seen for seen_there in self._manifests.pop(name, ())]
         names, (latest, _) = both_at(
             self.path,
             self.names,
-            lambda: both_at(self.path, lambda: dict(self._latest(seen)), partial(self._open_ahead, held)),
+            lambda: both_at(self.path, lambda: dict(self._latest(seen)), partial(self._open_ahead, held, listed)),
         )
         asked = [name for name in names if wanted is None or name in wanted]
         latest |= self._latest([name for name in asked if name not in latest])
         return names, {name: latest[name] for name in asked}
 
-    def _open_ahead(self, logs: Sequence[OperationLog]) -> None:
-        """Read of a store the manifests of entries that were read and are not used yet. What goes wrong is met
-        again."""
+    def _open_ahead(self, logs: Sequence[OperationLog], listed: Sequence[tuple[OperationLog, str, int]]) -> None:
+        """Read of a store the manifests of entries that were read and are not used yet, and those that were listed of
+        others, which count if an entry names them. What goes wrong is met again."""
         runs = [(log, run) for log in logs if log.held is not None for run in log.held.content.runs]
 
-        def read(pair: tuple[OperationLog, RunRef]) -> None:
+        def read(log: OperationLog, run: RunRef) -> None:
+            RunReader(log.storage, run, self.cache, ReadCount()).every_part()
+
+        def guess(log: OperationLog, path: str, size: int) -> None:
+            self.cache.whole.keep(path, log.storage.read(path, 0, size), size)
+
+        asked = [*(partial(read, *pair) for pair in runs), *(partial(guess, *place) for place in listed)]
+
+        def quietly(ask: Callable[[], None]) -> None:
             with suppress(Exception):
-                RunReader(pair[0].storage, pair[1], self.cache, ReadCount()).every_part()
+                ask()
 
         if is_remote(self.path):
-            each_at(self.path, runs, read)
+            each_at(self.path, asked, quietly)
 
     def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | Exception | None]]:
         """The latest entry of each index, or why it cannot be read; from a store side by side."""

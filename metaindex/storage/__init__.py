@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .opening import is_path as is_path
     from .opening import is_remote as is_remote
     from .opening import name_of as name_of
+    from .opening import opening_whole as opening_whole
     from .opening import parent_of as parent_of
     from .opening import storage_for as storage_for
     from .own import meant_by as meant_by

@@ -57,7 +57,7 @@ class ObjectStorage:
     """The objects of a bucket (`base`, a URI without a trailing slash) below the key `prefix`. `unproven`: the endpoint
     of a store whose put-if-absent is tested before it is relied on; `single_writer`: the user declares that nobody else
     writes, so that it need not; `confines`: bounds on what may be reached; `ends`: of objects that were opened, for who
-    reads them several times."""
+    reads them several times; `end_bytes`: of an object that is opened."""
 
     store: ObjectStore = field(repr=False)
     base: str
@@ -66,6 +66,7 @@ class ObjectStorage:
     single_writer: bool = False
     confines: Confines | None = field(default=None, repr=False)
     ends: Ends | None = field(default=None, repr=False, compare=False)
+    end_bytes: int = field(default=_TAIL_BYTES, repr=False, compare=False)
 
     @classmethod
     def from_uri(cls, uri: str, storage_options: Mapping[str, str] | None = None) -> ObjectStorage:
@@ -328,7 +329,7 @@ class ObjectStorage:
         import obstore
 
         try:
-            answer = obstore.get(self.store, key, options={"range": {"suffix": _TAIL_BYTES}})
+            answer = obstore.get(self.store, key, options={"range": {"suffix": self.end_bytes}})
             return _info(path, answer.meta), bytes(answer.bytes())
         except obstore.exceptions.BaseError as error:
             # An empty object has no end to stores, and some have no such range.

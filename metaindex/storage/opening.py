@@ -53,6 +53,14 @@ def holding_ends(storage: Storage) -> Storage:
     return replace(storage, ends=Ends(None, _ENDS_BYTES)) if isinstance(storage, ObjectStorage) else storage
 
 
+def opening_whole(storage: Storage, size_bytes: int) -> Storage:
+    """Return a store that fetches an object of no more than so many bytes whole when it is opened; a disk is returned
+    as it is."""
+    from .object_store import ObjectStorage
+
+    return replace(storage, end_bytes=size_bytes) if isinstance(storage, ObjectStorage) else storage
+
+
 def is_path(text: str) -> bool:
     """Return whether the text can be a file's name: without a zero byte, which would end it, and encodable."""
     try:

@@ -253,7 +253,7 @@ def test_a_store_that_falls_silent_within_a_file_is_no_damage(
 ) -> None:
     """Nobody should restore or remove a file because the network was down."""
     lake = next(MAKERS["delta" if kind == "checkpoint" else kind](s3, bucket, tmp_path))
-    ids_ = pa.array(random.Random(1).sample(range(10**12), 40_000), pa.int64())
+    ids_ = pa.array(random.Random(1).sample(range(10**12), 120_000), pa.int64())
     names = pa.array([f"{one:x}" for one in ids_.to_pylist()])
     lake.append(pa.table([ids_, names, pa.nulls(len(ids_), pa.float64())], schema=rows(0).schema))
     lake.options["storage_options"] = {"max_retries": "1"}

@@ -26,6 +26,7 @@ _V = TypeVar("_V")
 _NOTHING: Any = object()
 _OBJECTS = 64
 """Version objects that stay: a chain of recorded versions needs a few."""
+_WHOLE_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
@@ -53,6 +54,8 @@ class StoreCache:
     limit_bytes: int = 128 << 20
     manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
     footers: dict[str, Footer] = field(default_factory=dict)
+    whole: BoundedCache[str, bytes] = field(default_factory=partial(BoundedCache, limit_bytes=_WHOLE_BYTES))
+    """Small objects of a store, byte for byte: to check a digest is up to who takes one."""
     derived: dict[tuple[str, str], Any] = field(default_factory=dict)  # small things computed from immutable parts
     _being_made: dict[object, threading.RLock] = field(default_factory=dict)
     _holders: dict[tuple[str, str, int], Decoded] = field(default_factory=dict)  # by path, column and group

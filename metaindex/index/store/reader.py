@@ -1,7 +1,7 @@
 """Reads sorted runs: manifest, footer, row groups, in that order, each checked, each counted.
 
     manifest      one read, digest in the log entry
-    footer        one exact read a part, digest in the manifest
+    footer        one exact read a part, digest in the manifest; a small part of a store comes whole
     row groups    one read for neighbouring groups, the asked columns only, page checksums verified
 
 What does not match raises DamagedIndexError; the caller then does without the index. Manifests, footers and decoded row
@@ -52,6 +52,7 @@ _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than anot
 _NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once
 _FAR_BYTES = 1 << 20  # the same, of pages on a store: those of a row group are one request
 _DISK_BYTES = 1 << 13  # the same, of a file on a disk that is open
+_SMALL_PART = 1 << 15  # of a store: it takes no longer to come whole than its footer
 _PARTS_APART = 4  # fewer parts are read sooner than threads are started
 _COUNTING = threading.Lock()
 _Ints = npt.NDArray[np.int64]
@@ -236,7 +237,8 @@ class RunReader:
 
     def _stretch(self, of: tuple[str, int, int]) -> bytes:
         path, start, end = of
-        return self._uncounted(path, start, end - start)
+        whole = self._cache.whole.find(path)
+        return self._uncounted(path, start, end - start) if whole is None else whole[start:end]
 
     def _spans(self, path: str, spans: _Ints) -> list[bytes]:
         """Read stretches of a part, a row (start, end) each: of a store all at once, of a file that is opened once."""
@@ -258,7 +260,11 @@ class RunReader:
     def _read_manifest(self, path: str) -> tuple[PartInfo, ...]:
         if self.run.manifest_bytes > MAX_MANIFEST:
             raise self.damaged(path, f"a manifest has at most {MAX_MANIFEST:,} bytes")
-        data = self._read(path, 0, self.run.manifest_bytes)
+        data = self._cache.whole.take(path)
+        if data is not None and digest(data) == self.run.manifest_digest:
+            self._counted(path, 0, self.run.manifest_bytes, data)
+        else:
+            data = self._read(path, 0, self.run.manifest_bytes)
         if digest(data) != self.run.manifest_digest:
             raise self.damaged(path, "the manifest does not match its digest")
         try:
@@ -269,7 +275,11 @@ class RunReader:
             raise self.damaged(path, f"the manifest cannot be understood ({first_line(error)})") from error
 
     def _read_footer(self, part: PartInfo) -> Footer:
-        data = self._footer_bytes(part)
+        if self.far and part.size_bytes <= _SMALL_PART:  # its rows are mostly asked for next
+            whole = self._cache.whole.keep(part.path, self.whole(part), part.size_bytes)
+            data = whole[part.size_bytes - part.footer_bytes :]
+        else:
+            data = self._footer_bytes(part)
         try:
             metadata = _opened(pa.BufferReader(data), None).metadata
         except Exception as error:
@@ -290,6 +300,8 @@ class RunReader:
     def _fetch(self, part: PartInfo, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.NativeFile:
         """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else: what was not
         fetched is zeros, which no page is."""
+        if (whole := self._cache.whole.find(part.path)) is not None:
+            return pa.BufferReader(whole)
         at = sorted(footer.columns[column] for column in columns)
         gap = _GAP_BYTES if self.far else _DISK_BYTES
         spans: list[tuple[int, int]] = []
@@ -334,7 +346,8 @@ class RunReader:
             raise self.damaged(path, f"{length} bytes are expected at {start}, {len(data)} are there")
 
     def damaged(self, path: str, what: str) -> DamagedIndexError:
-        """The error of a part that is not what it should be."""
+        """The error of a part that is not what it should be. Whoever asks again reads it again."""
+        self._cache.whole.take(path)
         return DamagedIndexError.for_repair(
             f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}"
         )

@@ -18,7 +18,7 @@ import pyarrow as pa
 from metaindex.core import Cure, MetaIndexError, ObjectNotFoundError, ScanError, Vector, Words, compute
 from metaindex.expressions import Opaque, Predicate
 from metaindex.formats import Field, Format, HeldFooters, Leaf, ParquetRows, PartitionValues, TextReader
-from metaindex.storage import each_at
+from metaindex.storage import each_at, is_remote, opening_whole
 
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
@@ -30,6 +30,8 @@ from .row_groups import SMALL_BYTES, RowGroups
 
 _PLACE = "\x00place in the batch"  # no column of a table has that name
 _SAMPLED = 64  # files whose sizes are added up
+_WHOLE_BYTES = 1 << 20  # a file of a store that comes sooner whole than after its footer
+_FEW_BYTES = 8 << 20  # of all files of a scan: of more the columns that are read are asked for
 _Equality = Sequence["tuple[Any, ValueDeletes]"]
 _Keys = Mapping[Leaf, pa.Array]
 
@@ -58,12 +60,16 @@ def coded(scan: ScanPlan) -> ScanPlan:
     """Return the scan for an engine that takes texts as places in dictionaries: those that its first file holds so, if
     there is much to read, and near."""
     some = scan.file_rows[:_SAMPLED]
-    size = compute("sum", scan.snapshot.files.table.column("size_bytes").take(Vector.arrow(some))).as_py() or 0
-    if size < SMALL_BYTES or "://" in scan.storage.root:
+    if _bytes_of(scan, some) < SMALL_BYTES or is_remote(scan.storage.root):
         return scan
     with suppress(MetaIndexError, pa.ArrowException, OSError):  # who reads it finds out what is wrong with it
         return replace(scan, coded=frozenset(_FileReader(scan).coded(int(some[0]))))
     return scan
+
+
+def _bytes_of(scan: ScanPlan, rows: npt.NDArray[np.int64]) -> int:
+    sizes = scan.snapshot.files.table.column("size_bytes").take(Vector.arrow(rows))
+    return int(compute("sum", sizes).as_py() or 0)
 
 
 def matching_rows(scan: ScanPlan) -> Iterator[tuple[int, int, int]]:
@@ -110,8 +116,10 @@ def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = 
 class _FileReader:
     def __init__(self, scan: ScanPlan, *, apart: bool = False) -> None:
         snapshot = scan.snapshot
-        self._storage = scan.storage
+        self._storage = self._whole = scan.storage
         self._snapshot = snapshot
+        if is_remote(scan.storage.root) and _bytes_of(scan, scan.file_rows) <= _FEW_BYTES:
+            self._whole = opening_whole(scan.storage, _WHOLE_BYTES)
         shown = scan.fields
         self._schema = scan.schema
         self._predicate = None
@@ -244,8 +252,9 @@ class _FileReader:
         choice = ParquetRows.Choice(len(first_read), left) if choosing else None
         wanted = [*first_read, *(f for f in self._fields[len(telling) :] if f.name not in shared)]
         in_file = tuple(self._partitions.missing(f, row) for f in wanted)
+        small = (self._snapshot.files.table.column("size_bytes")[row].as_py() or 0) <= _WHOLE_BYTES
         try:
-            source = self._storage.open_input(path)
+            source = (self._whole if small else self._storage).open_input(path)
         except ObjectNotFoundError as error:
             raise ObjectNotFoundError(
                 f"a scan reads every file of the version or none; {where} is gone; scan anew, ask a version that is"

@@ -207,3 +207,29 @@ def test_pages_that_are_not_those_written_are_told(folder: Path) -> None:
         if found is not None and found.column("ordinal")[0].as_py() == 1_234:
             assert found.column("path")[0] == table.column("path")[1_234]
     assert lost
+
+
+def test_a_manifest_that_was_read_ahead_counts_by_its_digest(folder: Path, run: RunRef) -> None:
+    path = manifest_path("r")
+    right = (folder / path).read_bytes()
+    parts = RunReader(LocalStorage(str(folder)), run, StoreCache(), ReadCount()).every_part()
+    for ahead in (right, b"", right[:-1], right.replace(b"file_ids", b"partials"), b"{}"):
+        cache, count = StoreCache(), ReadCount()
+        cache.whole.keep(path, ahead, len(ahead))
+        assert RunReader(LocalStorage(str(folder)), run, cache, count).every_part() == parts
+        assert (count.reads, count.bytes) == (1, len(right))
+
+
+def test_a_part_that_came_damaged_is_read_again(folder: Path, table: pa.Table, run: RunRef) -> None:
+    cache = StoreCache()
+    reader = RunReader(LocalStorage(str(folder)), run, cache, ReadCount())
+    (part,) = reader.parts("file_ids")
+    whole = (folder / part.path).read_bytes()
+    for data in (whole, whole[:100] + bytes(100) + whole[200:], whole[:1000]):
+        cache.whole.keep(part.path, data, len(data))
+        if data != whole:
+            with pytest.raises(DamagedIndexError, match="cannot be decoded"):
+                reader.read(part, [0], ["file_id"], keep=False)
+        assert (
+            reader.read(part, [0], ["file_id"], keep=False).column(0).to_pylist() == table.column(0)[:4096].to_pylist()
+        )
