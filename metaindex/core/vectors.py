@@ -77,8 +77,8 @@ class Vector:
 
     @staticmethod
     def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values in order, each once. `np.unique` loads numpy.ma, which takes longer than a look-up."""
-        ordered = np.sort(values)
+        """Return the values of any shape in order, each once. `np.unique` loads numpy.ma, longer than a look-up takes."""
+        ordered = np.sort(values, axis=None)
         return ordered[_new(ordered)]
 
     @staticmethod
