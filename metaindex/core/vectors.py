@@ -77,7 +77,7 @@ class Vector:
 
     @staticmethod
     def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values of any shape in order, each once. `np.unique` loads numpy.ma, longer than a look-up takes."""
+        """Return the values, of any shape, in order, each once. `np.unique` loads numpy.ma: more than a look-up."""
         ordered = np.sort(values, axis=None)
         return ordered[_new(ordered)]
 
