@@ -120,15 +120,15 @@ class Queries:
     def row_group_spans(self, result: PruneResult) -> Sequence[tuple[int, list[tuple[int, int]]]]:
         """Return, for kept files (by their places) of which keys leave out row groups, the bytes of each that is left,
         for who reads parts of files. None of small files, nor of any where many are kept, as each footer is
-        read; nor of those that are left when that takes long."""
-        from .readers.replaced import other_than
+        read; nor of those that are left when that takes long; nor of plain files: nobody of ours is there when a task
+        opens one, and of a file that was replaced before that it would read the places of another."""
         from .readers.row_groups import MOST_VALUES, SMALL_BYTES, spans_left, values_in
 
         storage, files = self.handle.ref.storage, result.files.table
         sizes = Vector(files.column("size_bytes")).items(np.int64)
         large = np.flatnonzero(sizes > SMALL_BYTES).tolist()
         told = result.knows_row_groups and values_in(result.predicate) <= MOST_VALUES
-        if not told or len(large) > _MOST_FOOTERS:
+        if not told or len(large) > _MOST_FOOTERS or not self.handle.table_format.has_log:
             return []
 
         until = time.monotonic() + _FOOTER_SECONDS
@@ -140,8 +140,7 @@ class Queries:
             try:
                 with storage.open_input(path) as source:
                     now = getattr(source, "info", None) or storage.head(path)  # a store has said what it opened
-                    plain = not self.handle.table_format.has_log
-                    if now.size_bytes != sizes[row] or (plain and other_than(result.files, row, now)):
+                    if now.size_bytes != sizes[row]:
                         return None
                     return spans_left(result, self._footers, source, path, None if is_remote(storage.root) else now)
             except StorageError:

@@ -288,7 +288,7 @@ def decimal_value(text: str, t: pa.DataType) -> Decimal | None:
     """Rounded half up to the type's scale; NULL where it does not fit."""
     number = _DECIMAL.fullmatch(text) and not _TWO_CHARACTERS.search(text)
     unscaled = unscaled_decimal(text, t) if number else None
-    return None if unscaled is None else Decimal(unscaled).scaleb(-t.scale)
+    return None if unscaled is None else Decimal(f"{unscaled}E{-t.scale}")  # exact: in no context
 
 
 def _integer(s: str, limit: int) -> int | None:

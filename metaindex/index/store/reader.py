@@ -286,7 +286,7 @@ class RunReader:
             raise self.damaged(part.path, f"the footer cannot be parsed ({first_line(error)})") from error
         names = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
         rows = np.fromiter((metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)), np.int64)
-        if metadata.num_rows != part.rows:
+        if not metadata.num_rows == part.rows == rows.sum() or (rows < 0).any():
             raise self.damaged(part.path, f"the footer counts {metadata.num_rows} rows, the manifest {part.rows}")
         placed = part.kind in PLACED and len(data) > metadata.serialized_size + 8
         return Footer(metadata, names, rows, end=data if placed else b"")

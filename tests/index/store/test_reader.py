@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,6 +90,30 @@ def test_bytes_that_are_not_those_written_are_told(folder: Path, table: pa.Table
     with pytest.raises(DamagedIndexError, match="cannot be decoded"):
         reader.read(part, [0], ["file_id", "ordinal"])
     assert reader.read(part, [7], ["ordinal"]).num_rows == ROWS - 7 * 4096
+
+
+def test_row_groups_of_other_rows_than_the_part_are_told(folder: Path, run: RunRef, tmp_path: Path) -> None:
+    """The digest of the footer is made again: whoever can write the part can write its manifest, too."""
+    (part,) = RunReader(LocalStorage(str(folder)), run, StoreCache(), ReadCount()).parts("file_ids")
+    for path in (manifest_path("r"), part.path):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes((folder / path).read_bytes())
+    data = (folder / part.path).read_bytes()
+    one, fewer = b"\x16\x80\x40", b"\x16\xfe\x3f"  # a whole number, zigzag: 4,096, and a row less
+    changed = 0
+    at = data.find(one, len(data) - part.footer_bytes)
+    while at >= 0:
+        other = data[:at] + fewer + data[at + len(one) :]
+        counts = pq.read_metadata(pa.BufferReader(other))
+        if sum(counts.row_group(group).num_rows for group in range(GROUPS)) != ROWS:
+            changed += 1
+            (tmp_path / part.path).write_bytes(other)
+            lying = replace(part, footer_digest=digest(other[-part.footer_bytes :]))
+            reader = RunReader(LocalStorage(str(tmp_path)), run, StoreCache(), ReadCount())
+            with pytest.raises(DamagedIndexError, match="the footer counts"):
+                reader.read(lying, [0], ["ordinal"])
+        at = data.find(one, at + 1)
+    assert changed
 
 
 def files(count: int, seed: int, nulls: float) -> pa.Table:

@@ -379,6 +379,14 @@ def test_a_decimal_of_too_many_digits_is_null(tmp_path: Path, type_: str, large:
         assert [row[0] for row in rows(lake)] == [None, Decimal(other)]
 
 
+def test_a_decimal_has_all_its_digits_however_its_line_is_read(tmp_path: Path) -> None:
+    """Python's own context has 28."""
+    number = "12345678901234567890.123456789123456789"
+    lake = lake_of(tmp_path, "json", "d decimal(38,18), i bigint")
+    lake.add("f.txt", f'{{"d":{number},"i":1}}\n{{"d":{number},"i":"x"}}\n')  # the second value by value
+    assert [row[0] for row in rows(lake)] == [Decimal(number)] * 2
+
+
 NESTED = {
     "struct": pa.struct([("a", pa.int32()), ("b", pa.string())]),
     "struct of times": pa.struct([("a", pa.date32()), ("b", pa.timestamp("us", tz="UTC"))]),

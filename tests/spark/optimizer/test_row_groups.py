@@ -112,7 +112,7 @@ def asked(spark: SparkSession, name: str, where: str) -> DataFrame:
     return alike(spark, lambda: spark.sql(f"SELECT * FROM {name} WHERE {where}"))[1]
 
 
-@pytest.mark.parametrize("make", [parquet, delta, vectors, iceberg, position_deletes])
+@pytest.mark.parametrize("make", [delta, vectors, iceberg, position_deletes])
 def test_row_groups_without_the_keys_are_not_read(session: SparkSession, tmp_path: Path, make: Name) -> None:
     name = make(session, tmp_path, LAYOUT)
     every = read_rows(asked(session, name, "id >= 0"))
@@ -135,43 +135,30 @@ def test_row_groups_without_the_keys_are_not_read(session: SparkSession, tmp_pat
 def test_no_row_is_lost_or_doubled_however_files_are_cut(
     session: SparkSession, tmp_path_factory: pytest.TempPathFactory, layout: list[list[int]], part: int, keys: list[int]
 ) -> None:
-    name = parquet(session, tmp_path_factory.mktemp("t"), layout)
+    name = delta(session, tmp_path_factory.mktemp("t"), layout)
     session.conf.set("spark.sql.files.maxPartitionBytes", str(part))
     asked(session, name, f"id IN ({', '.join(map(str, keys))})")
     asked(session, name, f"many = {keys[0]}")
 
 
 def test_scans_of_the_same_files_read_their_own_row_groups(session: SparkSession, tmp_path: Path) -> None:
-    for make in (parquet, delta):
-        name = make(session, tmp_path, [[100, 100, 100, 100]])
-        one, other = (f"SELECT sum(id) AS n FROM {name} WHERE id = {key}" for key in (17, 301))
+    name = delta(session, tmp_path, [[100, 100, 100, 100]])
+    one, other = (f"SELECT sum(id) AS n FROM {name} WHERE id = {key}" for key in (17, 301))
 
-        def both(text: str) -> DataFrame:
-            return alike(session, lambda: session.sql(text))[1]
+    def both(text: str) -> DataFrame:
+        return alike(session, lambda: session.sql(text))[1]
 
-        query = both(f"{one} UNION ALL {other} UNION ALL {one}")
-        assert plan_of(query).count(" row group") >= 2
-        both(f"SELECT ({one}) + ({other}) AS n")
-        both(f"SELECT a.s, b.s FROM {name} a JOIN {name} b ON a.p = b.p WHERE a.id = 17 AND b.id = 301")
+    query = both(f"{one} UNION ALL {other} UNION ALL {one}")
+    assert plan_of(query).count(" row group") >= 2
+    both(f"SELECT ({one}) + ({other}) AS n")
+    both(f"SELECT a.s, b.s FROM {name} a JOIN {name} b ON a.p = b.p WHERE a.id = 17 AND b.id = 301")
 
 
-def test_buckets_stay_where_they_are(session: SparkSession, tmp_path: Path) -> None:
-    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    session.conf.set("parquet.block.size", "2000")
-    session.conf.set("parquet.block.size.row.check.min", "20")
-    session.read.parquet(str(write(tmp_path / "plain", LAYOUT))).write.bucketBy(3, "p").option(
-        "path", str(tmp_path / "buckets")
-    ).saveAsTable("grouped_buckets")
-    try:
-        find(str(tmp_path / "buckets"))
-        text = (
-            "SELECT a.s, b.s FROM grouped_buckets a JOIN grouped_buckets b ON a.p = b.p WHERE a.id = 17 AND b.id < 30"
-        )
-        query = alike(session, lambda: session.sql(text))[1]
-        assert " row group" in plan_of(query)
-        assert "Exchange" not in plan_of(query)
-    finally:
-        session.sql("DROP TABLE grouped_buckets")
+def test_plain_files_are_read_whole(session: SparkSession, tmp_path: Path) -> None:
+    """A task opens what is there then: of a file that was replaced it would read the places of another."""
+    query = asked(session, parquet(session, tmp_path, LAYOUT), "id = 17")
+    assert "1/3 files>" in plan_of(query)
+    assert " row group" not in plan_of(query)
 
 
 def plan_of(query: DataFrame) -> str:
