@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from metaindex.core import ObjectNotFoundError, ScanError, StorageError
-from metaindex.formats import FileTable, Format, Snapshot
+from metaindex.formats import Format, Snapshot
 from metaindex.storage import ObjectInfo, Storage, is_remote
 
 _LISTED_FROM = 64
@@ -62,18 +62,12 @@ def _gone(snapshot: Snapshot, path: str) -> ObjectNotFoundError:
 
 
 def _refuse_other(snapshot: Snapshot, row: int, path: str, info: ObjectInfo) -> None:
-    if (other := other_than(snapshot.files, row, info)) is not None:
-        raise ScanError(
-            f"a scan reads the files of its snapshot; {snapshot.described(path)} was replaced ({other});"
-            " ask the present version"
-        )
-
-
-def other_than(files: FileTable, row: int, info: ObjectInfo) -> str | None:
-    """Return in what a file is another than the one that is listed; None where it is the same."""
+    table = snapshot.files.table
     now = {"size_bytes": info.size_bytes, "modified_ms": info.modified_ns // 1_000_000, "etag": info.etag}
     for name, value in now.items():
-        had = files.table.column(name)[row].as_py()
+        had = table.column(name)[row].as_py()
         if had is not None and value is not None and had != value:
-            return f"{name} is {value}, it was {had}"
-    return None
+            raise ScanError(
+                f"a scan reads the files of its snapshot; {snapshot.described(path)} was replaced ({name} is {value},"
+                f" it was {had}); ask the present version"
+            )

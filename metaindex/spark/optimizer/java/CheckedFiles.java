@@ -61,21 +61,21 @@ public class CheckedFiles extends RDD implements SentStage.Resting {
       return read;
     }
     FileScanRDD files = (FileScanRDD) (Object) read;
-    return new CheckedFiles(files, left, parts(scan, files, groups, left));
+    return new CheckedFiles(files, left, parts(scan, files, groups));
   }
 
-  /** The files of each task; of those of which row groups are left, these, and what is not read of them is `left`. */
-  private static List parts(FileSourceScanExec scan, FileScanRDD read, RowGroups groups, List left) {
-    List out = new ArrayList(), others = new ArrayList();
+  /** The files of each task; of those of which row groups are left, these. */
+  private static List parts(FileSourceScanExec scan, FileScanRDD read, RowGroups groups) {
+    List out = new ArrayList();
     scala.collection.Iterator each = read.filePartitions().iterator();
     while (each.hasNext()) {
       Deadline.look();
       PartitionedFile[] files = ((FilePartition) each.next()).files();
-      List kept = new ArrayList(), rest = new ArrayList();
+      List kept = new ArrayList();
       for (int i = 0; i < files.length; i++) {
         Deadline.look();
         if (groups != null && isCut(scan, files[i])) {
-          groups.cut(files[i], kept, rest);
+          groups.cut(files[i], kept);
         } else {
           kept.add(files[i]);
         }
@@ -83,11 +83,6 @@ public class CheckedFiles extends RDD implements SentStage.Resting {
       if (!kept.isEmpty() || scan.bucketedScan()) { // a bucket is a task, by its number
         out.add(files(kept));
       }
-      others.add(new FilePartition(others.size(), files(rest)));
-    }
-    Restored.Left rest = groups == null ? null : groups.left(others);
-    if (rest != null) {
-      left.add(rest);
     }
     if (out.isEmpty()) {
       out.add(new PartitionedFile[0]);
@@ -158,7 +153,7 @@ public class CheckedFiles extends RDD implements SentStage.Resting {
       Deadline.look();
       Restored.Left more = (Restored.Left) left.get(i);
       boolean hold = more.facts.hold();
-      if (!hold && !more.isRead()) {
+      if (!hold && more.scan == null) {
         files.clear();
       } else if (!hold) {
         List parts = more.parts();

@@ -51,7 +51,7 @@ class DeltaScan extends RelationScan {
   }
 
   void narrow(JsonNode groups) {
-    this.groups = new RowGroups(groups, false);
+    this.groups = new RowGroups(groups);
   }
 
   Map listed() {

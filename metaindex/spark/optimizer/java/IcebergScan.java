@@ -142,7 +142,7 @@ class IcebergScan extends Scan {
   }
 
   void narrow(JsonNode left) {
-    groups = new RowGroups(left, false);
+    groups = new RowGroups(left);
   }
 
   boolean canShrink(ScanSite one, PlanScans survey) {

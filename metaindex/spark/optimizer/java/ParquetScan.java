@@ -1,6 +1,5 @@
 package metaindex;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
@@ -12,9 +11,5 @@ class ParquetScan extends FilesScan {
 
   boolean says(String setting) {
     return ofParquet(setting);
-  }
-
-  void narrow(JsonNode groups) {
-    this.groups = new RowGroups(groups, true);
   }
 }

@@ -26,18 +26,7 @@ abstract class Restored implements FileIndex, Cloneable {
       this.folders = folders;
     }
 
-    static Left of(Facts facts, List parts) {
-      Left made = new Left(facts, null);
-      made.parts = parts;
-      return made;
-    }
-
-    /** Returns whether anything is read then, in place of the rows that stand for it. */
-    boolean isRead() {
-      return scan != null || parts != null;
-    }
-
-    /** What is read. */
+    /** What the scan reads. */
     synchronized List parts() {
       if (parts == null) {
         parts = Scala.list(((FileScanRDD) (Object) scan.inputRDD()).filePartitions());

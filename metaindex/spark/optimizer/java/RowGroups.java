@@ -1,7 +1,6 @@
 package metaindex;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,11 +13,10 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 class RowGroups {
   private final Map signs = new HashMap(); // of the files, by their paths
   private final Map spans = new HashMap(); // String: first byte and end of each row group, ascending
-  private final Facts facts; // null: nothing can change the files
   final String label;
 
-  /** `facts`: may the files change? */
-  RowGroups(JsonNode groups, boolean facts) {
+  /** Of files that nobody replaces: where one lies is known before a task opens it. */
+  RowGroups(JsonNode groups) {
     String[] files = Reply.unpacked(groups);
     int left = 0;
     for (int i = 0; i + 2 < files.length; i += 3) {
@@ -27,7 +25,6 @@ class RowGroups {
       spans.put(files[i], files[i + 2]);
       left += spans(files[i]).length / 2;
     }
-    this.facts = facts ? Facts.of(signs, false) : null;
     label = left == 1 ? "1 row group" : left + " row groups";
   }
 
@@ -46,32 +43,27 @@ class RowGroups {
     return found;
   }
 
-  /**
-   * Puts the parts of a split that are read into `kept`, and those that are not into `rest`. A row group belongs to the
-   * split in which its middle lies, whole.
-   */
-  void cut(PartitionedFile split, List kept, List rest) {
+  /** Puts the parts of a split that are read into `kept`: a row group whole, where its middle lies. */
+  void cut(PartitionedFile split, List kept) {
     long[] spans = of(Nodes.normal(split.toPath().toUri()), split.fileSize() + ":" + split.modificationTime());
     if (spans == null) {
       kept.add(split);
       return;
     }
-    long at = split.start(), end = at + split.length(), from = -1, to = -1;
+    long end = split.start() + split.length(), from = -1, to = -1;
     for (int i = 0; i < spans.length; i += 2) {
       Deadline.look();
       long middle = spans[i] + (spans[i + 1] - spans[i]) / 2;
-      if (middle >= split.start() && middle < end && spans[i] == to) {
-        to = spans[i + 1];
-      } else if (middle >= split.start() && middle < end) {
+      if (middle < split.start() || middle >= end) {
+        continue;
+      }
+      if (spans[i] != to) {
         add(split, from, to, kept);
         from = spans[i];
-        to = spans[i + 1];
       }
-      add(split, at, Math.min(spans[i], end), rest);
-      at = Math.max(at, spans[i + 1]);
+      to = spans[i + 1];
     }
     add(split, from, to, kept);
-    add(split, at, end, rest);
   }
 
   private static void add(PartitionedFile of, long from, long to, List out) {
@@ -79,11 +71,6 @@ class RowGroups {
       out.add(of.copy(of.partitionValues(), of.filePath(), from, to - from, of.locations(), of.modificationTime(),
           of.fileSize(), of.otherConstantMetadataColumnValues()));
     }
-  }
-
-  /** Returns what is read where the files are not what they were; null: they stay. `parts`: FilePartition. */
-  Restored.Left left(List parts) {
-    return facts == null ? null : Restored.Left.of(facts, parts);
   }
 
   public boolean equals(Object other) {
