@@ -31,11 +31,12 @@ _COMPRESSED = 6  # of a row group
 _CREATED_BY = 6
 _TEXT, _LIST, _STRUCT = 8, 9, 12
 _BOUNDS = (1, 2, 5, 6)  # max and min, as of old and of today
+_CODECS = range(8)  # of another, Arrow ends the process that asks for its name
 _I32, _I64 = 5, 6
 _MAX_VALUE, _MIN_VALUE, _NANS = 5, 6, 9
 _SIZED: Kinds = {1: _I64, 2: _LIST, 3: _LIST}
 _STATED: Kinds = dict.fromkeys(_BOUNDS, _TEXT)
-_DATA: Kinds = {1: _I32, 2: _LIST, 3: _LIST, 8: _LIST, 12: _STATED, 13: _LIST, 16: _SIZED}
+_DATA: Kinds = {1: _I32, 2: _LIST, 3: _LIST, 4: _I32, 8: _LIST, 12: _STATED, 13: _LIST, 16: _SIZED}
 _CHUNK: Kinds = {3: _DATA, 8: _STRUCT}
 
 
@@ -62,8 +63,8 @@ class FloatsStated:
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Columns of one file that are not requested from Arrow: the encrypted ones, by ordinal, and the (row group,
-    column) pairs whose statistics are unusable."""
+    """Columns of one file that are not requested from Arrow: those encrypted or of an unknown codec, by ordinal, and
+    the (row group, column) pairs whose statistics are unusable."""
 
     encrypted: frozenset[int] = frozenset()
     unstated: frozenset[tuple[int, int]] = frozenset()
@@ -162,7 +163,7 @@ def _row_group(
             if floats is not None and total and read == _PLAIN:
                 floats[group, column] = FloatsStated.of(chunk[3].get(12, {}), form)
         if read:
-            if read == _ENCRYPTED:
+            if read == _UNREADABLE:
                 encrypted.add(column)
             else:
                 unstated.add((group, column))
@@ -199,13 +200,13 @@ def _fields(walk: Compact, number: int, end: Callable[[int], bool] = lambda numb
         yield number, kind
 
 
-_PLAIN, _UNSTATED, _ENCRYPTED = range(3)
+_PLAIN, _UNSTATED, _UNREADABLE = range(3)
 
 
 def _any_form(chunk: Struct, form: LeafForm) -> int:
     """The answer for one column of one row group, from all that Thrift says of it."""
-    if 8 in chunk:
-        return _ENCRYPTED
+    if 8 in chunk or chunk[3].get(4) not in _CODECS:
+        return _UNREADABLE
     data: Struct = chunk[3]
     if data[1] != form.physical:
         raise ValueError("a column of another physical type than the schema's")
@@ -297,7 +298,7 @@ def _list(kind: int, element: bytes, sizes: range = range(15)) -> bytes:
 # follows a row group's columns.
 _HEAD = re.compile(rb"\x26" + _V + rb"\x1c\x15([\x00-\x7f])\x19" + _list(5, _V) + rb"\x19", re.DOTALL).match
 _SIZES = re.compile(
-    rb"\x15" + _V + (rb"\x16" + _V) * 3 + rb"\x26" + _V
+    rb"\x15[\x00\x02\x04\x06\x08\x0a\x0c\x0e]" + (rb"\x16" + _V) * 3 + rb"\x26" + _V
     + rb"(?:\x3c|\x16" + _V + rb"(?:\x2c|\x16" + _V + rb"\x1c)|\x26" + _V + rb"\x1c)",
     re.DOTALL,
 ).match  # fmt: skip
