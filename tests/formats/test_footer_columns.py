@@ -358,6 +358,20 @@ def test_encrypted_columns_are_named(tmp_path: Path) -> None:
     assert asked(path.read_bytes()) == Chunks(frozenset({1, 4}))
 
 
+@pytest.mark.parametrize("codec", [-1, 8, 99])
+def test_a_column_of_an_unknown_codec_is_asked_of_nobody(tmp_path: Path, codec: int) -> None:
+    """Arrow ends the process that asks it for the codec's name."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+
+    def harm(footer: Struct) -> None:
+        for group in footer[ROW_GROUPS].values:
+            group[COLUMNS].values[1][META_DATA].put(4, I32, codec)
+
+    change(path, harm)
+    assert asked(path.read_bytes()) == Chunks(frozenset({1}))
+
+
 def test_an_encrypted_column_is_unknown_and_the_others_are_told(tmp_path: Path) -> None:
     write_encrypted(tmp_path / "a.parquet", TABLE, "j")
     pq.write_table(TABLE, tmp_path / "b.parquet")
