@@ -53,9 +53,8 @@ class CsvRows:
         self._places = {f.name: i for i, f in enumerate(columns)}
         self._width = max(len(columns), 1)
         self._values = values
-        self._stops = (
-            re.compile(f"[{re.escape(dialect.quote + dialect.escape)}]") if dialect.quote else re.compile("(?!)")
-        )
+        stops = f"[{re.escape(dialect.quote + dialect.escape)}]" if dialect.quote else "(?!)"
+        self._stops = re.compile(stops)
 
     def parse(
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool, doubts: Doubts | None = None
