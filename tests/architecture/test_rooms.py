@@ -1,4 +1,4 @@
-"""Twelve rooms in one order, each with one door; what a door shows, and how large a room is, may only fall.
+"""Thirteen rooms in one order, each with one door; what a door shows, and how large a room is, may only fall.
 
 `rooms.txt` beside this file has for each room, in their order, the names that its root exports and its lines of Python
 and Java. A room may import itself and the roots of rooms before it, lazily too. `python -m
@@ -31,6 +31,7 @@ ROOMS: tuple[str, ...] = (
     "statements",
     "ops",
     "spark",
+    "serve",
     "cli",
 )
 ABOVE_ALL = {"__init__", "__main__"}  # the public face

@@ -1,0 +1,13 @@
+"""Tables served to every engine: a read-only Iceberg REST catalog whose plans come from the indexes."""
+
+from typing import TYPE_CHECKING
+
+from metaindex.core import door
+
+if TYPE_CHECKING:
+    from .clients import Client as Client
+    from .served import Refusal as Refusal
+    from .served import ServedSnapshot as ServedSnapshot
+    from .served import ServedTable as ServedTable
+
+__getattr__, __dir__ = door(__name__)
