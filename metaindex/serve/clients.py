@@ -12,7 +12,7 @@ from metaindex.core import dataclass
 
 
 class Spelling(Enum):
-    """How partition values are written in tasks."""
+    """Spelling of partition values in tasks."""
 
     TYPED = "typed"
     """Iceberg's single-value JSON, by type: dates and times as ISO 8601, decimals as text, bytes as hexadecimal."""
@@ -22,7 +22,7 @@ class Spelling(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks, and what it reads right."""
+    """Engine that asks, and what it reads right."""
 
     name: str = "unknown"
     version: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""What the server needs of a table that it serves, whatever the table's format.
+"""Contract of a table that is served, whatever its format.
 
 A plan is made in three steps, of which a served table does the first and the last:
 
@@ -77,7 +77,7 @@ class ServedSnapshot(Protocol):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The same version as the library has it, with the schema that filters of the request name columns by."""
+        """Return the version as the library has it, with the schema that filters of the request name columns by."""
 
     def partitions(self) -> Sequence[PartitionColumn]:
         """Return every partition field. Each is evaluated exactly at the end of a plan."""
