@@ -7,7 +7,7 @@ import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache, partial
 from importlib import import_module
 from types import MappingProxyType
@@ -204,6 +204,11 @@ class Format(ABC):
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
         """Return the newest version, from known ones if that saves a listing. That they still exist is checked."""
         return self.resolve(ref, At())
+
+    def without_files(self, ref: TableRef, now: Snapshot, most: int) -> Sequence[Snapshot]:
+        """Return the newest versions up to `now`, oldest first, each with its time and its columns but no files: at
+        most so many, fewer where the log does not say more. By default `now` alone."""
+        return [replace(now, files=FileTable.empty())]
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At, to: Version | None = None) -> Changes | None:
         """Return what the log says of the files since the base from which the way is shortest. That base is proved to

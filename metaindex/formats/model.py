@@ -499,6 +499,11 @@ class SnapshotDetails(ABC):
         null."""
         raise AssertionError("a format whose files have deletes reads them")
 
+    def stored_vector(self, row: int) -> tuple[str, int, int] | None:
+        """Return where the deletion vector of file `row` stands, framed (`deletion_vectors`): the path of its file, its
+        offset and its length there. None: in no file, or there is none."""
+        return None
+
     @abstractmethod
     def read_options(self) -> Mapping[str, object]:
         """Return how the data files are read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the

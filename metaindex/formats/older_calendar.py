@@ -34,6 +34,17 @@ def in_older_calendar(keys: Mapping[bytes, bytes] | None, *, int96: bool = False
     return version is None or (int(version[1]), int(version[2])) < (_INT96_SINCE if int96 else _SINCE)
 
 
+def read_in_older_calendar(metadata: Any) -> bool:
+    """Return whether Spark's reader, and ours, shifts dates or times of a file (pyarrow's FileMetaData)."""
+    keys, schema = metadata.metadata, metadata.schema
+    if in_older_calendar(keys):
+        return True
+    # Spark 3.0 still wrote timestamps of 96 bits so.
+    return in_older_calendar(keys, int96=True) and any(
+        schema.column(i).physical_type == "INT96" for i in range(len(schema))
+    )
+
+
 def may_be_in_older_calendar(metadata: Any, *, int96: bool = False) -> bool:
     """Return whether dates may be in the older calendar. True as well if the writer is Spark and its version is missing
     (pyarrow's FileMetaData): a session's setting decides then."""

@@ -14,6 +14,7 @@ from metaindex.storage import Storage
 from .paths import decoded
 
 _ID_LENGTH = 20  # a UUID in base 85
+_FRAME = 8  # bytes around a stored vector: its length and its checksum
 _HEADER = 1  # a deletion vector file begins with its format's version
 
 
@@ -21,12 +22,23 @@ def read_positions(
     storage: Storage, where: str, kind: str, path: str, offset: int | None, size: int, cardinality: int | None
 ) -> BitMap64:
     """Positions of the rows deleted. The five last are the descriptor's fields."""
-    if kind == "i":
+    stored = stored_frame(where, kind, path, offset, size)
+    if stored is None:
         blob = decode_z85(path, where)
         if len(blob) < size:
             raise CorruptTableError(f"{where}: an inline deletion vector of {size} bytes holds {len(blob)}")
         return decode_blob(blob[:size], where, cardinality)
+    file, start, length = stored
+    with must_exist(f"{where}: the deletion vector file {file} is not there; was the table vacuumed?"):
+        frame = storage.read(file, start, length)
+    return decode_framed(frame, f"{where}, {file}", size, cardinality)
+
+
+def stored_frame(where: str, kind: str, path: str, offset: int | None, size: int) -> tuple[str, int, int] | None:
+    """Return the file, the offset and the length of a framed vector; None for one in the log."""
     match kind:
+        case "i":
+            return None
         case "u":
             file = relative_file(path, where)
         case "p":
@@ -36,9 +48,7 @@ def read_positions(
     start = _HEADER if offset is None else offset
     if start < 0 or size < 0:
         raise CorruptTableError(f"{where}: a deletion vector has an offset and a size; this one {start} and {size}")
-    with must_exist(f"{where}: the deletion vector file {file} is not there; was the table vacuumed?"):
-        frame = storage.read(file, start, size + 8)
-    return decode_framed(frame, f"{where}, {file}", size, cardinality)
+    return file, start, size + _FRAME
 
 
 def relative_file(text: str, where: str) -> str:

@@ -15,7 +15,7 @@ from metaindex.formats.format import TableRef
 from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, SnapshotDetails, Version
 
 from .actions import LIVE_SCHEMA
-from .deletes import read_positions
+from .deletes import read_positions, stored_frame
 from .history import file_times
 from .log_segment import LogSegment
 from .partitions import partition_bounds, partition_texts, partition_values, shown_values
@@ -58,12 +58,21 @@ class DeltaDetails(SnapshotDetails):
         return shown_values(leaf, self.values[self.schema.partition_columns.index(leaf.field.name)], time_zone)
 
     def deletes(self, row: int) -> Deletes:
+        where, kind, blob, offset, size, cardinality = self._vector(row)
+        return Deletes(read_positions(self.statistics.storage, where, kind, blob, offset, size, cardinality))
+
+    def stored_vector(self, row: int) -> tuple[str, int, int] | None:
+        where, kind, blob, offset, size, _ = self._vector(row)
+        return stored_frame(where, kind, blob, offset, size)
+
+    def _vector(self, row: int) -> tuple[str, str, str, int | None, int, int | None]:
+        """Return the place to name in errors, and the fields of the descriptor of a file's deletion vector."""
         of = self.statistics
         path, kind, blob, offset, size, cardinality = (of.files.column(name)[row].as_py() for name in _OF_DELETES)
         where = f"{of.table} version {self.version}, deletion vector of {path}"
         if kind is None or blob is None or size is None:
             raise CorruptTableError(f"{where}: a deletion vector has a storage type, a path and a size")
-        return Deletes(read_positions(of.storage, where, kind, blob, offset, size, cardinality))
+        return where, kind, blob, offset, size, cardinality
 
     def read_options(self) -> Mapping[str, object]:
         return {"file_format": "parquet"}

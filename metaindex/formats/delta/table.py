@@ -154,6 +154,11 @@ class DeltaFormat(Format):
             ),
         )
 
+    def without_files(self, ref: TableRef, now: Snapshot, most: int) -> Sequence[Snapshot]:
+        from .without_files import without_files
+
+        return without_files(ref, now, most)
+
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At, to: Version | None = None) -> Changes | None:
         from .changes import changes_from_log
 

@@ -37,13 +37,13 @@ from metaindex.core import (
 )
 from metaindex.expressions import ColumnBounds, Family, physical_type, to_physical
 from metaindex.formats.model import Leaf
-from metaindex.formats.older_calendar import may_be_in_older_calendar, predates
+from metaindex.formats.older_calendar import may_be_in_older_calendar, predates, read_in_older_calendar
 from metaindex.storage import Storage, each_at, is_remote
 
 from .bounds import DOUBTS, FileColumn, aggregate
 from .chunks import forms_of, look
 from .costs import RowCost
-from .file import TAIL, Layouts, Shape, ShapeKey, askable, collect, names_of, read_footer, shape_of
+from .file import TAIL, FileSchema, Layouts, Shape, ShapeKey, askable, collect, names_of, read_footer, shape_of
 from .pages import FilePages, KnownPages
 from .schema import read_schema
 from .trust import AbsentLeaf, Doubt, Form, Found
@@ -142,6 +142,15 @@ class Footer:
         return cls.read(lambda start, length: bytes(source.read_at(length, start)), source.size())
 
     of_files: ClassVar = staticmethod(read_footers)
+
+    @property
+    def in_older_calendar(self) -> bool:
+        """Return whether dates and times are of the calendar before 1582: Spark shifts them, most readers do not."""
+        return read_in_older_calendar(self.metadata)
+
+    def schema_in(self, layouts: Layouts) -> FileSchema:
+        """Return the file's columns as its writer said them, parsed once for all files of `layouts` alike."""
+        return layouts.schema_of(self.raw)
 
     def row_cost(self, source: pa.NativeFile | None, group: int, *columns: Callable[[str], bool]) -> RowCost:
         """Return what one row of a row group takes. `source`: the open file, none in a store, which is asked for row

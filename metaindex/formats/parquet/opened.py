@@ -23,7 +23,7 @@ from pyarrow._parquet import FileMetaData, ParquetReader
 
 from metaindex.core import BoundedCache, MetaIndexError
 from metaindex.formats.files.listing import RACY_NS
-from metaindex.formats.older_calendar import in_older_calendar
+from metaindex.formats.older_calendar import read_in_older_calendar
 from metaindex.formats.parquet.chunks import forms_of, look, stored_bytes
 from metaindex.formats.parquet.file import read_footer
 from metaindex.formats.parquet.pages import KnownPages
@@ -95,13 +95,7 @@ class FileFooter:
     @cached_property
     def julian(self) -> bool:
         """True if Spark wrote dates and timestamps by the Julian calendar."""
-        keys, schema = self.metadata.metadata, self.metadata.schema
-        if in_older_calendar(keys):
-            return True
-        # Spark 3.0 still wrote timestamps of 96 bits so.
-        return in_older_calendar(keys, int96=True) and any(
-            schema.column(i).physical_type == "INT96" for i in range(len(schema))
-        )
+        return read_in_older_calendar(self.metadata)
 
     def bytes_of(self, groups: Iterable[int]) -> int:
         """The size of row groups, uncompressed."""

@@ -84,6 +84,9 @@ def test_positions_of_every_kind(tmp_path: Path, make: Any, where: str) -> None:
     row = found.files.paths.to_pylist().index("deleted")
     assert set(found.details.deletes(row).positions) == DELETED
     assert found.files.table.column("deleted_count")[row].as_py() == len(DELETED)
+    stored = found.details.stored_vector(row)
+    assert (FRAME if stored is None else ref(tmp_path).storage.read(*stored)) == FRAME
+    assert (stored is None) == (make is inline)
     assert found.files.entry(1 - row).deletes is None
 
 
