@@ -77,7 +77,7 @@ def attach(data: pl.DataFrame, deletes: pl.DataFrame, unpartitioned_specs: Colle
     path = pl.col("location").cast(pl.Binary)
     within = (pl.col("path_low").is_null() | (pl.col("path_low") <= path)) & (
         pl.col("path_high").is_null() | (path <= pl.col("path_high"))
-    )
+    ) | (pl.col("path_low") > pl.col("path_high"))  # bounds out of order bound nothing
     place = ["spec_id", "partition"]
     partial = by(dels.filter(~vector & position & pl.col("target").is_null()), place, place, not_older & within)
     positions = pl.concat([named.select(pair), partial.select(pair)]).join(
