@@ -164,6 +164,8 @@ class Format(ABC):
     was recognized."""
     library: ClassVar[str] = ""
     """The Python library that takes a scan of a table."""
+    shown_as_iceberg: ClassVar[bool] = False
+    """Parquet files of its tables were read right by Iceberg's clients, which were told what the table's log says."""
     named_by_path: ClassVar[bool] = False
     """Spark's SQL names a table by its path, as in parquet.`path`; else by its name in a catalog."""
 

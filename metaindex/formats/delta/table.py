@@ -58,6 +58,7 @@ class DeltaFormat(Format):
     one_file_format = True
     library = "deltalake"
     named_by_path = True
+    shown_as_iceberg = True
 
     def __init__(self) -> None:
         self._newest: tuple[Version, Mapping[int, ObjectInfo]] | None = None  # as resolved last, and the listing

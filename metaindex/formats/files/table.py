@@ -76,6 +76,7 @@ class FilesFormat(Format):
     one_file_format = True
     rewritten_by = "copy"
     named_by_path = True
+    shown_as_iceberg = True
     remember = staticmethod(remember)
     forget = staticmethod(forget)
 

@@ -1,0 +1,210 @@
+"""Delta tables and folders of Parquet files as Iceberg tables, read only.
+
+There are no manifests: such a table is planned here, or refused by name, and never handed to a client to plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core import BoundedCache, VersionNotFoundError
+from metaindex.expressions import ColumnRef
+from metaindex.formats import At, Snapshot, Version
+from metaindex.query import Handle
+from metaindex.serve.clients import Client
+from metaindex.serve.served import Json, Loaded, Page, PartitionColumn, Refusal
+
+from .columns import Column, columns_of
+from .layouts import LookedAt, refuse
+from .metadata import Described, number_of
+from .partitions import Constants, Specs
+from .vectors import Stored, Vectors
+
+_VERSIONS = 20
+"""Versions of a table with a log that clients see as snapshots."""
+_HELD = 4  # versions of which footers and partition values are held
+
+
+class ShownTable:
+    """A `ServedTable` over a table that is none of Iceberg's. `vectors`: where Puffin files are written; None: clients
+    that need them are refused over tables with deletion vectors."""
+
+    def __init__(self, handle: Handle, vectors: Vectors | None) -> None:
+        self._handle, self._vectors = handle, vectors
+        self._described: BoundedCache[Version, Described] = BoundedCache(1)
+        self._held: BoundedCache[int, ShownSnapshot] = BoundedCache(_HELD)
+        self._current: tuple[Column, ...] = ()  # of the newest version that was loaded
+
+    @property
+    def handle(self) -> Handle:
+        return self._handle
+
+    def load(self, client: Client) -> Loaded:
+        now = self._handle.snapshot(At())
+        described = self._describe(now)
+        held = self._hold(now, described)  # a folder can change before its plan
+        held.refuse(client)
+        return Loaded(described.metadata, {"scan-planning-mode": "server"})
+
+    def snapshot(self, snapshot_id: int | None, *, own_schema: bool) -> ShownSnapshot:
+        held = None if snapshot_id is None else self._held.find(snapshot_id)
+        if held is None:
+            now = self._handle.snapshot(At())
+            described = self._describe(now)
+            here = snapshot_id is None or snapshot_id == self._number(now)
+            held = self._hold(now if here else self._older(snapshot_id, described), described)
+        if not own_schema:
+            self._refuse_other_names(held)
+        return held
+
+    def _describe(self, now: Snapshot) -> Described:
+        described = self._described.find(now.version)
+        if described is None:
+            handle = self._handle
+            headers = handle.table_format.without_files(handle.ref, now, _VERSIONS)
+            described = Described.of(now, headers, self._number, handle.config.time_zone)
+            self._described.keep(now.version, described)
+        self._current = described.columns[self._number(now)]
+        return described
+
+    def _hold(self, snapshot: Snapshot, described: Described) -> ShownSnapshot:
+        number = self._number(snapshot)
+        held = self._held.find(number)
+        if held is None or held.snapshot.version != snapshot.version:
+            columns = columns_of(snapshot.schema, snapshot.table)
+            held = ShownSnapshot(self._handle, number, snapshot, columns, described.specs, self._vectors)
+            self._held.keep(number, held)
+        return held
+
+    def _older(self, number: int | None, described: Described) -> Snapshot:
+        handle, known = self._handle, described.versions.values()
+        logged = handle.table_format.has_log
+        versions = [each.version for each in known] if logged else handle.table_format.versions(handle.ref)
+        for version in versions:
+            if number_of(version, numbered=handle.table_format.numbered) == number:
+                with suppress(VersionNotFoundError):
+                    snapshot = handle.snapshot(At.of(version))
+                    if snapshot.version == version:
+                        return snapshot
+        raise Refusal(
+            f"a shown table is read at a version that it still has; {handle.path} has none of snapshot id {number};"
+            " load the table again"
+        )
+
+    def _number(self, snapshot: Snapshot) -> int:
+        return number_of(snapshot.version, numbered=self._handle.table_format.numbered)
+
+    def _refuse_other_names(self, held: ShownSnapshot) -> None:
+        """Refuse a filter whose names are those of the current columns, if one means another column here."""
+        now = _by_name(self._current)
+        for name, column in _by_name(held.columns).items():
+            if name in now and not now[name].same(column):
+                raise Refusal(
+                    f"an older version is asked with its own columns (use-snapshot-schema) where names changed;"
+                    f" {name!r} of {held.snapshot.table} is another column or type at snapshot id {held.id}"
+                )
+
+
+def _by_name(columns: Sequence[Column]) -> dict[str, Column]:
+    return {column.name: column for column in columns}
+
+
+class ShownSnapshot:
+    """A `ServedSnapshot` of a shown table."""
+
+    def __init__(
+        self,
+        handle: Handle,
+        number: int,
+        snapshot: Snapshot,
+        columns: tuple[Column, ...],
+        specs: Specs,
+        vectors: Vectors | None,
+    ) -> None:
+        self.id, self.snapshot, self.columns = number, snapshot, columns
+        self._handle, self._specs, self._vectors = handle, specs, vectors
+        self._constants = Constants.of(snapshot, columns, handle.config.time_zone)
+        self._footers = LookedAt(columns, in_log=handle.table_format.has_log)
+
+    def partitions(self) -> Sequence[PartitionColumn]:
+        of = self._constants
+        return [
+            PartitionColumn(ColumnRef((column.name,)), "identity", values, known)
+            for column, values, known in zip(of.columns, of.values, of.known, strict=True)
+        ]
+
+    def refuse(self, client: Client, facts: frozenset[str] = frozenset()) -> None:
+        """Raise Refusal for a client that nobody tried, or that reads a column, or one of the facts of files, wrong."""
+        table = self.snapshot.table
+        if not client.tried:
+            raise Refusal(
+                f"a table is shown to clients that were tried; {client} was not, and {table} has no metadata to plan"
+                " from; use a client that was, or say --trust-clients"
+            )
+        for column in self.columns:
+            if wrong := sorted(column.facts & client.misread):
+                raise Refusal(
+                    f"a table is shown to clients that read all its columns right; {client} does not so {column.name!r}"
+                    f" of {table} ({wrong[0].replace('_', ' ')}); use another client, or metaindex itself"
+                )
+        if wrong := sorted(facts & client.misread):
+            raise Refusal(
+                f"a table is shown to clients that read all its files right; {client} does not so a file of {table}"
+                f" that holds {wrong[0].replace('_', ' ')}; use another client, or metaindex itself"
+            )
+
+    def tasks(self, files: npt.NDArray[np.int64], client: Client, statistics: Sequence[str] | None = None) -> Page:
+        self.refuse(client)
+        chosen, table = self.snapshot.files.take(pa.array(files, pa.int64())), self.snapshot.table
+        paths = chosen.paths.to_pylist()
+        looked = self._footers.look(self._handle.ref.storage, chosen)
+        for path, each in zip(paths, looked, strict=True):
+            refuse(each, path, table)
+        self.refuse(client, frozenset().union(*(each.facts for each in looked)))
+        constants = self._constants.spelt(files, client.spelling, self._specs, table)
+        sizes, deletes = (chosen.table.column(name).to_pylist() for name in ("size_bytes", "deletes"))
+        tasks: list[Json] = []
+        delete_files: list[Json] = []
+        for row, path, size, vector, each, constant in zip(
+            files.tolist(), paths, sizes, deletes, looked, constants, strict=True
+        ):
+            uri = self.snapshot.uri(path)
+            file = {"content": "data", "file-path": uri, "file-format": "parquet", "file-size-in-bytes": size}
+            task: dict[str, object] = {"data-file": {**file, "record-count": each.rows, **constant}}
+            if vector is not None:
+                task["delete-file-references"] = [len(delete_files)]
+                delete_files.append({**self._vector(row, uri, vector, client), **constant})
+            tasks.append(task)
+        return Page(tasks, delete_files)
+
+    def _vector(self, row: int, uri: str, identity: str, client: Client) -> Json:
+        details = self.snapshot.details
+        place = details.stored_vector(row) if client.vectors_by_offset else None
+        if place is not None:
+            path, offset, length = place
+            if self._handle.ref.confines is not None:
+                self._handle.ref.confines.check([path])
+            stored = Stored(self.snapshot.uri(path), offset + length, offset, length)
+        elif self._vectors is None:
+            raise Refusal(
+                f"deletion vectors are shown to {client} as Puffin files in a folder that it can read; {uri} of"
+                f" {self.snapshot.table} has one, and the server no such folder; say --cache"
+            )
+        else:
+            stored = self._vectors.puffin(uri, identity, lambda: details.deletes(row).positions)
+        count = self.snapshot.files.table.column("deleted_count")[row].as_py()
+        return {
+            "content": "position-deletes",
+            "file-path": stored.uri,
+            "file-format": "puffin",
+            "file-size-in-bytes": stored.size_bytes,
+            "record-count": len(details.deletes(row).positions) if count is None else count,
+            "referenced-data-file": uri,
+            "content-offset": stored.offset,
+            "content-size-in-bytes": stored.length,
+        }
