@@ -2,7 +2,8 @@
 
     column                              its id
     under Delta's column mapping        `delta.columnMapping.id`, which the files carry by name and by id alike
-    any other                           by its path inside data files, so that a column keeps its id in all versions
+    any other                           a hash of its path inside data files, which it keeps in all versions, and for
+                                        clients that loaded the table long ago
 
 A column of a type that nobody compared with the client's own reader is refused by name. What some clients read and
 others do not is a *fact*, by name; a client is refused if it misreads one (`Client.misread`).
@@ -10,6 +11,7 @@ others do not is a *fact*, by name; a client is refused if it misreads one (`Cli
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
@@ -199,13 +201,21 @@ def ids_of(versions: Sequence[Iterable[Column]]) -> tuple[dict[Path, int], int]:
         ids |= own
         taken |= {number: path for path, number in own.items()}
         fitting += 1
-    free = count(max(ids.values(), default=0) + 1)
+    used = {*ids.values()}
     for columns in versions[:fitting]:
         for top in columns:
             for each in top:
                 if each.path not in ids:
-                    ids[each.path] = next(free)
+                    free = next(number for number in count(_hashed(each.path)) if number not in used)
+                    ids[each.path] = free
+                    used.add(free)
     return ids, fitting
+
+
+def _hashed(path: Path) -> int:
+    """Return an id that is far from Delta's own, which count from 1, and below those that Iceberg keeps for itself."""
+    digest = hashlib.sha256("\0".join(path).encode()).digest()
+    return (1 << 24) + int.from_bytes(digest[:4], "big") % (1 << 30)
 
 
 def name_mapping(versions: Iterable[Iterable[Column]], ids: Mapping[Path, int]) -> str:

@@ -40,6 +40,7 @@ class Described:
 
     versions: Mapping[int, Snapshot]
     columns: Mapping[int, tuple[Column, ...]]
+    ids: Mapping[Path, int]
     specs: Specs
     metadata: Json
 
@@ -67,6 +68,7 @@ class Described:
         return cls(
             {of: each for of, (each, _) in by_id.items()},
             {of: columns for of, (_, columns) in by_id.items()},
+            ids,
             specs,
             _metadata(now, by_id, ids, specs),
         )

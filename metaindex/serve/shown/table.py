@@ -22,7 +22,8 @@ from metaindex.serve.served import Json, Loaded, Page, PartitionColumn, Refusal
 from .columns import Column, columns_of
 from .layouts import LookedAt, refuse
 from .metadata import Described, number_of
-from .partitions import Constants, Specs
+from .partitions import Constants
+from .statistics import add_statistics
 from .vectors import Stored, Vectors
 
 _VERSIONS = 20
@@ -77,7 +78,7 @@ class ShownTable:
         held = self._held.find(number)
         if held is None or held.snapshot.version != snapshot.version:
             columns = columns_of(snapshot.schema, snapshot.table)
-            held = ShownSnapshot(self._handle, number, snapshot, columns, described.specs, self._vectors)
+            held = ShownSnapshot(self._handle, number, snapshot, columns, described, self._vectors)
             self._held.keep(number, held)
         return held
 
@@ -123,11 +124,12 @@ class ShownSnapshot:
         number: int,
         snapshot: Snapshot,
         columns: tuple[Column, ...],
-        specs: Specs,
+        described: Described,
         vectors: Vectors | None,
     ) -> None:
         self.id, self.snapshot, self.columns = number, snapshot, columns
-        self._handle, self._specs, self._vectors = handle, specs, vectors
+        self._handle, self._vectors = handle, vectors
+        self._specs, self._ids = described.specs, described.ids
         self._constants = Constants.of(snapshot, columns, handle.config.time_zone)
         self._footers = LookedAt(columns, in_log=handle.table_format.has_log)
 
@@ -180,6 +182,11 @@ class ShownSnapshot:
                 task["delete-file-references"] = [len(delete_files)]
                 delete_files.append({**self._vector(row, uri, vector, client), **constant})
             tasks.append(task)
+        if statistics is not None:
+            asked = [column for column in self.columns if column.name in statistics and column.path in self._ids]
+            add_statistics(
+                self._handle.ref.storage, self.snapshot, chosen, tasks, {c: self._ids[c.path] for c in asked}
+            )
         return Page(tasks, delete_files)
 
     def _vector(self, row: int, uri: str, identity: str, client: Client) -> Json:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from metaindex.core import ObjectExistsError, dataclass
-from metaindex.storage import storage_for
+from metaindex.storage import own_folder
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -42,9 +42,10 @@ class Vectors:
     first. For one thread; other processes may use the same folder."""
 
     def __init__(self, cache: str, table: str, limit_bytes: int = _LIMIT_BYTES) -> None:
-        self._storage = storage_for(f"{cache.rstrip('/')}/{_digest(table)}")[0]
+        folder = f"{cache.rstrip('/')}/{_digest(table)}"
+        self._storage = own_folder(folder, folder, table)  # for whoever may read the table
         self._limit = limit_bytes
-        there = sorted(self._storage.list(""), key=lambda info: info.modified_ns)
+        there = sorted(self._storage.list(""), key=lambda info: info.modified_ns)  # the least recent first
         # Of a server before: each is compared before it is used.
         self._kept = {info.path: Stored("", info.size_bytes, 0, 0) for info in there}
 

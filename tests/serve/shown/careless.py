@@ -50,8 +50,9 @@ class Careless:
                 self.plans.append(body)
                 own = bool(body.get("use-snapshot-schema"))
                 version = self.tables[name].snapshot(body.get("snapshot-id"), own_schema=own)
-                page = version.tasks(np.arange(len(version.snapshot.files)), client)
                 residual = body.get("filter", True)
+                statistics = body.get("select") if residual is True else None
+                page = version.tasks(np.arange(len(version.snapshot.files)), client, statistics)
                 tasks = [{**task, "residual-filter": residual} for task in page.tasks]
                 deletes = {"delete-files": list(page.delete_files)} if page.delete_files else {}
                 return {"status": "completed", "file-scan-tasks": tasks, **deletes}
