@@ -204,6 +204,13 @@ def at_least_zero(text: str) -> int:
     return int(text)
 
 
+def port(text: str) -> int:
+    """Return the number of a port; 0 is a free one."""
+    if (number := at_least_zero(text)) > 65_535:
+        raise argparse.ArgumentTypeError(f"a port from 0 to 65535 is needed; got {text!r}")
+    return number
+
+
 # -- arguments of several commands -------------------------------------------------------------------------------------
 
 STORAGE = many("--storage-option", "KEY=VALUE", "an option of the object store, such as region=eu-west-1", type=pair)

@@ -15,7 +15,7 @@ from typing import ClassVar
 from metaindex.core import FormatError, MetaIndexError, Words, one_line
 from metaindex.table import hint
 
-from . import advice, lake, machine, queries, sql, tables, verbs, watch
+from . import advice, lake, machine, queries, serving, sql, tables, verbs, watch
 from . import arguments as arg
 from .defaults import applied
 from .opening import each_warning_once
@@ -43,6 +43,7 @@ COMMANDS: tuple[arg.Command, ...] = (
     tables.SAVINGS,
     advice.REPORT,
     lake.COMMAND,
+    serving.COMMAND,
     queries.DIFF,
     verbs.DISABLE,
     verbs.ENABLE,

@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
+    from .catalog import Catalog as Catalog
     from .clients import Client as Client
     from .served import Refusal as Refusal
     from .served import ServedSnapshot as ServedSnapshot
     from .served import ServedTable as ServedTable
+    from .server import Server as Server
+    from .server import open_server as open_server
+    from .server import token_in as token_in
 
 __getattr__, __dir__ = door(__name__)

@@ -1,4 +1,4 @@
-"""The clients that were tried, and what each reads right.
+"""Clients that were tried, and what each reads right.
 
 A client names itself in `X-Client-Version` ("Apache Iceberg 1.12.0 (commit ...)", "PyIceberg 0.12.0") or `User-Agent`.
 What nobody tried is not trusted: over Iceberg tables such a client plans by itself, and shown tables are refused.
@@ -6,7 +6,11 @@ What nobody tried is not trusted: over Iceberg tables such a client plans by its
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
+from typing import Final
 
 from metaindex.core import dataclass
 
@@ -36,7 +40,38 @@ class Client:
     vectors_by_offset: bool = True
     """Whether a deletion vector is read from any file at an offset; else it needs a Puffin file of its own."""
     misread: frozenset[str] = frozenset()
-    """Facts of data files that it refuses or reads wrong: `Fact` names."""
+    """Facts of data files that it refuses or reads wrong: milliseconds, unsigned, time, nanoseconds, decimal_partition.
+    """
 
     def __str__(self) -> str:
         return " ".join([self.name, ".".join(map(str, self.version))]).strip()
+
+
+JAVA: Final = Client("iceberg-java", tried=True, misread=frozenset({"milliseconds", "unsigned", "time", "nanoseconds"}))
+PYICEBERG: Final = Client(
+    "pyiceberg",
+    tried=True,
+    spelling=Spelling.PHYSICAL,
+    obeys_tables=False,
+    null_partitions=False,
+    equality_deletes=False,
+    vectors_by_offset=False,
+    misread=frozenset({"decimal_partition"}),
+)
+_KNOWN: Final = {"apache iceberg": JAVA, "pyiceberg": PYICEBERG}
+TRIED: Final = {"iceberg-java": {(1, 12)}, "pyiceberg": {(0, 12)}}
+"""Versions, without the last part, whose rows tests compare with the same client planning by itself. Spark is
+`iceberg-java`; Polars comes as pyiceberg."""
+
+
+def client_of(headers: Mapping[str, str], *, trusted: bool = False) -> Client:
+    """Return the client by its headers, whose names are in small letters. `trusted`: untried ones, too."""
+    for header in ("x-client-version", "user-agent"):
+        named = re.match(
+            r"(?i)\s*(apache iceberg|pyiceberg)[ /]v?([0-9]{1,4}(?:\.[0-9]{1,6}){0,3})", headers.get(header, "")
+        )
+        if named is not None:
+            client = _KNOWN[named[1].lower()]
+            version = tuple(map(int, named[2].split(".")))
+            return replace(client, version=version, tried=trusted or version[:2] in TRIED[client.name])
+    return Client(tried=trusted)

@@ -180,10 +180,18 @@ def _as_of(metadata: TableMetadata, timestamp_ms: int) -> int:
 
 def read_metadata(storage: Storage, file: str) -> TableMetadata:
     """Parse one metadata file."""
+    content = read_document(storage, file)
+    with as_damage(f"an Iceberg metadata file must be whole JSON; {file} is not (", "); restore it"):
+        return _parse(content, file)
+
+
+def read_document(storage: Storage, file: str) -> Mapping[str, Any]:
+    """Return the JSON of one metadata file, with what only other readers need."""
     with must_exist(f"the current metadata file must exist; {file} does not; name a metadata file that does"):
         data = storage.read(file)
     with as_damage(f"an Iceberg metadata file must be whole JSON; {file} is not (", "); restore it"):
-        return _parse(parse_json(_plain(data)), file)
+        content: Mapping[str, Any] = parse_json(_plain(data))
+        return content
 
 
 def _plain(data: bytes) -> bytes:

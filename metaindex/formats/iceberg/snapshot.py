@@ -111,10 +111,11 @@ class IcebergDetails(SnapshotDetails):
         if self._statistics is None:
             imported = NAME_MAPPING in self.metadata.properties
             rows = self.data["record_count"].to_numpy().astype(np.int64)
-            self._statistics = ManifestStatistics(self._stated, rows, imported=imported)
+            self._statistics = ManifestStatistics(self.stated, rows, imported=imported)
         return self._statistics
 
-    def _stated(self, names: Sequence[str]) -> pl.DataFrame:
+    def stated(self, names: Sequence[str]) -> pl.DataFrame:
+        """Return maps of statistics (`value_counts`, `lower_bounds` ...) as the manifests have them, a row a file."""
         whole = read_statistics(
             self.storage, self.place, self.metadata, self.data_manifests, names, snapshot_id=self.snapshot_id
         )

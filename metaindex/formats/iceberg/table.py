@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import xxhash
 
@@ -32,6 +32,7 @@ from .metadata import (
     Selected,
     SnapshotInfo,
     TableMetadata,
+    read_document,
     read_metadata,
     select,
 )
@@ -122,6 +123,11 @@ class IcebergFormat(Format):
         selected, place = select(metadata, target), _place(ref, metadata)
         assembled = partial(_assembled, ref, place, metadata, selected)
         return changes_from_commits(ref, place, metadata, bases, selected.snapshot, _commit_of, assembled)
+
+    def document(self, ref: TableRef) -> tuple[str, Mapping[str, Any]]:
+        """Return the place of the current metadata file, and all of its JSON."""
+        file = self._metadata(ref).file
+        return file, read_document(ref.storage, file)
 
     def _metadata(self, ref: TableRef) -> TableMetadata:
         """Read the current metadata file, but for one that the store says is as it was."""

@@ -1,0 +1,322 @@
+"""Plans of one table: prune with the indexes, evaluate partition values exactly, send tasks in pages.
+
+A page beyond the first is named by a token that holds all of it: the table, the snapshot, the filter, and which files.
+Nothing is kept here, so any process answers it, and an index that changed in between changes no page. A token grants
+nothing that a plan would not, so it is not signed: it is read as any request is, and checked against the table and the
+snapshot.
+
+Whatever goes wrong with an index, the plan is made of the table's own metadata within the same answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import logging
+import threading
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+from pyroaring import BitMap
+
+from metaindex.core import TELEMETRY, BoundedCache, MetaIndexError, TooLate, Vector, dataclass
+from metaindex.expressions import Constant, Predicate
+from metaindex.formats import Snapshot, Version
+from metaindex.query import Pruner
+
+from .clients import Client
+from .filters import Filter, read_filter
+from .partitions import may_match
+from .served import Page, Refusal, ServedSnapshot, ServedTable
+
+logger = logging.getLogger("metaindex")
+
+MOST_TASKS: Final = 1000
+"""Tasks of a page."""
+_PAGE_BYTES: Final = 4 << 20
+_TASK_BYTES: Final = 400
+_MOST_TOKEN: Final = 16 << 20
+Files = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A request for a plan. `filter`: its JSON; None for all rows."""
+
+    snapshot_id: int | None = None
+    filter: object = None
+    select: tuple[str, ...] = ()
+    case_sensitive: bool = True
+    own_schema: bool = False
+    most_rows: int | None = None
+    statistics: tuple[str, ...] | None = None
+
+    @classmethod
+    def read(cls, body: object) -> Scan:
+        """Read a request's body. Raises Refusal."""
+        if not isinstance(body, dict):
+            raise Refusal("a request for a plan is a JSON object; got something else")
+        if body.get("start-snapshot-id") is not None or body.get("end-snapshot-id") is not None:
+            raise Refusal(
+                "plans are of one snapshot; the request names two; read the changes without this catalog",
+                status=406,
+                kind="UnsupportedOperationException",
+            )
+        select, statistics = _names(body, "select"), _names(body, "stats-fields")
+        if body.get("filter") is None and "filter" not in body:
+            statistics = statistics or select
+        return cls(
+            _number(body, "snapshot-id"),
+            body.get("filter"),
+            select,
+            _flag(body, "case-sensitive", default=True),
+            _flag(body, "use-snapshot-schema", default=False),
+            _number(body, "min-rows-requested"),
+            statistics or None,
+        )
+
+
+def _number(body: Mapping[str, object], name: str) -> int | None:
+    value = body.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value.bit_length() > 64):
+        raise Refusal(f"{name} is a whole number of 64 bits; got another value")
+    return value
+
+
+def _flag(body: Mapping[str, object], name: str, *, default: bool) -> bool:
+    value = body.get(name)
+    if not isinstance(value, bool | None):
+        raise Refusal(f"{name} is true or false; got another value")
+    return default if value is None else value
+
+
+def _names(body: Mapping[str, object], name: str) -> tuple[str, ...]:
+    value = body.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(column, str) for column in value):
+        raise Refusal(f"{name} is a list of column names; got another value")
+    return tuple(value)
+
+
+class Plans:
+    """Plans of one table, one at a time: what they read is CPU-bound and cached."""
+
+    def __init__(self, name: Sequence[str], table: ServedTable, *, index_seconds: float = 2.0) -> None:
+        """`name`: the namespace's parts, then the table's. `index_seconds`: how long indexes may take to answer."""
+        self.name, self.table = list(name), table
+        self.lock = threading.Lock()
+        self._seconds = index_seconds
+        self._places: BoundedCache[Version, _Places] = BoundedCache(8)
+
+    def plan(self, scan: Scan, client: Client) -> bytes:
+        """Return the answer to a request for a plan. Raises Refusal, and what the table raises."""
+        if not client.tried:
+            raise Refusal(
+                f"plans are made for clients that were tried; {client} was not; let it plan by itself, or start the"
+                " server with --trust-clients",
+                status=406,
+                kind="UnsupportedOperationException",
+            )
+        with self.lock:
+            started = time.perf_counter()
+            served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
+            files = self._files(served, scan)
+            size = self._page_size(scan)
+            page = served.tasks(files[:size], client, scan.statistics)
+            places = self._places_of(served.snapshot) if len(files) > size else None
+        kept, seconds = len(files), time.perf_counter() - started
+        TELEMETRY.query(
+            served.snapshot.table,
+            client.name,
+            seconds,
+            files=(kept, len(served.snapshot.files) - kept),
+            size_bytes=(None, None),
+            index_used=scan.filter is not None,
+        )
+        tokens = (
+            []
+            if places is None
+            else [self._token(scan, served, places, files[at : at + size]) for at in range(size, len(files), size)]
+        )
+        return _answer(page, scan, {"status": "completed", **({"plan-tasks": tokens} if tokens else {})})
+
+    def page(self, token: str, client: Client) -> bytes:
+        """Return the tasks that a token of a plan names. Raises Refusal for one that is not of this table."""
+        said = _opened(token)
+        scan = Scan(
+            said["snapshot"],
+            said["filter"],
+            own_schema=said["own"],
+            statistics=None if said["statistics"] is None else tuple(said["statistics"]),
+        )
+        if said["table"] != self.name:
+            raise _no_such_page("it is of another table")
+        with self.lock:
+            served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
+            places = self._places_of(served.snapshot)
+            if said["files"] != places.sign:
+                raise _no_such_page("the snapshot has other files now")
+            page = served.tasks(places.files(said["ranks"]), client, scan.statistics)
+        return _answer(page, scan, {})
+
+    def _files(self, served: ServedSnapshot, scan: Scan) -> Files:
+        """Return the files that a plan names, in the order of the snapshot."""
+        snapshot = served.snapshot
+        every = np.arange(len(snapshot.files), dtype=np.int64)
+        if scan.filter is None:
+            return every if scan.most_rows is None else _with_rows(snapshot, scan.most_rows)
+        asked = read_filter(scan.filter, snapshot.schema, case_sensitive=scan.case_sensitive)
+        if not len(every):
+            return every
+        files = self._pruned(snapshot, asked)
+        return files[may_match(asked, served.partitions(), files)]
+
+    def _pruned(self, snapshot: Snapshot, asked: Filter) -> Files:
+        """Return the files that the indexes do not prove to be without a match; without them, if they fail or take too
+        long, those that the table's own metadata does not."""
+        every = np.arange(len(snapshot.files), dtype=np.int64)
+        predicate = asked.for_pruning(snapshot.schema, self.table.handle.config.time_zone)
+        if isinstance(predicate, Constant):
+            return every
+        until = time.monotonic() + self._seconds
+        for indexes in (None, ()):
+            try:
+                with TooLate.after(until if indexes is None else None):
+                    return self._kept(snapshot, predicate, indexes)
+            except (Exception, TooLate) as error:  # noqa: BLE001 - no client falls back by itself
+                logger.warning("a plan is made without %s: %s", "indexes" if indexes is None else "pruning", error)
+        return every
+
+    def _kept(self, snapshot: Snapshot, predicate: Predicate, indexes: Sequence[str] | None) -> Files:
+        pruner = Pruner(*self.table.handle.open_indexes(indexes))
+        result = pruner.over(snapshot, predicate)
+        if result.kept_files == len(snapshot.files):
+            return np.arange(result.kept_files, dtype=np.int64)
+        return self._places_of(snapshot).of(result.files.paths)
+
+    def _places_of(self, snapshot: Snapshot) -> _Places:
+        places = self._places.find(snapshot.version)
+        if places is None:
+            self._places.keep(snapshot.version, places := _Places(snapshot.files.paths))
+        return places
+
+    def _page_size(self, scan: Scan) -> int:
+        each = _TASK_BYTES + len(_residual(scan))
+        return max(1, min(MOST_TASKS, _PAGE_BYTES // each))
+
+    def _token(self, scan: Scan, served: ServedSnapshot, places: _Places, files: Files) -> str:
+        ranks = BitMap(places.ranks[files].tolist())
+        ranks.run_optimize()
+        said = {
+            "table": self.name,
+            "snapshot": served.id,
+            "own": scan.own_schema,
+            "filter": scan.filter,
+            "statistics": scan.statistics,
+            "files": places.sign,
+            "ranks": base64.b64encode(ranks.serialize()).decode(),
+        }
+        packed = zlib.compress(json.dumps(said, separators=(",", ":")).encode(), 6)
+        return base64.urlsafe_b64encode(xxhash.xxh64_digest(packed) + packed).decode()
+
+
+class _Places:
+    """Places of a snapshot's files by path. Ranks are by the hash of the path: the same in every process, in whatever
+    order it lists the files."""
+
+    def __init__(self, paths: pa.ChunkedArray) -> None:
+        self._paths = paths = paths.combine_chunks()
+        hashes = _hashes(paths)
+        self._order = np.lexsort((np.arange(len(hashes)), hashes))
+        self._sorted = hashes[self._order]
+        if len(hashes) and (self._sorted[1:] == self._sorted[:-1]).any():
+            self._order = np.array(sorted(range(len(paths)), key=paths.to_pylist().__getitem__), np.int64)
+            self._sorted = self._sorted[:0]
+        self.ranks = np.empty(len(self._order), np.int64)
+        self.ranks[self._order] = np.arange(len(self._order))
+        self.sign = f"{len(paths)}-{xxhash.xxh64_hexdigest(np.sort(hashes).tobytes())}"
+
+    def of(self, paths: pa.ChunkedArray) -> Files:
+        """Return the places of paths, in the order of the snapshot. Raises MetaIndexError for one that is not there."""
+        places: Files
+        if len(self._sorted):
+            at = np.minimum(np.searchsorted(self._sorted, _hashes(paths)), len(self._sorted) - 1)
+            places = self._order[at]
+        else:
+            known = {path: place for place, path in enumerate(self._paths.to_pylist())}
+            places = np.array([known.get(path, 0) for path in paths.to_pylist()], np.int64)
+        if not self._paths.take(pa.array(places)).equals(paths.combine_chunks()):
+            raise MetaIndexError("an index answers with files of the snapshot; it named another; refresh it")
+        return np.sort(places)
+
+    def files(self, ranks: BitMap) -> Files:
+        """Return the places of ranks. Raises Refusal for one beyond the files."""
+        numbers = np.fromiter(ranks, np.int64, len(ranks))
+        if len(numbers) and numbers[-1] >= len(self._order):
+            raise _no_such_page("it names files beyond the snapshot's")
+        return np.sort(self._order[numbers])
+
+
+def _hashes(paths: pa.Array) -> npt.NDArray[np.uint64]:
+    return np.fromiter(map(xxhash.xxh64_intdigest, paths.cast(pa.binary()).to_pylist()), np.uint64, len(paths))
+
+
+def _with_rows(snapshot: Snapshot, most_rows: int) -> Files:
+    """Return the first files that have so many rows. What is not known to be live is not counted."""
+    table = snapshot.files.table
+    rows, deleted = Vector(table["record_count"]).items(np.int64), Vector(table["deleted_count"]).items(np.int64)
+    known = np.asarray(table["record_count"].is_valid()) & (
+        np.asarray(table["deletes"].is_null()) | np.asarray(table["deleted_count"].is_valid())
+    )
+    live = np.where(known, np.maximum(rows - deleted, 0), 0)
+    enough = int(np.searchsorted(np.cumsum(live), max(most_rows, 0))) + 1
+    return np.arange(min(enough, len(live)), dtype=np.int64)
+
+
+# Answers and tokens ---------------------------------------------------------------------------------------------------
+
+
+def _residual(scan: Scan) -> str:
+    """Return the whole filter as text: some clients fail, or count whole files, without it."""
+    return "true" if scan.filter is None else json.dumps(scan.filter, separators=(",", ":"))
+
+
+def _answer(page: Page, scan: Scan, more: Mapping[str, object]) -> bytes:
+    end = f',"residual-filter":{_residual(scan)}}}'
+    parts = [json.dumps(name) + ":" + json.dumps(value) for name, value in more.items()]
+    if page.delete_files:
+        parts.append('"delete-files":' + json.dumps(page.delete_files))
+    tasks = ",".join(json.dumps(task, separators=(",", ":"))[:-1] + end for task in page.tasks)
+    return ("{" + ",".join([*parts, f'"file-scan-tasks":[{tasks}]']) + "}").encode()
+
+
+def _opened(token: str) -> dict[str, Any]:
+    """Return what a token says. Raises Refusal for one that is damaged or made up."""
+    try:
+        raw = base64.b64decode(token.encode("ascii"), altchars=b"-_", validate=True)
+        unpacked = zlib.decompressobj()
+        text = unpacked.decompress(raw[8:], _MOST_TOKEN) if xxhash.xxh64_digest(raw[8:]) == raw[:8] else b""
+        said: Any = json.loads(text) if unpacked.eof else None
+        match said:
+            case {
+                "table": list(), "snapshot": int(), "own": bool(), "filter": _, "statistics": list() | None,
+                "files": str(), "ranks": str(ranks),
+            }:  # fmt: skip
+                return {**said, "ranks": BitMap.deserialize(base64.b64decode(ranks, validate=True))}
+    except (ValueError, binascii.Error, zlib.error, RecursionError, OverflowError) as error:
+        logger.debug("a token cannot be read: %s", error)
+    raise _no_such_page("it was not made here, or is damaged")
+
+
+def _no_such_page(why: str) -> Refusal:
+    return Refusal(
+        f"a page of a plan is named by a token of this table; {why}; plan anew",
+        status=404,
+        kind="NoSuchPlanTaskException",
+    )

@@ -1,0 +1,241 @@
+"""Iceberg's REST protocol, as far as a reader needs it: requests in, answers out, whatever carries them.
+
+    GET    /v1/config                                   plans are made by the server, for clients that were tried
+    GET    /v1/namespaces[/{ns}[/tables[/{table}]]]     names, and the metadata of a table (ETag, 304)
+    POST   /v1/namespaces/{ns}/tables/{table}/plan      the first page of tasks, and tokens of the others
+    POST   /v1/namespaces/{ns}/tables/{table}/tasks     a page by its token
+    DELETE .../plan/{id}, POST .../metrics              nothing is kept to be cancelled or counted
+    GET    /health                                      without a token
+
+All else is refused: the catalog is read only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from metaindex.core import (
+    CorruptTableError,
+    MetaIndexError,
+    NotATableError,
+    StorageError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+    dataclass,
+)
+
+from .catalog import Catalog, Namespace, no_such_namespace
+from .clients import Client, client_of
+from .plans import Plans, Scan
+from .served import Refusal
+
+logger = logging.getLogger("metaindex")
+
+_NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
+_TABLE = f"{_NAMESPACE}/tables/{{table}}"
+ENDPOINTS: Final = (
+    "GET /v1/{prefix}/namespaces",
+    f"GET {_NAMESPACE}",
+    f"HEAD {_NAMESPACE}",
+    f"GET {_NAMESPACE}/tables",
+    f"GET {_TABLE}",
+    f"HEAD {_TABLE}",
+    f"POST {_TABLE}/plan",
+    f"GET {_TABLE}/plan/{{plan-id}}",
+    f"DELETE {_TABLE}/plan/{{plan-id}}",
+    f"POST {_TABLE}/tasks",
+    f"POST {_TABLE}/metrics",
+)
+SEPARATOR: Final = "\x1f"
+"""Between the parts of a namespace, as REST writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it came. Names of headers are in small letters."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer: JSON, or nothing."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, content: object, status: int = 200, **headers: str) -> Response:
+        """Return the answer of a JSON value."""
+        return cls(status, json.dumps(content).encode(), headers)
+
+    @classmethod
+    def error(cls, status: int, kind: str, message: str, **headers: str) -> Response:
+        """Return the answer that the protocol has for errors."""
+        return cls.of({"error": {"message": message, "type": kind, "code": status}}, status, **headers)
+
+
+class Service:
+    """Answers requests. Holds no state but caches of immutable things; for any number of threads."""
+
+    def __init__(
+        self, catalog: Catalog, *, token: str | None = None, trust_clients: bool = False, most_plans: int = 64
+    ) -> None:
+        """`token`: that each request must bear. `most_plans`: of plans and pages at once; others are told to come
+        back."""
+        self._catalog, self._token, self._trusted = catalog, token, trust_clients
+        self._plans = threading.BoundedSemaphore(most_plans)
+
+    def allows(self, headers: Mapping[str, str]) -> bool:
+        """Return whether the request bears the token, if one is asked for."""
+        said = headers.get("authorization", "")
+        return self._token is None or hmac.compare_digest(said.encode(), f"Bearer {self._token}".encode())
+
+    def answer(self, request: Request) -> Response:
+        """Return the answer to a request, whatever it is."""
+        url = urlsplit(request.target)
+        if url.path == "/health" and request.method in ("GET", "HEAD"):
+            return Response.of({"status": "ok"})
+        if not self.allows(request.headers):
+            return Response.error(
+                401, "NotAuthorizedException", "a request bears the token of this server; this one does not"
+            )
+        try:
+            return self._routed(request, url.path, url.query)
+        except Refusal as refused:
+            return Response.error(refused.status, refused.kind, str(refused))
+        except VersionNotFoundError as error:
+            return Response.error(400, "BadRequestException", str(error))
+        except NotATableError as error:
+            return Response.error(404, "NoSuchTableException", str(error))
+        except (UnsupportedFeatureError, CorruptTableError) as error:
+            return Response.error(406, "UnsupportedOperationException", str(error))
+        except StorageError as error:
+            logger.warning("a table could not be read: %s", error)
+            return Response.error(503, "ServiceUnavailableException", "the table's store does not answer; try again")
+        except MetaIndexError as error:
+            return Response.error(400, "BadRequestException", str(error))
+        except Exception:
+            logger.exception("a request failed")
+            return Response.error(500, "InternalServerError", "the server failed at this request; its log says why")
+
+    def _routed(self, request: Request, path: str, query: str) -> Response:
+        parts = [unquote(part) for part in path.split("/")[1:]]
+        if parts and not parts[-1]:
+            parts.pop()
+        if parts[:1] != ["v1"]:
+            raise _unknown(request)
+        client = client_of(request.headers, trusted=self._trusted)
+        match request.method, parts[1:]:
+            case "GET", ["config"]:
+                defaults = {"scan-planning-mode": "server"} if client.tried else {}
+                return Response.of({"defaults": defaults, "overrides": {}, "endpoints": list(ENDPOINTS)})
+            case "GET", ["namespaces"]:
+                parent = parse_qs(query).get("parent", [""])[0]
+                spaces = self._catalog.namespaces(_namespace(parent) if parent else ())
+                return Response.of({"namespaces": [list(space) for space in spaces]})
+            case (("GET" | "HEAD"), ["namespaces", namespace]):
+                space = _namespace(namespace)
+                self._catalog.namespaces(space)
+                return (
+                    Response(204)
+                    if request.method == "HEAD"
+                    else Response.of({"namespace": list(space), "properties": {}})
+                )
+            case "GET", ["namespaces", namespace, "tables"]:
+                space = _namespace(namespace)
+                tables = [{"namespace": list(space), "name": name} for name in self._catalog.tables(space)]
+                return Response.of({"identifiers": tables})
+            case _, ["namespaces", namespace, "tables", name, *rest]:
+                return self._of_table(request, _namespace(namespace), name, rest, client)
+        raise _unknown(request)
+
+    def _of_table(self, request: Request, space: Namespace, name: str, rest: Sequence[str], client: Client) -> Response:
+        plans = self._catalog.table(space, name)
+        try:
+            match request.method, rest:
+                case "HEAD", []:
+                    return Response(204)
+                case "GET", []:
+                    return _loaded(plans, client, request.headers.get("if-none-match"))
+                case "POST", ["plan"]:
+                    return self._planned(lambda: plans.plan(Scan.read(_json(request.body)), client))
+                case "POST", ["tasks"]:
+                    match _json(request.body):
+                        case {"plan-task": str(token)}:
+                            return self._planned(lambda: plans.page(token, client))
+                    raise Refusal("a page is asked by its plan-task, a text; got something else")
+                case "DELETE", ["plan", _]:
+                    return Response(204)
+                case "GET", ["plan", _]:
+                    raise Refusal(
+                        "plans are complete when they are made; none waits", status=404, kind="NoSuchPlanIdException"
+                    )
+                case "POST", ["metrics"]:
+                    return Response(204)
+        except NotATableError:
+            self._catalog.forget(space, name)
+            raise
+        raise _unknown(request)
+
+    def _planned(self, made: Callable[[], bytes]) -> Response:
+        if not self._plans.acquire(blocking=False):
+            return Response.error(
+                429,
+                "TooManyRequestsException",
+                "the server makes many plans already; try again",
+                **{"Retry-After": "1"},
+            )
+        try:
+            return Response(200, made())
+        finally:
+            self._plans.release()
+
+
+def _loaded(plans: Plans, client: Client, known: str | None) -> Response:
+    with plans.lock:
+        loaded = plans.table.load(client)
+    content: dict[str, object] = {"metadata": loaded.metadata, "config": dict(loaded.config)}
+    if loaded.location is not None:
+        content["metadata-location"] = loaded.location
+    body = json.dumps(content).encode()
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    if known is not None and etag.strip('"') in known:
+        return Response(304, b"", {"ETag": etag})
+    return Response(200, body, {"ETag": etag})
+
+
+def _namespace(text: str) -> Namespace:
+    parts = tuple(text.split(SEPARATOR))
+    if not all(parts):
+        raise no_such_namespace(parts)
+    return parts
+
+
+def _json(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(
+            f"a body is JSON of UTF-8, not nested too deep; this one is not ({type(error).__name__})"
+        ) from None
+
+
+def _unknown(request: Request) -> Refusal:
+    return Refusal(
+        f"the catalog is read only and has no other endpoints; {request.method[:10]} of this path is none",
+        status=406,
+        kind="UnsupportedOperationException",
+    )

@@ -1,0 +1,242 @@
+"""The server of a catalog: HTTP of the standard library, with bounds.
+
+A connection is a thread; there are at most `MOST_CONNECTIONS`, each of which may wait `IDLE_SECONDS`. A body has at
+most `MOST_BODY` bytes. Without a token the server listens on a loopback address alone, and answers only to its names: a
+page in a browser must not ask it by a name of its own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import ipaddress
+import logging
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final, Self
+
+from metaindex.core import ArgumentError, Config, Cure
+
+from .catalog import Catalog
+from .protocol import Request, Response, Service
+
+logger = logging.getLogger("metaindex")
+
+MOST_CONNECTIONS: Final = 256
+MOST_BODY: Final = 8 << 20
+IDLE_SECONDS: Final = 60.0
+TOKEN: Final = "METAINDEX_SERVE_TOKEN"  # noqa: S105 - the name of an environment variable
+_SMALL = 1 << 14
+
+
+class Server:
+    """A server in this process: `with mi.open_server("lake/") as server: ... server.uri`."""
+
+    def __init__(self, service: Service, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:
+        kind = ThreadingHTTPServer if ":" not in host else _Six
+        self._http = _made(kind, service, host, port, tls)
+        self._thread = threading.Thread(target=self._http.serve_forever, name="metaindex-serve", daemon=True)
+        bound = self._http.server_address[1]
+        self.uri = f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{bound}"
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening; answers that are being made are sent."""
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def wait(self) -> None:
+        """Wait until the server is closed."""
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<metaindex server at {self.uri}>"
+
+
+def open_server(
+    *roots: str | os.PathLike[str],
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    tls: tuple[str, str] | None = None,
+    config: Config | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    trust_clients: bool = False,
+) -> Server:
+    """Serve tables as a read-only Iceberg REST catalog, which plans with their indexes. Spark, pyiceberg and Polars
+    need its address alone.
+
+    * `roots`: folders of tables, or tables. Below the root `lake/`, the table `lake/sales/orders` is
+      `lake.sales.orders`.
+    * `host`, `port`: where it listens; 0 is a free port, which `Server.uri` names.
+    * `token`: that each request must bear (default: the environment variable METAINDEX_SERVE_TOKEN). An address that
+      other machines reach needs one.
+    * `tls`: files of a certificate and of its key.
+    * `trust_clients`: make plans for clients that were not tried, too.
+
+    Raises ArgumentError; StorageError for a root that cannot be looked into.
+    """
+    token = token or os.environ.get(TOKEN) or None
+    if token is None and not _is_loopback(host):
+        raise ArgumentError(
+            f"a server that other machines reach asks for a token; {host!r} is no loopback address; give one in a file"
+            f" ({Cure('argument', 'token')}) or in {TOKEN}"
+        )
+    if token is not None and (len(token) < 16 or not token.isascii() or not token.isprintable()):
+        raise ArgumentError("a token has 16 printable ASCII characters or more; got another one; make a longer one")
+    catalog = Catalog(roots, config=config, storage_options=storage_options)
+    return Server(Service(catalog, token=token, trust_clients=trust_clients), host, port, tls=_context(tls))
+
+
+def token_in(path: str) -> str:
+    """Read a token from a file. Raises ArgumentError."""
+    try:
+        return Path(path).read_text("ascii")[:4096].strip()
+    except (OSError, ValueError) as error:
+        raise ArgumentError(
+            f"a token is in a readable file of ASCII; {path!r} is not ({type(error).__name__})"
+        ) from None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _context(files: tuple[str, str] | None) -> ssl.SSLContext | None:
+    if files is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(*files)
+    except (OSError, ssl.SSLError) as error:
+        raise ArgumentError(
+            f"TLS needs the files of a certificate and its key; they cannot be used ({type(error).__name__})"
+        ) from None
+    return context
+
+
+class _Six(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
+def _made(
+    kind: type[ThreadingHTTPServer], service: Service, host: str, port: int, tls: ssl.SSLContext | None
+) -> ThreadingHTTPServer:
+    """Return the listening server of a service."""
+    names = (
+        {"localhost", "127.0.0.1", "[::1]", host, f"[{host}]"} if _is_loopback(host) and service.allows({}) else None
+    )
+    room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+
+    class Bounded(kind):  # type: ignore[valid-type, misc]
+        daemon_threads = True
+        request_queue_size = 128
+
+        def process_request(self, request: Any, client_address: Any) -> None:
+            if not room.acquire(blocking=False):
+                self.shutdown_request(request)
+                return
+            super().process_request(request, client_address)
+
+        def process_request_thread(self, request: Any, client_address: Any) -> None:
+            try:
+                request.settimeout(IDLE_SECONDS)
+                wrapped = request if tls is None else tls.wrap_socket(request, server_side=True)
+                super().process_request_thread(wrapped, client_address)
+            except (OSError, ssl.SSLError):
+                self.shutdown_request(request)
+            finally:
+                room.release()
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            logger.debug("a connection ended", exc_info=True)
+
+    class Handler(_Handler):
+        def answered(self, request: Request) -> Response:
+            if names is not None and _host_of(request.headers.get("host", host)) not in names:
+                return Response.error(
+                    403, "ForbiddenException", "a server without a token answers to names of this machine alone"
+                )
+            return service.answer(request)
+
+    try:
+        return Bounded((host, port), Handler)
+    except OSError as error:
+        raise ArgumentError(
+            f"a server listens on a free address of this machine; {host}:{port} is none ({error.strerror})"
+        ) from None
+
+
+def _host_of(header: str) -> str:
+    """Return a Host header without its port."""
+    return header if header.endswith("]") else header.rpartition(":")[0] or header
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """HTTP of one connection."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "metaindex"
+    sys_version = ""
+    disable_nagle_algorithm = True
+    wbufsize = 1 << 16
+
+    def answered(self, request: Request) -> Response:
+        """Return the answer to a request."""
+        raise NotImplementedError
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its parent's word
+        """Log nothing of a request: its headers hold credentials, its path names."""
+
+    def _any(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        length = headers.get("content-length", "0")
+        if "transfer-encoding" in headers or not length.isdigit() or int(length) > MOST_BODY:
+            self.close_connection = True
+            self._send(
+                Response.error(
+                    413, "BadRequestException", f"a body has a length, of at most {MOST_BODY:,} bytes; this one has not"
+                ),
+                headers,
+            )
+            return
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            self.close_connection = True
+            return
+        self._send(self.answered(Request(self.command, self.path, headers, body)), headers)
+
+    def _send(self, response: Response, headers: Mapping[str, str]) -> None:
+        body = response.body
+        packed = len(body) > _SMALL and "gzip" in headers.get("accept-encoding", "")
+        if packed:
+            body = gzip.compress(body, 1)
+        self.send_response(response.status)
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        if packed:
+            self.send_header("Content-Encoding", "gzip")
+        if response.status not in (204, 304):
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD" and response.status not in (204, 304):
+            self.wfile.write(body)
+
+    do_GET = do_POST = do_HEAD = do_DELETE = do_PUT = do_PATCH = _any  # noqa: N815 - names of its parent's

@@ -1,0 +1,234 @@
+"""Plans and their pages, whatever happens to an index, a snapshot or a token."""
+
+import base64
+import json
+import shutil
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import xxhash
+
+import metaindex as mi
+from metaindex.serve import Refusal
+from metaindex.serve.plans import MOST_TASKS, Plans, Scan, _Places
+from tests.processes import python
+from tests.serve.lake import JAVA_1_12, PYICEBERG_0_12, asked, counted, leaf, names, parted, planned, served
+
+ROWS = 4
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Twelve files of four rows, whose values are scattered: `v` of row r of file f is 100 * r + f."""
+    files = [(None, [100 * row + file for row in range(ROWS)]) for file in range(12)]
+    return parted(tmp_path / "lake" / "t", "int", "void", files, arrow=pa.int32(), made="int")
+
+
+@pytest.fixture
+def indexed(table: Path) -> Path:
+    mi.open_table(str(table)).create_index("values", mi.Values("v"))
+    return table
+
+
+def test_a_needle_is_one_file_by_an_index(indexed: Path) -> None:
+    plan = planned(served(indexed), leaf("eq", 207))
+    assert names(plan) == ["f7"]
+    assert plan["status"] == "completed"
+    assert plan["tasks"][0]["residual-filter"] == leaf("eq", 207)
+    assert len(names(planned(served(indexed), leaf("eq", 5000)))) == 0
+
+
+def test_without_an_index_every_file_that_may_match_is_named(table: Path) -> None:
+    assert len(names(planned(served(table), leaf("eq", 207)))) == 12
+
+
+def test_the_whole_filter_is_sent_back_always(table: Path) -> None:
+    said = {"type": "and", "left": leaf("gt", 1), "right": {"type": "strange", "term": "v"}}
+    for filter, residual in ((None, True), (said, said), (True, True)):  # noqa: A001
+        assert all(task["residual-filter"] == residual for task in planned(served(table), filter)["tasks"])
+
+
+def test_pages_together_are_the_plan_in_its_order(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = names(planned(served(indexed), leaf("gt-eq", 0)))
+    monkeypatch.setattr("metaindex.serve.plans.MOST_TASKS", 5)
+    plan = planned(served(indexed), leaf("gt-eq", 0))
+    assert [len(page["file-scan-tasks"]) for page in (plan, *plan["pages"])] == [5, 5, 2]
+    assert names(plan) == whole == [f"f{n}" for n in range(12)]
+    assert all(task["residual-filter"] == leaf("gt-eq", 0) for task in plan["tasks"])
+
+
+def test_a_long_filter_makes_small_pages() -> None:
+    long = leaf("in", list(range(50_000)))
+    plans = Plans.__new__(Plans)
+    assert plans._page_size(Scan(filter=long)) < 20 < MOST_TASKS == plans._page_size(Scan(filter=leaf("eq", 1)))
+
+
+def test_any_process_answers_a_page_whatever_the_index_says_now(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.serve.plans.MOST_TASKS", 5)
+    said = leaf("in", list(range(8)))
+    (token,) = json.loads(served(indexed).plan(Scan.read(asked(said)), JAVA_1_12))["plan-tasks"]
+    shutil.rmtree(indexed / "_metaindex")
+    other = (
+        "import json, sys; from tests.serve.lake import *; from pathlib import Path;"
+        "print(json.dumps(json.loads(served(Path(sys.argv[1])).page(sys.argv[2], JAVA_1_12))))"
+    )
+    page = json.loads(python("-c", other, str(indexed), token, cwd=Path(__file__).parents[2]).splitlines()[-1])
+    assert [Path(task["data-file"]["file-path"]).stem for task in page["file-scan-tasks"]] == ["f5", "f6", "f7"]
+
+
+def test_a_token_is_of_its_table_and_snapshot(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.serve.plans.MOST_TASKS", 5)
+    token = json.loads(served(indexed).plan(Scan.read({}), JAVA_1_12))["plan-tasks"][0]
+    other = parted(tmp_path / "lake" / "u", "int", "void", [(None, [1])] * 12, arrow=pa.int32(), made="int")
+    with pytest.raises(Refusal, match="another table"):
+        served(other).page(token, JAVA_1_12)
+    shutil.rmtree(indexed)
+    parted(indexed, "int", "void", [(None, [1])] * 11, arrow=pa.int32(), made="int")
+    with pytest.raises(Refusal, match="other files now") as refused:
+        served(indexed).page(token, JAVA_1_12)
+    assert (refused.value.status, refused.value.kind) == (404, "NoSuchPlanTaskException")
+
+
+def made_up(**said: Any) -> str:
+    whole = {
+        "table": ["lake", "t"],
+        "snapshot": 1,
+        "own": False,
+        "filter": None,
+        "statistics": None,
+        "files": "",
+        "ranks": "",
+    }
+    packed = zlib.compress(json.dumps({**whole, **said}).encode())
+    return base64.urlsafe_b64encode(xxhash.xxh64_digest(packed) + packed).decode()
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "x",
+        "é",
+        "AAAA" * 100,
+        made_up(table="lake.t"),
+        made_up(snapshot="1"),
+        made_up(ranks="AAAA"),
+        made_up(ranks=5),
+        base64.urlsafe_b64encode(
+            xxhash.xxh64_digest(zlib.compress(b" " * (64 << 20))) + zlib.compress(b" " * (64 << 20))
+        ).decode(),
+    ],
+    ids=range(9),
+)
+def test_a_token_that_was_not_made_here_is_refused(table: Path, token: str) -> None:
+    with pytest.raises(Refusal, match="a page of a plan is named by a token"):
+        served(table).page(token, JAVA_1_12)
+
+
+def test_no_change_of_a_byte_of_a_token_is_taken(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.serve.plans.MOST_TASKS", 5)
+    plans = served(table)
+    token = json.loads(plans.plan(Scan.read({}), JAVA_1_12))["plan-tasks"][0]
+    for at in range(0, len(token), 3):
+        changed = token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :]
+        if base64.urlsafe_b64decode(changed) != base64.urlsafe_b64decode(token):
+            with pytest.raises(Refusal):
+                plans.page(changed, JAVA_1_12)
+
+
+def test_ranks_are_the_same_in_any_order_of_the_files() -> None:
+    paths = [f"data/{n}.parquet" for n in range(1000)]
+    there, back = (_Places(pa.chunked_array([some])) for some in (paths, paths[::-1]))
+    assert there.sign == back.sign
+    assert np.array_equal(there.ranks, back.ranks[::-1])
+    some = pa.chunked_array([paths[3:9]])
+    assert there.of(some).tolist() == list(range(3, 9))
+    with pytest.raises(mi.MetaIndexError):
+        there.of(pa.chunked_array([["data/other.parquet"]]))
+
+
+def test_paths_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.serve.plans._hashes", lambda paths: np.full(len(paths), 7, np.uint64))
+    paths = ["b", "a", "c"]
+    places = _Places(pa.chunked_array([paths]))
+    assert places.of(pa.chunked_array([["c", "b"]])).tolist() == [0, 2]
+    assert places.ranks.tolist() == [1, 0, 2]
+    with pytest.raises(mi.MetaIndexError):
+        places.of(pa.chunked_array([["d"]]))
+
+
+def test_a_damaged_index_makes_a_wider_plan(indexed: Path) -> None:
+    for file in (indexed / "_metaindex").rglob("*"):
+        if file.is_file() and file.suffix != ".json":
+            file.write_bytes(b"damaged")
+    assert len(names(planned(served(indexed), leaf("eq", 207)))) == 12
+
+
+def test_an_index_that_fails_in_any_way_makes_a_wider_plan(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = served(indexed)
+    assert len(names(planned(plans, leaf("eq", 207)))) == 1
+    monkeypatch.setattr("metaindex.serve.plans.Pruner.over", lambda *_, **__: 1 / 0)
+    assert len(names(planned(plans, leaf("eq", 207)))) == 12
+
+
+def test_a_slow_index_makes_a_wider_plan(indexed: Path) -> None:
+    plans = served(indexed)
+    plans._seconds = -1.0
+    started = time.monotonic()
+    assert len(names(planned(plans, leaf("eq", 207)))) == 12
+    assert time.monotonic() > started
+
+
+def test_a_plan_is_by_the_snapshot_of_the_request(indexed: Path) -> None:
+    assert len(names(planned(served(indexed), snapshot_id=1))) == 12
+    with pytest.raises(mi.VersionNotFoundError):
+        planned(served(indexed), snapshot_id=7)
+
+
+@pytest.mark.parametrize(("wanted", "files"), [(0, 1), (1, 1), (4, 1), (5, 2), (48, 12), (10**9, 12)])
+def test_a_limit_stops_early_where_nothing_is_filtered(table: Path, wanted: int, files: int) -> None:
+    plan = planned(served(table), min_rows_requested=wanted)
+    assert len(plan["tasks"]) == files
+    assert counted(plan) >= min(wanted, 48)
+    assert len(planned(served(table), leaf("gt-eq", 0), min_rows_requested=wanted)["tasks"]) == 12
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        5,
+        [],
+        {"snapshot-id": "1"},
+        {"snapshot-id": True},
+        {"snapshot-id": 2**70},
+        {"select": "id"},
+        {"select": [5]},
+        {"case-sensitive": 1},
+        {"min-rows-requested": 1.5},
+        {"start-snapshot-id": 1, "end-snapshot-id": 2},
+        {"filter": None},
+    ],
+    ids=str,
+)
+def test_a_request_that_is_none_is_refused(table: Path, body: Any) -> None:
+    if isinstance(body, dict) and "filter" in body:
+        assert len(json.loads(served(table).plan(Scan.read(body), JAVA_1_12))["file-scan-tasks"]) == 12
+        return
+    with pytest.raises(Refusal):
+        Scan.read(body)
+
+
+def test_null_partitions_are_left_out_of_the_spec_for_who_cannot_read_them(table: Path) -> None:
+    plans = served(table)
+    java, other = planned(plans), planned(plans, client=PYICEBERG_0_12)
+    assert {(t["data-file"]["spec-id"], *t["data-file"]["partition"]) for t in java["tasks"]} == {(0, None)}
+    (spec_id,) = {t["data-file"]["spec-id"] for t in other["tasks"]}
+    assert all(t["data-file"]["partition"] == [] for t in other["tasks"])
+    specs: Any = plans.table.load(PYICEBERG_0_12).metadata["partition-specs"]
+    assert {spec["spec-id"]: len(spec["fields"]) for spec in specs} == {0: 1, spec_id: 0}
+    assert len(plans.table.load(JAVA_1_12).metadata["partition-specs"]) == 1  # type: ignore[arg-type]
