@@ -18,7 +18,7 @@ from metaindex.query import Handle
 from metaindex.storage import is_remote
 from metaindex.table import tables_below
 
-from .in_place import IcebergTable
+from .in_place import Documented, IcebergTable
 from .plans import Plans
 from .served import Refusal, ServedTable
 
@@ -126,7 +126,7 @@ class Catalog:
             handle = Handle.open(path, config=config, storage_options=self._options)
         except (NotATableError, FileNotFoundError):
             raise no_such_table(namespace, name) from None
-        if handle.format == "iceberg":
+        if isinstance(handle.table_format, Documented):
             return IcebergTable(handle)
         if self._shown is None:
             raise Refusal(

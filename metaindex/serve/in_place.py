@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ class IcebergTable:
 
     def load(self, client: Client) -> Loaded:
         """Return the table's metadata as it is now. Raises Refusal for a client that would read it wrong."""
-        file, document = cast("_Documented", self.handle.table_format).document(self.handle.ref)
+        file, document = cast("Documented", self.handle.table_format).document(self.handle.ref)
         why_not = self._loaded.find(file)
         if why_not is None:
             self._loaded.keep(file, why_not := (document, self._why_not()))
@@ -375,5 +375,9 @@ class _Details(Protocol):
     def stated(self, names: Sequence[str]) -> pl.DataFrame: ...
 
 
-class _Documented(Protocol):
-    def document(self, ref: TableRef) -> tuple[str, Json]: ...
+@runtime_checkable
+class Documented(Protocol):
+    """Format whose tables have metadata that clients read themselves."""
+
+    def document(self, ref: TableRef) -> tuple[str, Json]:
+        """Return the place of the current metadata file, and its JSON."""
