@@ -25,6 +25,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         tls=None if args.tls_cert is None else (args.tls_cert, args.tls_key),
         config=Config(index_location=args.index_location, namespace=args.namespace),
         storage_options=dict(args.storage_option),
+        cache=args.cache,
         trust_clients=args.trust_clients,
     )
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -64,7 +65,15 @@ alone. Credentials of clients are neither asked for nor logged: clients read the
             arg.option("--tls-key", "FILE", "its key"),
             arg.flag("--trust-clients", "make plans for clients that were not tried, too"),
         ),
-        arg.group("opening the tables", arg.STORAGE, arg.LOCATION, arg.NAMESPACE),
+        arg.group(
+            "opening the tables",
+            arg.option(
+                "--cache", "FOLDER", "that clients can read: deletion vectors of Delta for pyiceberg and Polars"
+            ),
+            arg.STORAGE,
+            arg.LOCATION,
+            arg.NAMESPACE,
+        ),
     ),
     _run,
 )

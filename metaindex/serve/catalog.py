@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -44,11 +44,12 @@ class Catalog:
         *,
         config: Config | None = None,
         storage_options: Mapping[str, str] | None = None,
-        served: Callable[[Handle], ServedTable] | None = None,
+        cache: str | None = None,
     ) -> None:
-        """`served`: how a table that is no Iceberg table is shown. Raises ArgumentError for roots of one name."""
+        """`cache`: a folder that clients can read, for deletion vectors of Delta tables. Raises ArgumentError for roots
+        of one name."""
         self._config, self._options = config or Config(), dict(storage_options or {})
-        self._shown = served
+        self._cache = cache
         self._roots: dict[str, list[Root]] = {}
         for path in roots:
             root = self._root(os.fspath(path))
@@ -128,13 +129,9 @@ class Catalog:
             raise no_such_table(namespace, name) from None
         if isinstance(handle.table_format, Documented):
             return IcebergTable(handle)
-        if self._shown is None:
-            raise Refusal(
-                f"Iceberg tables are served; {name!r} is a {handle.format} table",
-                status=406,
-                kind="UnsupportedOperationException",
-            )
-        return self._shown(handle)
+        from .shown import shown
+
+        return shown(handle, self._cache)
 
 
 def _named(name: str) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -96,9 +96,12 @@ class Filter:
             return self.tree.transform(lambda leaf: bound.get(leaf, leaf) if isinstance(leaf, Opaque) else leaf)
 
 
-def read_filter(said: object, schema: Schema, *, case_sensitive: bool = True) -> Filter:
-    """Read the JSON of a filter. Raises Refusal for what is no expression, or too large to be read."""
-    columns, terms, read = _Columns(schema, case_sensitive), dict[Opaque, Term](), 0
+def read_filter(
+    said: object, schema: Schema, *, case_sensitive: bool = True, unsure: Collection[str] = frozenset()
+) -> Filter:
+    """Read the JSON of a filter. `unsure`: names of columns by which a client may mean others. Raises Refusal for what
+    is no expression, or too large to be read."""
+    columns, terms, read = _Columns(schema, case_sensitive, unsure), dict[Opaque, Term](), 0
     todo: list[tuple[object, bool] | tuple[str]] = [(said, False)]
     done: list[Predicate] = []
     while todo:
@@ -131,14 +134,14 @@ def read_filter(said: object, schema: Schema, *, case_sensitive: bool = True) ->
 class _Columns:
     """Primitive columns by the dotted names that Iceberg gives them."""
 
-    def __init__(self, schema: Schema, case_sensitive: bool) -> None:
+    def __init__(self, schema: Schema, case_sensitive: bool, unsure: Collection[str]) -> None:
         self._spelled: Callable[[str], str] = str if case_sensitive else str.lower
         self._known: dict[str, tuple[ColumnRef, pa.DataType] | None] = {}
         for leaf in schema.columns:
             if not leaf.field.children:
                 name = self._spelled(".".join(leaf.parts))
                 twice = name in self._known
-                self._known[name] = None if twice else (ColumnRef(leaf.parts), leaf.field.asked)
+                self._known[name] = None if twice or name in unsure else (ColumnRef(leaf.parts), leaf.field.asked)
 
     def find(self, name: str) -> tuple[ColumnRef, pa.DataType]:
         known = self._known.get(self._spelled(name))

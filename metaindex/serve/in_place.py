@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
 
@@ -49,7 +49,8 @@ class IcebergTable:
         why_not = self._loaded.find(file)
         if why_not is None:
             self._loaded.keep(file, why_not := (document, self._why_not()))
-        if not (client.tried and not why_not[1]):
+        unsure = client.obeys_tables and bool(_unsure(_schemas_of(document)))
+        if unsure or not client.tried or why_not[1]:
             if client.tried and not client.obeys_tables:
                 raise Refusal(
                     f"{client} plans every table of a catalog where it plans one; {why_not[1]}",
@@ -107,6 +108,11 @@ class IcebergSnapshot:
     def id(self) -> int:
         """The snapshot's id in the table's metadata; 0 for a table without snapshots."""
         return self.details.snapshot_id
+
+    @cached_property
+    def unsure(self) -> frozenset[str]:
+        """Return the names by which a client may mean another column than the current schema has."""
+        return _unsure(self.details.metadata.schemas.values())
 
     def partitions(self) -> Sequence[PartitionColumn]:
         """Return the fields of all partition specs whose column the schema has."""
@@ -272,6 +278,28 @@ def _specs_of(document: Json) -> list[Any]:
     if isinstance(specs, list):
         return specs
     return [{"spec-id": 0, "fields": document.get("partition-spec") or []}]  # of format 1
+
+
+def _schemas_of(document: Json) -> Iterable[Mapping[str, Any]]:
+    schemas = document.get("schemas") or [document["schema"]]
+    return cast("Iterable[Mapping[str, Any]]", schemas)
+
+
+def _unsure(schemas: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the names that have stood for different columns. A request names columns, not schemas: a client whose
+    metadata are older may mean another one."""
+    known: dict[str, int] = {}
+    unsure: set[str] = set()
+    todo: list[tuple[str, Mapping[str, Any]]] = [("", schema) for schema in schemas]
+    while todo:
+        above, struct = todo.pop()
+        for field in struct.get("fields", ()):
+            name = f"{above}{field['name']}"
+            if known.setdefault(name, field["id"]) != field["id"]:
+                unsure |= {name, name.lower()}
+            if isinstance(field["type"], dict):
+                todo.append((f"{name}.", field["type"]))
+    return frozenset(unsure)
 
 
 def _narrower(document: Json) -> Iterator[Json]:

@@ -126,7 +126,7 @@ class Plans:
         with self.lock:
             started = time.perf_counter()
             served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
-            files = self._files(served, scan)
+            files = self._files(served, scan, client)
             size = self._page_size(scan)
             page = served.tasks(files[:size], client, scan.statistics)
             places = self._places_of(served.snapshot) if len(files) > size else None
@@ -165,13 +165,22 @@ class Plans:
             page = served.tasks(places.files(said["ranks"]), client, scan.statistics)
         return _answer(page, scan, {})
 
-    def _files(self, served: ServedSnapshot, scan: Scan) -> Files:
-        """Return the files that a plan names, in the order of the snapshot."""
+    def _files(self, served: ServedSnapshot, scan: Scan, client: Client) -> Files:
+        """Return the files that a plan names, in the order of the snapshot. Raises Refusal for a client that counts
+        from tasks where it may mean other columns by the names of its filter."""
         snapshot = served.snapshot
         every = np.arange(len(snapshot.files), dtype=np.int64)
         if scan.filter is None:
             return every if scan.most_rows is None else _with_rows(snapshot, scan.most_rows)
-        asked = read_filter(scan.filter, snapshot.schema, case_sensitive=scan.case_sensitive)
+        unsure: frozenset[str] = frozenset() if scan.own_schema else getattr(served, "unsure", frozenset())
+        if unsure and client.obeys_tables:
+            raise Refusal(
+                f"a filter names columns by names that stand for one column; {sorted(unsure)[0]!r} was another one"
+                " before; load the table anew",
+                status=406,
+                kind="UnsupportedOperationException",
+            )
+        asked = read_filter(scan.filter, snapshot.schema, case_sensitive=scan.case_sensitive, unsure=unsure)
         if not len(every):
             return every
         files = self._pruned(snapshot, asked)

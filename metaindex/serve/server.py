@@ -72,6 +72,7 @@ def open_server(
     tls: tuple[str, str] | None = None,
     config: Config | None = None,
     storage_options: Mapping[str, str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
     trust_clients: bool = False,
 ) -> Server:
     """Serve tables as a read-only Iceberg REST catalog, which plans with their indexes. Spark, pyiceberg and Polars
@@ -83,6 +84,8 @@ def open_server(
     * `token`: that each request must bear (default: the environment variable METAINDEX_SERVE_TOKEN). An address that
       other machines reach needs one.
     * `tls`: files of a certificate and of its key.
+    * `cache`: a folder that clients can read, too. pyiceberg and Polars read the deletion vectors of Delta tables from
+      files that the server writes there.
     * `trust_clients`: make plans for clients that were not tried, too.
 
     Raises ArgumentError; StorageError for a root that cannot be looked into.
@@ -95,7 +98,8 @@ def open_server(
         )
     if token is not None and (len(token) < 16 or not token.isascii() or not token.isprintable()):
         raise ArgumentError("a token has 16 printable ASCII characters or more; got another one; make a longer one")
-    catalog = Catalog(roots, config=config, storage_options=storage_options)
+    kept = None if cache is None else os.path.realpath(cache)
+    catalog = Catalog(roots, config=config, storage_options=storage_options, cache=kept)
     return Server(Service(catalog, token=token, trust_clients=trust_clients), host, port, tls=_context(tls))
 
 

@@ -232,3 +232,28 @@ def test_null_partitions_are_left_out_of_the_spec_for_who_cannot_read_them(table
     specs: Any = plans.table.load(PYICEBERG_0_12).metadata["partition-specs"]
     assert {spec["spec-id"]: len(spec["fields"]) for spec in specs} == {0: 1, spec_id: 0}
     assert len(plans.table.load(JAVA_1_12).metadata["partition-specs"]) == 1  # type: ignore[arg-type]
+
+
+def test_a_name_that_was_another_column_is_not_believed(tmp_path: Path) -> None:
+    """A client whose metadata are older may mean the other one: pyiceberg gets every file, and filters rows itself;
+    Spark, which counts from tasks, plans by itself, and is told to load anew if it does not."""
+    root = parted(
+        tmp_path / "lake" / "t", "int", "identity", [(n, [n]) for n in range(3)], arrow=pa.int32(), made="int"
+    )
+    file = root / "metadata/v1.metadata.json"
+    metadata = json.loads(file.read_text())
+    (schema,) = metadata["schemas"]
+    before = {
+        **schema,
+        "schema-id": 1,
+        "fields": [{**schema["fields"][0], "name": "v"}, {**schema["fields"][1], "name": "w"}],
+    }
+    file.write_text(json.dumps({**metadata, "schemas": [before, schema]}))
+    plans = served(root)
+    assert plans.table.load(JAVA_1_12).config == {"scan-planning-mode": "client"}
+    assert plans.table.load(PYICEBERG_0_12).config == {"scan-planning-mode": "server"}
+    assert len(names(planned(plans, leaf("eq", 1), client=PYICEBERG_0_12))) == 3
+    assert len(names(planned(plans, leaf("eq", 1, "V"), client=PYICEBERG_0_12, case_sensitive=False))) == 3
+    with pytest.raises(Refusal, match="load the table anew"):
+        planned(plans, leaf("eq", 1))
+    assert names(planned(plans, leaf("eq", 1), use_snapshot_schema=True)) == ["f1"]
