@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from metaindex.ops import open_lake as open_lake
     from metaindex.query import IndexReport as IndexReport
     from metaindex.query import PruneResult as PruneResult
+    from metaindex.query import TooCostlyError as TooCostlyError
     from metaindex.serve import open_server as open_server
     from metaindex.spark import RuleConfig as RuleConfig
     from metaindex.spark import create_index as create_index

@@ -18,6 +18,7 @@ _KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
     "namespace": (str | None, "a name, or None"),
     "local_bytes": (int, "a number of bytes from 0 on"),
     "cache_bytes": (int, "a number of bytes from 0 on"),
+    "most_read_bytes": (int | None, "a number of bytes from 0 on, or None"),
     "settle_seconds": (int | float, "a number of seconds from 0 on"),
     "time_zone": (str, "a zone's name, as in 'Europe/Paris'"),
     "use_indexes": (bool, "True or False"),
@@ -92,6 +93,10 @@ class Config:
     * `local_bytes`: of files; see `builder`.
     * `cache_bytes`: decoded index columns kept in memory by an opened table, and a quarter as much for footers of data
       files. All tables of a process together keep no more than the largest of their `cache_bytes`.
+    * `most_read_bytes`: a query that would open data files with more bytes than this is refused before it opens one
+      (TooCostlyError says what it would open); a scan with a limit, before the file that would exceed it. Engines that
+      read files by themselves are given none. What is read of logs, indexes and deletes does not count, nor what advice
+      reads, which has a limit of its own (`sample`). None: no limit.
     * `settle_seconds`: how long create and refresh wait, once, for plain files that were written a moment ago: a file
       younger than 2 seconds is not believed to keep its identity, and stays uncovered.
     * `time_zone`: of dates and times without a zone in predicates over columns of instants.
@@ -121,6 +126,7 @@ class Config:
     confine_to: tuple[str, ...] = ()
     query_log: QueryLog | bool | None = None
     seal_key: str | bytes | None = field(default=None, repr=False)
+    most_read_bytes: int | None = None
 
     def __post_init__(self) -> None:
         for name, (types, rule) in _KNOBS.items():

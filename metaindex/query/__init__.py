@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .query_log.texts import is_masked as is_masked
     from .reader import TableReader as TableReader
     from .readers.footer_groups import FooterGroups as FooterGroups
+    from .readers.read_budget import ReadBudget as ReadBudget
+    from .readers.read_budget import TooCostlyError as TooCostlyError
     from .readers.replaced import refuse_replaced as refuse_replaced
     from .readers.row_reading import RowReading as RowReading
     from .readers.scan import Scan as Scan

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from metaindex.index import Verification
 
     from .explanation import Credit, Explanation
+    from .readers.read_budget import ReadBudget
     from .readers.scan import Scan
     from .semi_join.keys import JoinKeys
     from .semi_join.sources import Named
@@ -80,6 +81,13 @@ class Queries:
         from .semi_join.keys import JoinKeys
 
         return replace(asked, keys=JoinKeys.of(keys, on, self.handle.config.time_zone))
+
+    @property
+    def budget(self) -> ReadBudget:
+        """Return what a query may read."""
+        from .readers.read_budget import ReadBudget
+
+        return ReadBudget(self.handle.config.most_read_bytes)
 
     def versions(self) -> Sequence[Version]:
         """Implement `Table.versions`."""
@@ -255,6 +263,7 @@ class Queries:
             choose=partial(self.choose, files, files if whole else None, asked.only),
             footers=self._footers,
             noted=None if self._log is None else self._log.scan,
+            budget=self.budget,
         )
         if keys is None:
             return made

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from metaindex.core import ArrowRows, Column, Mask, Plain, Shown, TextTable, counted, dataclass
-from metaindex.formats import Snapshot, Version
+from metaindex.formats import Format, Snapshot, Version
 from metaindex.index import FileStatistics
 from metaindex.query.arguments import names_of
 from metaindex.query.lookups.answer import Answer
 from metaindex.query.readers.plan import narrowest
+from metaindex.query.readers.read_budget import ReadBudget
 from metaindex.storage import each_at
 
-from .aggregating import Rows, aggregate, from_metadata
+from .aggregating import Answers, Rows, aggregate, from_metadata
 from .known import KnownFiles, certain_by, leaves_of
 from .measures import AggregateQuestion, asked_of
 from .order_by import certain_files
@@ -25,6 +27,8 @@ from .order_by import certain_files
 if TYPE_CHECKING:
     from metaindex.query.queries import Asked, Queries
     from metaindex.query.readers.scan import Scan
+
+    _Reading: TypeAlias = Callable[[ReadBudget, Rows, Sequence[str]], Scan]
 
 _SHOWN = 100
 _AT_ONCE = 16
@@ -98,11 +102,11 @@ def aggregated(queries: Queries, asked: Asked, words: Mapping[str, object]) -> A
     opened, _ = queries.handle.open_indexes(asked.only)
     bounds = FileStatistics(snapshot, opened, storage=scan.storage, claims=False)
 
-    def reading(rows: Rows, named: Sequence[str]) -> Scan:
-        return replace(scan, rows=rows, columns=tuple(named) or (_for_counting(scan),))
+    def reading(budget: ReadBudget, rows: Rows, named: Sequence[str]) -> Scan:
+        return replace(scan, budget=budget, rows=rows, columns=tuple(named) or (_for_counting(scan),))
 
     scan.note("aggregate", [field.name for field in question.fields])
-    answers = bounds.settled(lambda: aggregate(question, *_known(scan, bounds, question), scan.file_rows, reading))
+    answers = bounds.settled(lambda: _answered(scan, bounds, question, reading))
     _check_deletes(snapshot, answers.answered)
     left_out = len(snapshot.files) - len(scan.file_rows)
     root = queries.handle.root(snapshot)
@@ -120,20 +124,31 @@ def _check_deletes(snapshot: Snapshot, answered: Rows) -> None:
     each_at(snapshot.table, rows.tolist(), read, of_disk=_AT_ONCE)
 
 
-def _known(scan: Scan, bounds: FileStatistics, question: AggregateQuestion) -> tuple[KnownFiles, Mask]:
-    """Return what is known of the files, and of which every row matches. Where indexes do not answer for a file and the
-    table's log claims what would, its footer is asked."""
+def _answered(scan: Scan, bounds: FileStatistics, question: AggregateQuestion, reading: _Reading) -> Answers:
+    """Answer the question. Raises TooCostlyError before a file is opened for more than the scan may read."""
+    files, certain, budget = _known(scan, bounds, question)
+    return aggregate(question, files, certain, scan.file_rows, partial(reading, budget))
+
+
+def _known(scan: Scan, bounds: FileStatistics, question: AggregateQuestion) -> tuple[KnownFiles, Mask, ReadBudget]:
+    """Return what is known of the files, of which every row matches, and what may still be read. Where indexes do not
+    answer for a file and the table's log claims what would, its footer is asked; plain files have no other claims."""
     plain = scan.predicate is None and scan.hint is None and not question.fields
     files, certain = KnownFiles.of(bounds, question, by_log=plain), certain_files(scan)
+    budget, has_log = scan.budget, Format.named(bounds.snapshot.format).has_log
     lacking = ~(certain & from_metadata(question, files)[0])
     lacking[np.setdiff1d(np.arange(len(lacking)), scan.file_rows)] = False
     if lacking.any():
+        if not has_log:
+            budget = budget.after_footers(bounds.snapshot.files, np.flatnonzero(lacking))
         claims = replace(bounds, claims=True)
         lacking &= certain_files(scan, claims=True) & from_metadata(question, files.claimed(claims))[0]
+    if lacking.any() and has_log:
+        budget = budget.after_footers(bounds.snapshot.files, np.flatnonzero(lacking))
     if lacking.any() and bounds.ask_footers(lacking, leaves_of(bounds.snapshot, scan.predicate, question.fields)):
         files = KnownFiles.of(bounds, question, by_log=plain)
         certain |= False if scan.predicate is None else certain_by(scan.predicate, bounds)
-    return files, certain
+    return files, certain, budget
 
 
 def _for_counting(scan: Scan) -> str:

@@ -206,7 +206,9 @@ def first_in_order(scan: Scan, limit: object, order_by: object, indexes: Sequenc
     files, certain, live = scan.file_rows, certain_files(scan), live_rows(facts, [_rows(told)])
     lacking = np.zeros(len(snapshot.files), np.bool_)
     lacking[files] = (told.unknown_files | ~live.known)[files]
-    if lacking.any():  # what the log claims of them would leave some out: their footers say whether it is so
+    if lacking.any():
+        scan = replace(scan, budget=scan.budget.after_footers(snapshot.files, np.flatnonzero(lacking)))
+        # What the log claims of them would leave some out: their footers say whether it is so.
         (claimed,) = replace(facts, claims=True).columns([leaf])
         lacking &= ~claimed.unknown_files
     if lacking.any() and facts.ask_footers(lacking, leaves_of(snapshot, scan.predicate, [leaf.field])):

@@ -20,6 +20,7 @@ from metaindex.formats import At, OfSchema
 from metaindex.query.described import describe
 from metaindex.query.readers.arrow import matching_rows
 from metaindex.query.readers.footer_groups import FooterGroups, KeptGroups
+from metaindex.query.readers.read_budget import ANY, ReadBudget
 from metaindex.query.readers.row_reading import RowReading
 
 from .answer import PLACE, SHOWN, Answer, place
@@ -91,7 +92,7 @@ def _span(names: list[str]) -> str:
 def locate(queries: Queries, question: Asked, *, all_versions: bool, exact: bool) -> Located:
     """Implement `Table.locate`."""
     question = replace(question, predicate=OfSchema.at_moment(question.predicate))
-    places = Places(FooterGroups(queries.handle.ref.storage))
+    places = Places(FooterGroups(queries.handle.ref.storage), queries.budget)
     if not all_versions:
         result = places.add(queries, question, exact)
         return _located(exact, [result], places)
@@ -126,6 +127,7 @@ class Places:
     once."""
 
     footers: FooterGroups
+    budget: ReadBudget
     _found: dict[_Place, list[str]] = field(default_factory=dict)
     _paths: dict[str, None] = field(default_factory=dict)
     _counted: dict[object, list[_Place]] = field(default_factory=dict)
@@ -161,6 +163,8 @@ class Places:
 
     def candidates(self, result: PruneResult, part: Predicate) -> None:
         """The row groups of kept files that may match a part of the predicate that was answered."""
+        new = [row for row, path in enumerate(result.files.paths.to_pylist()) if not self.footers.knows(path)]
+        self.budget = self.budget.after_footers(result.files, np.array(new, np.int64))
         for row, shown in enumerate(result.paths):
             path = result.files.paths[row].as_py()
             for number, rows in self._groups(result, row, path, part):
@@ -184,7 +188,9 @@ class Places:
             held_before += before or ()
         counts: dict[int, dict[int | None, int]] = {row: {} for row in unread}
         known: dict[int, KeptGroups] = {}
-        for row, first, count in matching_rows(replace(scan, rows=np.array(unread, np.int64))):
+        rows = np.array(unread, np.int64)
+        self.budget = self.budget.after_rows(scan.storage, files, rows)
+        for row, first, count in matching_rows(replace(scan, rows=rows, budget=ANY)):
             if row not in known:
                 (known[row],) = self.footers.of(result, files.paths[row].as_py(), [part])
             if count:

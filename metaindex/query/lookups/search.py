@@ -93,7 +93,10 @@ def search(queries: Queries, text: str, asked: Asked, *, exact: bool) -> Searche
     footers = FooterGroups(queries.handle.ref.storage)
 
     def of_each(answer: PruneResult, scan: Scan | None) -> list[pa.Table]:
-        return [_one(Places(footers), name, part, answer, scan) for name, part in parts.items()]
+        budget = queries.budget
+        if scan is not None:  # the files are read for each column
+            budget.after_rows(scan.storage, scan.snapshot.files, scan.file_rows, len(parts))
+        return [_one(Places(footers, budget), name, part, answer, scan) for name, part in parts.items()]
 
     def counted(scan: Scan) -> tuple[PruneResult, list[pa.Table]]:
         assert scan.result is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -24,6 +24,7 @@ from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
 from .first_rows import best_batches, first_batches
 from .plan import CODED, RowTest, ScanPlan
+from .read_budget import ANY
 from .replaced import seen
 from .row_filter import RowFilter
 from .row_groups import SMALL_BYTES, RowGroups
@@ -40,19 +41,28 @@ def read_batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """Read a scan. Queries that cannot be answered are refused before the first batch; a file that is gone or damaged
     raises at its turn."""
     first = scan.first
-    if first is None or not first.keys:
-        read = _FileReader(scan).read
-        return read(scan.file_rows) if first is None else first_batches(first, scan.file_rows, read)
+    if first is None:
+        return _affordable(scan, _FileReader(scan).read)
+    if not first.keys:
+        read = _FileReader(scan, within=True).read
+        return first_batches(first, scan.file_rows, read)
     shown = [field.name for field in scan.fields]
     keys = [key.column for key in first.keys if key.column not in shown]
-    read = _FileReader(replace(scan, columns=(*shown, *keys))).read
+    read = _FileReader(replace(scan, columns=(*shown, *keys)), within=True).read
     return best_batches(first, scan.file_rows, read, scan.schema, ahead="://" in scan.storage.root)
+
+
+def _affordable(scan: ScanPlan, read: Callable[[npt.NDArray[np.int64]], Iterator[pa.RecordBatch]]) -> Iterator[Any]:
+    """Read the files, if the budget allows all of them; an engine may narrow a scan before it reads a batch."""
+    scan.check_budget()
+    yield from read(scan.file_rows)
 
 
 def try_out(scan: ScanPlan) -> None:
     """Raise if the scan cannot be answered, or a file's columns cannot be read as asked, as far as footers show: of
     Parquet files whose columns all stand in them."""
     reader = _FileReader(scan)
+    scan.budget.after_footers(scan.snapshot.files, scan.file_rows)
     each_at(scan.storage.root, scan.file_rows.tolist(), Words.kept(reader.check))
 
 
@@ -76,6 +86,7 @@ def matching_rows(scan: ScanPlan) -> Iterator[tuple[int, int, int]]:
     """Yield for each batch: the file's row in the snapshot, the position of its first row in the file, how many of its
     rows are live and match. A batch is of one row group."""
     reader = _FileReader(scan, apart=True)
+    scan.check_budget()
     for row in scan.file_rows.tolist():
         for first, batch in reader.matching(row):
             yield row, first, batch.num_rows
@@ -114,8 +125,10 @@ def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = 
 
 
 class _FileReader:
-    def __init__(self, scan: ScanPlan, *, apart: bool = False) -> None:
+    def __init__(self, scan: ScanPlan, *, apart: bool = False, within: bool = False) -> None:
+        """`apart`: a batch is of one row group; `within`: the budget is checked file by file."""
         snapshot = scan.snapshot
+        self._budget = scan.budget if within else ANY
         self._storage = self._whole = scan.storage
         self._snapshot = snapshot
         if is_remote(scan.storage.root) and _bytes_of(scan, scan.file_rows) <= _FEW_BYTES:
@@ -177,6 +190,7 @@ class _FileReader:
         where = self._snapshot.described(path)
         self._refuse_format(row, where)
         with self._lock:
+            self._budget = self._budget.after_rows(self._storage, self._snapshot.files, np.array([row], np.int64))
             positions, equality = self._deletes(row)
         for first, arrays in self._parts(row, path, where, positions, equality):
             yield first, pa.RecordBatch.from_arrays(arrays, schema=self._all_schema)

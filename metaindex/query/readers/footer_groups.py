@@ -74,6 +74,10 @@ class FooterGroups:
         known[leaves] = stated
         return stated
 
+    def knows(self, path: str) -> bool:
+        """Return whether the footer of a file was read."""
+        return path in self._read
+
     def chunk_bytes(self, path: str) -> dict[str, int]:
         """Return the compressed size of each leaf's chunks, by its dotted path in the file; encrypted leaves are
         missing, and all if the footer cannot be read."""

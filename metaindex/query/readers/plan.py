@@ -20,6 +20,7 @@ from metaindex.storage import Storage
 
 from .first_rows import FirstRows
 from .key_rows import KeyRows
+from .read_budget import ANY, ReadBudget
 
 if TYPE_CHECKING:
     from metaindex.query.pruning.result import PruneResult
@@ -78,6 +79,7 @@ class ScanPlan:
     keys_told: str = ""  # for people
     passing: RowTest | None = field(default=None, repr=False, compare=False)  # what an engine asks of the rows itself
     coded: frozenset[str] = frozenset()  # columns of texts that an engine is given as dictionaries
+    budget: ReadBudget = ANY
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it reads the same rows of the same files; footers that were read stay here."""
@@ -134,6 +136,10 @@ class ScanPlan:
         if self.rows is None:
             return np.arange(len(self.snapshot.files), dtype=np.int64)
         return np.asarray(self.rows, dtype=np.int64)
+
+    def check_budget(self) -> None:
+        """Raise TooCostlyError if its files have more bytes than may be read."""
+        self.budget.after_rows(self.storage, self.snapshot.files, self.file_rows)
 
     def note(self, engine: str, columns: Sequence[str] | None = None) -> None:
         """Note in the query log that the scan is read now."""

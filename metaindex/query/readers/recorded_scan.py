@@ -36,6 +36,8 @@ def batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
 
 def _guarded(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """Yield the batches. Footers in an object store are not checked first: that would be one more request a file."""
+    if scan.first is None:
+        scan.check_budget()
     looked = scan if is_remote(scan.storage.root) else readable(scan)
     return looked.trying(lambda tried: _stream(tried, read_batches(tried)))
 

@@ -147,6 +147,7 @@ class Scan(Shown, ScanPlan):
         return CLIENTS.get("to_spark")(self, spark)
 
     def _refuse_chosen(self, call: str) -> None:
+        """Raise if the files cannot be given to another reader."""
         if self.first is not None:
             raise ScanError(
                 f"the first rows are chosen by those who read them here; {call}() gives files for another to read; take"
@@ -157,6 +158,7 @@ class Scan(Shown, ScanPlan):
                 f"rows with keys are found by those who read them here; {call}() gives files for another to read; take"
                 " to_arrow(), or join with the keys in that engine"
             )
+        self.check_budget()
 
     @property
     def _condition(self) -> str:
