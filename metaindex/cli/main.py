@@ -15,7 +15,7 @@ from typing import ClassVar
 from metaindex.core import FormatError, MetaIndexError, Words, one_line
 from metaindex.table import hint
 
-from . import advice, lake, machine, queries, serving, sql, tables, verbs, watch
+from . import advice, agents, lake, machine, queries, serving, sql, tables, verbs, watch
 from . import arguments as arg
 from .defaults import applied
 from .opening import each_warning_once
@@ -44,6 +44,7 @@ COMMANDS: tuple[arg.Command, ...] = (
     advice.REPORT,
     lake.COMMAND,
     serving.COMMAND,
+    agents.COMMAND,
     queries.DIFF,
     verbs.DISABLE,
     verbs.ENABLE,
@@ -285,6 +286,7 @@ _OTHERWISE = {
 _SETTINGS = {
     "Config(index_location=...)": "--index-location",
     "Config(confine_to=(...,))": "--confine-to",
+    "Config(most_read_bytes=...)": "--budget",
     "Config(query_log=True)": "METAINDEX_QUERY_LOG=kept",
     "Config(single_writer=True)": "--storage-option single_writer=true",
 }

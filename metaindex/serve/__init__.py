@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
+    from .agents.places import AgentPlaces as AgentPlaces
+    from .agents.server import serve_agents as serve_agents
+    from .agents.tools import BUDGET as BUDGET
+    from .agents.tools import Agents as Agents
     from .catalog import Catalog as Catalog
     from .clients import Client as Client
     from .served import Refusal as Refusal

@@ -36,6 +36,7 @@ PAGES = sorted(GUIDES.glob("*.md"))
 def test_each_guide_that_can_run_is_run() -> None:
     found = {page.stem: needed(page) for page in PAGES}
     assert found == {
+        "agents": "",
         "answers": "",
         "clusters": None,
         "conditions": "",
@@ -55,7 +56,20 @@ def test_each_guide_that_can_run_is_run() -> None:
     }
 
 
-RUN = ["answers", "conditions", "erase", "fresh", "lake", "layout", "needle", "recommend", "savings", "sql", "text"]
+RUN = [
+    "agents",
+    "answers",
+    "conditions",
+    "erase",
+    "fresh",
+    "lake",
+    "layout",
+    "needle",
+    "recommend",
+    "savings",
+    "sql",
+    "text",
+]
 
 
 @pytest.mark.parametrize("name", RUN)
