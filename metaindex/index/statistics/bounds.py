@@ -183,7 +183,8 @@ class FileStatistics:
 
     def ask_footers(self, files: Mask, leaves: Sequence[Leaf]) -> bool:
         """Read the footers of some files: one read each, once. False if they have none, or there is no column."""
-        leaves = [leaf for leaf in leaves if not leaf.field.partition] or [*self.snapshot.schema.leaves()][:1]
+        in_files = [leaf for leaf in self.snapshot.schema.leaves() if not leaf.field.partition]
+        leaves = [leaf for leaf in leaves if not leaf.field.partition] or in_files[:1]  # one is enough to count rows
         if self.storage is None or self._asked is not None or self._file_format != "parquet" or not leaves:
             return False
         self._asked = self._footers(self.storage, np.flatnonzero(files), leaves)
@@ -196,8 +197,7 @@ class FileStatistics:
         if self._asked is None:
             return counts
         rows, facts = self._asked
-        there = np.zeros(len(counts), np.bool_)
-        there[rows] = True
+        there = np.isin(np.arange(len(counts)), rows)
         return pc.replace_with_mask(counts, there, Vector(next(iter(facts.values())).column("value_count")).array)
 
     def indexed(self, leaf: Leaf) -> ColumnFacts:

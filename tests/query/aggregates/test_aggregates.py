@@ -368,6 +368,31 @@ def test_a_column_that_a_file_does_not_have_is_not_summed_by_row_groups(tmp_path
     assert found.table.to_pylist() == [{"count(*)": 1010, "count(b)": 10, "sum(b)": 45, "approx_distinct(b)": 10}]
 
 
+@pytest.mark.parametrize("names", [["p", "a"], ["a", "p"]])
+@pytest.mark.parametrize("lake", ["delta", "folder"])
+def test_values_of_a_partition_column_are_its_partitions_wherever_it_stands(
+    tmp_path: Path, lake: str, names: list[str]
+) -> None:
+    """No file has the column: a footer that is read to count rows says nothing of it."""
+    rows = pa.table({"p": pa.array([3, None, 1, 2, 2], pa.int32()), "a": pa.array(range(5), pa.int64())}).select(names)
+    if lake == "delta":
+        write_deltalake(str(tmp_path / "t"), rows, partition_by=["p"])
+        table = mi.open_table(str(tmp_path / "t"))
+    else:
+        pq.write_to_dataset(rows, tmp_path / "t", partition_cols=["p"])
+        schema = ", ".join({"p": "p INT", "a": "a BIGINT"}[name] for name in names)
+        table = mi.open_table(str(tmp_path / "t"), schema=schema)
+    for indexed in (False, True):
+        if indexed:
+            table.create_index("stats", mi.ColumnStats(), builder="local")
+        for where in (None, "p = 2", "p > 1", "p IS NULL", "a > 2"):
+            asked: dict[str, Any] = {"count": ["*", "p"], "min": ["p"], "max": ["p"], "where": where}
+            same(table, table.aggregate(**asked).table, where, [])
+            same(table, table.aggregate(count=["p"], where=where, group_by=["p"]).table, where, ["p"])
+        for side, first in (("desc", [3, 2]), ("asc", [None, 1])):
+            assert table.scan(order_by=[("p", side)], limit=2).to_arrow()["p"].to_pylist() == first
+
+
 def test_an_index_of_no_files_hinders_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_deltalake(str(tmp_path / "t"), pa.table({"a": pa.array([], pa.int64())}))
     table = mi.open_table(str(tmp_path / "t"))
