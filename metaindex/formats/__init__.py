@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .parquet.partitions import PartitionValues as PartitionValues
     from .parquet.rows import ParquetRows as ParquetRows
     from .parquet.schema import Compact as Compact
+    from .parquet.stated import StatedColumn as StatedColumn
     from .parquet.trust import Doubt as Doubt
     from .registry import open_ref as open_ref
     from .tables_below import Walk as Walk

@@ -125,7 +125,6 @@ LOOKED = {
     "query/query_log/pages.py": "querylog/files.py has looked",
     "index/kinds/covering/parts.py": "of a part that was written a moment ago, in memory",
     "index/kinds/values/collecting.py": "of this process",
-    "index/kinds/bloom/reader.py": "a part of an index, its footer checked by digest",
     "formats/parquet/footers.py": "`chunk_bytes` looks before it asks",
     "formats/parquet/opened.py": "columns of the schema and of tables alone",
     "formats/parquet/rows.py": "columns of tables alone",
@@ -133,9 +132,8 @@ LOOKED = {
     "formats/parquet/costs.py": "columns that `FilePages.hidden` names are left out",
     "formats/delta/parquet_part.py": "columns of tables alone",
     "index/build/parquet_scan.py": "columns of tables alone",
-    "index/store/cache.py": "a part of an index, its footer checked by digest",
-    "index/store/pages.py": "a part of an index, its footer checked by digest",
-    "index/store/reader.py": "a part of an index, its footer checked by digest",
+    "index/store/pages.py": "columns of the schema and of tables alone",
+    "index/store/reader.py": "columns of the schema and of tables alone",
     "index/store/writer.py": "of a part that was written a moment ago, in memory",
 }
 

@@ -66,6 +66,10 @@ def statistics(footer: Struct) -> list[Struct]:
     ]
 
 
+def written(struct: Struct) -> bytes:
+    return _struct(struct)
+
+
 def _read_struct(data: bytes, at: int) -> tuple[Struct, int]:
     fields: dict[int, tuple[int, Any]] = {}
     number = 0

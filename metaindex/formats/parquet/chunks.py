@@ -99,7 +99,7 @@ def forms_of(root: Node) -> tuple[LeafForm, ...]:
             here = (*path, child.name.encode())
             levels = (definition + (child.optional or child.repeated), repetition + child.repeated)
             if child.type is not None:
-                yield LeafForm(child.type.number, child.type.width, *levels, _texts(here))
+                yield LeafForm(child.type.number, child.type.width, *levels, path_texts(here))
             else:
                 yield from walk(child, here, *levels)
 
@@ -329,6 +329,7 @@ def _rest_of(repetition: int, definition: int, texts: bool) -> Any:
     return re.compile(behind_12 + indexes, re.DOTALL).match
 
 
-def _texts(path: tuple[bytes, ...]) -> bytes:
+def path_texts(path: tuple[bytes, ...]) -> bytes:
+    """Return a column's path as Thrift writes it, behind the byte that begins the field."""
     head = bytes([len(path) << 4 | _TEXT]) if len(path) < 15 else bytes([0xF0 | _TEXT]) + varint(len(path))
     return head + b"".join(varint(len(part)) + part for part in path)

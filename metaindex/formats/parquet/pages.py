@@ -8,10 +8,8 @@ encrypted, pages that do not add up) is read whole.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +20,13 @@ from metaindex.core import Vector
 
 from .chunks import look
 from .file import FileSchema
-from .schema import Compact
+from .page_headers import MOST_HEADER, page_header
 from .small_file import CODECS
 
 Rows = npt.NDArray[np.int64]
 
-_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _HEADER = 256
-_MOST_HEADER = 1 << 16
 _TEXT = 32  # of bytes to unpack take as long as a text to make
-_BY_DICTIONARY = (2, 8)
 _MOST_BYTES = 64 << 20  # of pages that are held at once
 LARGE_BYTES = 1 << 20  # a row group from here on is not read whole for some of its rows
 _PAGE_BYTES = 120  # of memory
@@ -188,7 +183,7 @@ class FilePages:
             if len(pages) == _MOST_PAGES:
                 raise ValueError("more pages than are looked at")
             data = self.source.read_at(_HEADER, at)
-            header = _plain_header(data) or _header(data) or _header(self.source.read_at(_MOST_HEADER, at))
+            header = page_header(data) or page_header(self.source.read_at(MOST_HEADER, at))
             if header is None or header.packed < 0 or at + header.length + header.packed > end:
                 raise ValueError("a page behind the end of its column")
             stop = at + header.length + header.packed
@@ -228,76 +223,3 @@ class FilePages:
                 if table.num_columns == 1 and table.num_rows == count:
                     out[some.column] = table.column(0).take(Vector.arrow(some.places))
         return out
-
-
-class _Header(NamedTuple):
-    length: int
-    unpacked: int
-    packed: int
-    rows: int  # -1 of a dictionary
-    by_dictionary: bool
-
-
-def _header(data: bytes) -> _Header | None:
-    """Read a page's header; None if it is longer than `data`."""
-    walk = Compact(data)
-    try:
-        said = walk.struct()
-    except (IndexError, RecursionError):
-        return None
-    kind = said[1]
-    if kind == _DICTIONARY:
-        return _Header(walk.at, said[2], said[3], -1, True)
-    if kind not in (_DATA, _DATA_V2):
-        return _Header(walk.at, said[2], said[3], 0, False)
-    about = said[5 if kind == _DATA else 8]
-    rows, encoding = about[1], about[2 if kind == _DATA else 4]
-    if rows < 0 or (kind == _DATA_V2 and about[3] != rows):
-        raise ValueError("a page of other rows than values")
-    return _Header(walk.at, said[2], said[3], rows, encoding in _BY_DICTIONARY)
-
-
-def _plain_header(data: bytes) -> _Header | None:
-    """Like `_header`, of a page of data by a pattern that common writers follow; None if it does not."""
-    head = _HEAD(data)
-    if head is None:
-        return None
-    at = head.end()
-    if data[at - 1]:  # statistics
-        try:
-            while what := data[at]:
-                at += 1
-                kind = what & 15
-                if kind == 8:
-                    if data[at] > 127:
-                        return None
-                    at += 1 + data[at]
-                elif kind == 6:
-                    while data[at] > 127:
-                        at += 1
-                    at += 1
-                elif what < 16 or not 1 <= kind <= 2:
-                    return None
-        except IndexError:
-            return None
-        at += 2
-    if data[at : at + 1] != b"\0":
-        return None
-    unpacked, packed, rows = map(_number, head.group(1, 2, 3))
-    return _Header(at + 1, unpacked, packed, rows, head[4][0] >> 1 in _BY_DICTIONARY)
-
-
-_V = rb"([\x80-\xff]{0,4}[\x00-\x7f])"
-# A page of data: its sizes, maybe a checksum; then how many values, their encoding and those of levels.
-_HEAD = re.compile(
-    rb"\x15\x00\x15" + _V + rb"\x15" + _V + rb"(?:\x15[\x80-\xff]{0,4}[\x00-\x7f]\x1c|\x2c)\x15" + _V
-    + rb"\x15([\x00-\x7f])\x15[\x00-\x7f]\x15[\x00-\x7f](?:\x00|\x1c)",
-    re.DOTALL,
-).match  # fmt: skip
-
-
-def _number(said: bytes) -> int:
-    value = 0
-    for byte in reversed(said):
-        value = value << 7 | byte & 0x7F
-    return (value >> 1) ^ -(value & 1)

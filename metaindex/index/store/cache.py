@@ -6,8 +6,10 @@ one.
 
 from __future__ import annotations
 
+import struct
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
@@ -15,9 +17,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyarrow._parquet import ColumnChunkMetaData, FileMetaData
+from pyarrow._parquet import FileMetaData
 
-from metaindex.core import BoundedCache, dataclass
+from metaindex.core import BoundedCache, DamagedIndexError, dataclass, first_line
+from metaindex.formats import StatedColumn
 from metaindex.index.store.layout import PartInfo, run_of
 from metaindex.index.store.pages import PlacedPages
 
@@ -124,9 +127,6 @@ def _forget(holders: dict[tuple[str, str, int], Decoded], decoded: Decoded) -> N
                 holders.pop((decoded.path, column, group), None)
 
 
-# What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
-
-
 _Ints = npt.NDArray[np.int64]
 
 
@@ -145,20 +145,22 @@ class GroupRange:
 class Footer:
     """A parsed footer, and the row-group ranges taken from it so far."""
 
+    path: str
     metadata: FileMetaData
     columns: dict[str, int]
     rows: _Ints
+    end: bytes  # its offset index, if the part has one, and the footer
     ranges: dict[str, GroupRange] = field(default_factory=dict)
     derived: dict[object, Any] = field(default_factory=dict)  # what readers compute from the ranges
-    end: bytes = b""  # of a part whose rows are read by their position: its offset index, and the footer
+    stated: dict[str, StatedColumn] = field(default_factory=dict)
 
     def pages(self, size: int) -> PlacedPages | None:
         """Return the pages of the part, of so many bytes; None where they are not told."""
-        if not self.end:
+        if len(self.end) == self.metadata.serialized_size + 8:
             return None
         if "pages" not in self.derived:
             try:
-                self.derived["pages"] = PlacedPages(self.end, size, self.metadata)
+                self.derived["pages"] = PlacedPages(self.end, size, self.metadata, self.column)
             except (ValueError, LookupError):
                 self.derived["pages"] = None
         pages: PlacedPages | None = self.derived["pages"]
@@ -170,29 +172,31 @@ class Footer:
             range_ = self.ranges[column] = self._load(column)
         return range_
 
+    def column(self, name: str) -> StatedColumn:
+        """Return what the footer states of a column in each row group. Arrow is not asked: it may end the process."""
+        stated = self.stated.get(name)
+        if stated is None:
+            place = self.columns[name]
+            footer = self.end[-8 - self.metadata.serialized_size : -8]
+            with self.readable():
+                stated = StatedColumn.of(footer, self.metadata.schema.column(place), place, len(self.rows))
+            self.stated[name] = stated
+        return stated
+
+    @contextmanager
+    def readable(self) -> Iterator[None]:
+        """Raise DamagedIndexError where the footer states what no footer does."""
+        try:
+            yield
+        except (ValueError, LookupError, ArithmeticError, struct.error) as error:
+            raise DamagedIndexError.for_repair(
+                f"a part of an index is as its manifest says; {self.path}: its footer is not ({first_line(error)})"
+            ) from error
+
     def _load(self, column: str) -> GroupRange:
-        at = self.columns[column]
-        count = self.metadata.num_row_groups
-        least: list[Any] = [None] * count
-        greatest: list[Any] = [None] * count
-        nulls = np.full(count, -1, np.int64)
-        known = np.zeros(count, np.bool_)
-        for group in range(count):
-            statistics = self.metadata.row_group(group).column(at).statistics
-            if statistics is None or not statistics.has_null_count:
-                continue
-            nulls[group] = statistics.null_count
-            if statistics.has_min_max:
-                least[group], greatest[group] = statistics.min_raw, statistics.max_raw
-                known[group] = True
-            else:
-                known[group] = nulls[group] == self.rows[group]  # nothing but nulls: nothing to bound
-        return GroupRange(least, greatest, nulls, known)
-
-
-def span_of(chunk: ColumnChunkMetaData) -> tuple[int, int]:
-    """Return the first and last byte of a column chunk's pages."""
-    start = chunk.data_page_offset
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-        start = min(start, chunk.dictionary_page_offset)
-    return start, start + chunk.total_compressed_size
+        stated = self.column(column)
+        with self.readable():
+            counts, least, greatest = stated.statistics()
+            nulls = np.array(counts, np.int64)
+        known = np.array([bound is not None for bound in least], np.bool_)
+        return GroupRange(least, greatest, nulls, known | (nulls == self.rows))  # only nulls: nothing to bound

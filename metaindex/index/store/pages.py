@@ -16,11 +16,10 @@ import pyarrow as pa
 from pyarrow._parquet import FileMetaData, ParquetReader
 
 from metaindex.core import Vector, compute, dataclass
-from metaindex.formats import Compact, Layouts
+from metaindex.formats import Compact, Layouts, StatedColumn
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-_ROW_GROUPS, _COLUMNS, _OFFSET_INDEX = 4, 1, 4  # fields of a footer, of a row group in it, of a column in that
 _PAGE = (0x16, 0x15, 0x16, 0)  # what stands before each number of a page's location, and behind them
 _LIST, _NUMBERS, _STRUCTS = 0x19, 6, 12  # of an offset index: its next field is a list, and of what
 _MOST_DIGITS = 9  # of a number, seven bits each
@@ -59,29 +58,31 @@ class PlacedPages:
     """The pages of a part, which has `size` bytes and ends with `end`. Raises ValueError or LookupError where they are
     not told as Arrow tells them."""
 
-    def __init__(self, end: bytes, size: int, metadata: FileMetaData) -> None:
+    def __init__(self, end: bytes, size: int, metadata: FileMetaData, stated: Callable[[str], StatedColumn]) -> None:
         footer = end[-8 - metadata.serialized_size : -8]
         self._schema = Layouts(()).schema_of(footer)
         self._metadata = metadata
         self.columns = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
-        self._groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
-        self._lasts = np.cumsum([group.num_rows for group in self._groups])
+        self._stated = stated
+        self._rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        self._lasts = np.cumsum(self._rows)
         self._bytes = np.frombuffer(end, np.uint8)
         self._ends = np.flatnonzero(self._bytes < 0x80)  # of numbers, and of each byte that stands between them
-        self._located = self._locations(end, _first_index(footer, len(self._schema.prefix)) - size + len(end))
+        self._end, self._before = end, size - len(end)
 
     def read(self, rows: Ints, names: Sequence[str], copy: Callable[[Ints, Ints, memoryview], None]) -> pa.Table | None:
         """Return these columns of some rows (ascending); None if to read all of them takes little longer, or it is not
         told as the footer has it where their pages stand. `copy` copies stretches of the part's bytes, from their
         starts to their ends, one behind the other."""
         columns = [self.columns[name] for name in names]
+        stated = [self._stated(name) for name in names]
         groups = Vector.distinct(np.searchsorted(self._lasts, rows, side="right")).tolist()
         try:
-            chosen = [pages.holding(rows) for pages in self._pages(columns, groups)]
+            chosen = [pages.holding(rows) for pages in self._pages(stated, groups)]
         except (ValueError, LookupError):
             return None
         pages = [some for some, _ in chosen]
-        whole = sum(group.column(column).total_compressed_size for group in self._groups for column in columns)
+        whole = sum(column.size(group) for group in range(len(self._rows)) for column in stated)
         if 2 * sum(some.size for some in pages) > whole:
             return None
         small, view = self._schema.small_file(
@@ -91,6 +92,10 @@ class PlacedPages:
         )
         starts, ends = (np.concatenate([getattr(some, side) for some in pages]) for side in ("starts", "ends"))
         copy(starts, ends, view[4:])
+        at = 4
+        for some in pages:
+            StatedColumn.hold_pages(view, at, at + some.size)
+            at += some.size
         reader = ParquetReader()
         reader.open(pa.BufferReader(small), page_checksum_verification=True)
         out = []
@@ -101,25 +106,23 @@ class PlacedPages:
             out.append(compute("take", table.column(0), Vector.arrow(places)))
         return pa.table(out, names=list(names))
 
-    def _pages(self, columns: Sequence[int], groups: Sequence[int]) -> list[_Pages]:
+    def _pages(self, stated: Sequence[StatedColumn], groups: Sequence[int]) -> list[_Pages]:
         """Decode the locations of pages. They are those that the footer tells of, and of as many rows."""
-        told = [[self._located[group][column] for group in groups] for column in columns]
+        told = [[self._location(of.offset_index(group) - self._before) for group in groups] for of in stated]
         numbers = self._numbers([located for of_column in told for located in of_column])
         out, at = [], 0
-        for column, of_column in zip(columns, told, strict=True):
+        for column, of_column in zip(stated, told, strict=True):
             lists: tuple[list[Ints], ...] = ([], [], [], [])
             codecs = set()
             for group, (_, _, count) in zip(groups, of_column, strict=True):
                 starts, sizes, firsts = (values[at : at + count] for values in numbers)
                 at += count
-                row_group = self._groups[group]
-                chunk = row_group.column(column)
-                codecs.add(chunk.compression)
-                ends, lasts = starts + sizes, np.append(firsts[1:], row_group.num_rows)
-                whole = starts[0] == chunk.data_page_offset and ends[-1] - starts[0] == chunk.total_compressed_size
+                codecs.add(column.codec(group))
+                ends, lasts = starts + sizes, np.append(firsts[1:], self._rows[group])
+                whole = column.span(group) == (starts[0], ends[-1]) and ends[-1] <= self._before
                 if not whole or firsts[0] or (lasts <= firsts).any() or (starts[1:] != ends[:-1]).any():
                     raise ValueError("pages of another form")  # a dictionary before them, for one
-                before = int(self._lasts[group]) - row_group.num_rows
+                before = int(self._lasts[group]) - self._rows[group]
                 for some, values in zip(lists, (firsts + before, lasts + before, starts, ends), strict=True):
                     some.append(values)
             if len(codecs) != 1:
@@ -127,12 +130,12 @@ class PlacedPages:
             out.append(_Pages(codecs.pop(), *map(np.concatenate, lists)))
         return out
 
-    def _locations(self, end: bytes, at: int) -> list[list[tuple[int, int, int]]]:
-        """Return where the page locations of each column of each row group begin, in bytes and among the numbers, and
-        how many these are: the offset indexes stand one behind the other."""
-        if at < 0:
-            raise ValueError("an offset index before the end")
-        ends = self._ends
+    def _location(self, at: int) -> tuple[int, int, int]:
+        """Return where the page locations of an offset index begin, in bytes and among the numbers, and how many these
+        are. `at`: where it stands among the bytes."""
+        end, ends = self._end, self._ends
+        if at < 0 or end[at] != _LIST:
+            raise ValueError("an offset index of another form")
 
         def counted(at: int, kind: int) -> tuple[int, int]:
             """Return the size of a list, and where its first item stands."""
@@ -148,23 +151,16 @@ class PlacedPages:
             """Return what follows so many numbers."""
             return int(ends[int(ends.searchsorted(at)) + count - 1]) + 1 if count else at
 
-        def next_index() -> tuple[int, int, int]:
-            nonlocal at
-            if end[at] != _LIST:
-                raise ValueError("an offset index of another form")
-            count, start = counted(at + 1, _STRUCTS)
-            if not count:
-                raise ValueError("a column without pages")
-            at = behind(start, 7 * count)
-            if end[at] == _LIST:  # bytes of texts in each page
-                sizes, at = counted(at + 1, _NUMBERS)
-                at = behind(at, sizes)
-            if end[at]:
-                raise ValueError("an offset index of another form")
-            at += 1
-            return start, int(ends.searchsorted(start)), count
-
-        return [[next_index() for _ in self.columns] for _ in self._groups]
+        count, start = counted(at + 1, _STRUCTS)
+        if not count:
+            raise ValueError("a column without pages")
+        at = behind(start, 7 * count)
+        if end[at] == _LIST:  # bytes of texts in each page
+            sizes, at = counted(at + 1, _NUMBERS)
+            at = behind(at, sizes)
+        if end[at]:
+            raise ValueError("an offset index of another form")
+        return start, int(ends.searchsorted(start)), count
 
     def _numbers(self, located: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:
         """Decode page locations: where each page starts, its size, and its first row; seven bits a byte."""
@@ -190,18 +186,3 @@ class PlacedPages:
             some = np.flatnonzero(digits >= place)
             out[some] |= (self._bytes[start[some] + place] & 0x7F).astype(np.int64) << (7 * place)
         return out >> 1
-
-
-def _first_index(footer: bytes, at: int) -> int:
-    """Return where the first column's offset index stands, in the file: those of the others follow. `at`: where the
-    schema ends."""
-    walk = Compact(footer, at)
-    number, kind = walk.field(2)
-    while number != _ROW_GROUPS:
-        walk.value(kind)
-        number, kind = walk.field(number)
-    walk.items(12)
-    if walk.field(0)[0] != _COLUMNS:
-        raise ValueError("a row group without columns")
-    walk.items(12)
-    return int(walk.struct()[_OFFSET_INDEX])

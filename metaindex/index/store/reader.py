@@ -41,11 +41,11 @@ from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.storage import ObjectInfo, Storage, each_at, is_remote
 
-from .cache import Decoded, Footer, span_of
+from .cache import Decoded, Footer
 from .cache import StoreCache as StoreCache
 from .layout import MAX_BYTES as MAX_MANIFEST
 from .layout import PartInfo, manifest_path, parts_from_manifest, run_folder
-from .rows import LATER, PLACED
+from .rows import LATER, PART_ROWS, PLACED
 
 _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
@@ -156,8 +156,13 @@ class RunReader:
         """Fetched together, decoded some at a time."""
         footer = self.footer(part)
         try:
-            file = self._fetch(part, footer, groups, columns)
-            opened = _opened(file, footer.metadata)
+            if (total := footer.rows[groups].sum()) > max(PART_ROWS, part.size_bytes):
+                raise ValueError(f"it cannot have {total:,} rows")
+            data = self._fetch(part, footer, groups, columns)
+            for stated in map(footer.column, columns):
+                for group in groups:
+                    stated.hold(group, data)
+            opened = _opened(pa.BufferReader(pa.py_buffer(data)), footer.metadata)
             at = [footer.columns[column] for column in columns]
             out = []
             for start in range(0, len(groups), _GROUPS_AT_ONCE):
@@ -288,8 +293,10 @@ class RunReader:
         rows = np.fromiter((metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)), np.int64)
         if not metadata.num_rows == part.rows == rows.sum() or (rows < 0).any():
             raise self.damaged(part.path, f"the footer counts {metadata.num_rows} rows, the manifest {part.rows}")
-        placed = part.kind in PLACED and len(data) > metadata.serialized_size + 8
-        return Footer(metadata, names, rows, end=data if placed else b"")
+        if rows.max(initial=0) > PART_ROWS:
+            raise self.damaged(part.path, f"a row group has more than {PART_ROWS:,} rows")
+        end = data if part.kind in PLACED else data[-8 - metadata.serialized_size :]
+        return Footer(part.path, metadata, names, rows, end)
 
     def _footer_bytes(self, part: PartInfo) -> bytes:
         data = self._read(part.path, part.size_bytes - part.footer_bytes, part.footer_bytes)
@@ -297,26 +304,27 @@ class RunReader:
             raise self.damaged(part.path, "the footer does not match its digest")
         return data
 
-    def _fetch(self, part: PartInfo, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.NativeFile:
-        """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else: what was not
+    def _fetch(self, part: PartInfo, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> bytes | mmap:
+        """The bytes of the column chunks, fetched by few range reads, in a part that has nothing else: what was not
         fetched is zeros, which no page is."""
         if (whole := self._cache.whole.find(part.path)) is not None:
-            return pa.BufferReader(whole)
-        at = sorted(footer.columns[column] for column in columns)
+            return whole
+        stated = [footer.column(column) for column in sorted(columns, key=footer.columns.__getitem__)]
         gap = _GAP_BYTES if self.far else _DISK_BYTES
         spans: list[tuple[int, int]] = []
         for group in groups:
-            metadata = footer.metadata.row_group(group)
-            first, last = span_of(metadata.column(at[0])), span_of(metadata.column(at[-1]))
+            first, last = stated[0].span(group), stated[-1].span(group)
             if last[1] - first[0] <= gap:  # what lies between them is read anyway
                 spans.append((first[0], last[1]))
             else:
-                spans += [span_of(metadata.column(column)) for column in at]
+                spans += [column.span(group) for column in stated]
+        if any(not 0 <= start <= end <= part.size_bytes for start, end in spans):
+            raise ValueError("pages outside the part")
         held = mmap(-1, part.size_bytes)  # memory that is taken where it is written
         read = np.array(_merged(spans, gap), np.int64)
         for (start, end), data in zip(read.tolist(), self._spans(part.path, read), strict=True):
             held[start:end] = data
-        return pa.BufferReader(pa.py_buffer(held))
+        return held
 
     def _read(self, path: str, start: int, length: int) -> bytes:
         data = self._uncounted(path, start, length)

@@ -25,7 +25,6 @@ from metaindex.formats import FileTable, Footer
 from metaindex.index.keys import id_words, partition_id
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.index.log.sealed import digest
-from metaindex.index.store.cache import span_of
 from metaindex.index.store.layout import PartInfo, manifest_path, run_folder
 from metaindex.index.store.layout import manifest_bytes as manifest_bytes
 from metaindex.index.store.rows import (
@@ -257,7 +256,12 @@ def end_of_pages(metadata: pq.FileMetaData) -> int:
     """Return the start of the page index, by which pages are found: no checksum of a page covers it, so the digest of
     the footer does."""
     last = metadata.row_group(metadata.num_row_groups - 1)
-    return max(span_of(last.column(leaf))[1] for leaf in range(metadata.num_columns))
+
+    def end(chunk: pq.ColumnChunkMetaData) -> int:
+        start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
+        return int(start + chunk.total_compressed_size)
+
+    return max(end(last.column(leaf)) for leaf in range(metadata.num_columns))
 
 
 def _smallest(keys: pa.ChunkedArray) -> str:

@@ -133,15 +133,16 @@ class StoredFilters:
     def _places(self, part: PartInfo, footer: Footer) -> tuple[list[tuple[int, int]], list[int]]:
         blocks, first = footer.range("blocks"), footer.range("block")
         by_blocks = {class_.blocks: class_ for class_ in self.directory.classes}
-        bases = []
+        bases, stated = [], footer.column("bits")
         for group, rows in enumerate(footer.rows.tolist()):
-            chunk = footer.metadata.row_group(group).column(footer.columns["bits"])
+            with footer.readable():
+                start, end = stated.span(group)
             size_class = by_blocks.get(blocks.least[group])
             if size_class is None:
                 raise self._run.damaged(part.path, "a row group is of filters that are not named")
             values = size_class.stretch(first.least[group] // size_class.span, rows)
-            base = chunk.data_page_offset + chunk.total_compressed_size - values
-            if not 0 < base - chunk.data_page_offset <= _LONGEST_HEADER:
+            base = end - values
+            if not 0 < base - start <= _LONGEST_HEADER:
                 raise self._run.damaged(part.path, "a row group is not one plain page")
             bases.append(base)
         return list(zip(blocks.least, first.least, strict=True)), bases
