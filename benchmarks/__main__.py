@@ -13,6 +13,7 @@ formats_files  listing 100,000 plain files, beside os.walk, pyarrow.fs and pyarr
 formats_iceberg  a snapshot of 100,000 files from Iceberg manifests, beside pyiceberg
 formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
 json     JSON logs, flat and nested, read as Spark reads them, beside pyarrow, DuckDB and Polars
+serve    plans by `metaindex serve` beside pyiceberg's and Polars' own, over 2,000 files; 1, 8 and 64 clients at once
 lake     1,000 tables of all formats beside 10,000 folders that are none, told by `mi.open_lake`: time, CPU, memory
 hooks    what a hook adds to a commit: time that the writer waits, and CPU
 install  from an empty virtual environment to the first pruned query, line by line, and what the install takes on disk
@@ -65,6 +66,7 @@ NAMES = (
     "formats_iceberg",
     "formats_delta",
     "json",
+    "serve",
     "lake",
     "hooks",
     "bloom",

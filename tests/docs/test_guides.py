@@ -1,7 +1,9 @@
 """The guides: the Python of a page runs from top to bottom, in an empty folder."""
 
 import io
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,6 +53,7 @@ def test_each_guide_that_can_run_is_run() -> None:
         "recommend": "",
         "s3": "s3",
         "savings": "",
+        "serve": "served",
         "sql": "",
         "text": "",
     }
@@ -76,6 +79,22 @@ RUN = [
 @pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     _run(snippets(GUIDES / f"{name}.md", ""), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_guide_to_serving_runs(tmp_path: Path) -> None:
+    """Its first snippet makes a lake; the others ask a server of it, at a port that is free."""
+    first, *others = [code for _, _, code in _BLOCK.findall((GUIDES / "serve.md").read_text())]
+    _run(first, tmp_path)
+    words = [sys.executable, "-m", "metaindex", "serve", "lake", "--port", "0", "--json"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            lines = iter(server.stdout.readline, "")
+            said = "".join(next(lines) for _ in range(3))
+            asked = "\n".join(others).replace("http://127.0.0.1:8181", json.loads(said)["uri"])
+            _run(f"import os; os.environ['POLARS_ICEBERG_PLANNER'] = 'pyiceberg'\n{asked}", tmp_path)
+        finally:
+            server.terminate()
 
 
 @pytest.mark.slow
