@@ -14,8 +14,10 @@ What cannot be read keeps every file. NOT is pushed down while reading, without 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import re
+import secrets
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -129,6 +131,30 @@ def read_filter(
             raise Refusal(f"a filter has at most {MOST_LEAVES:,} leaves and values; this one has more")
     (tree,) = done
     return Filter(tree, terms)
+
+
+def text_of(said: object, schema: Schema | None) -> str:
+    """Return the JSON of a filter as text. `schema`: for Iceberg's Java, which writes infinities as texts and reads
+    them as numbers beyond all others."""
+    text = json.dumps(said, separators=(",", ":"))
+    if schema is None or "Infinity" not in text:
+        return text
+    floats = {".".join(leaf.parts).lower() for leaf in schema.columns if pa.types.is_floating(leaf.field.type)}
+    mark, todo = secrets.token_hex(16), [json.loads(text)]
+    whole = todo[0]
+    while todo:
+        node = todo.pop()
+        if not isinstance(node, dict):
+            continue
+        todo += [node[side] for side in ("left", "right", "child") if side in node]
+        if isinstance(name := node.get("term"), str) and name.lower() in floats:
+            for key, value in node.items():
+                if key == "value" and value in ("Infinity", "-Infinity"):
+                    node[key] = mark + value
+                if key == "values" and isinstance(value, list):
+                    node[key] = [mark + item if item in ("Infinity", "-Infinity") else item for item in value]
+    text = json.dumps(whole, separators=(",", ":"))
+    return text.replace(f'"{mark}Infinity"', "1e999").replace(f'"{mark}-Infinity"', "-1e999")
 
 
 class _Columns:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_FIELDS: Final = 5
 """Fields of a spec of which some may be left out for a client that cannot read a value of theirs."""
+_FEW: Final = 32
 _CONTENT: Final = ("data", "position-deletes", "equality-deletes")
 _OF_DELETES: Final = {
     "referenced": "referenced-data-file",
@@ -147,7 +148,7 @@ class IcebergSnapshot:
     def tasks(self, files: npt.NDArray[np.int64], client: Client, statistics: Sequence[str] | None = None) -> Page:
         """Return the tasks of these files. Raises Refusal for deletes and values that a client cannot read."""
         spelled = _Spelled(self.details.metadata, client)
-        rows = self.details.data[files].to_dicts()
+        rows = _rows(self.details.data, files)
         tasks: list[dict[str, object]] = [{"data-file": _content(row, spelled)} for row in rows]
         if statistics is not None:
             self._add_statistics(files, tasks, statistics)
@@ -155,7 +156,7 @@ class IcebergSnapshot:
         for task, attached in zip(tasks, deletes, strict=True):
             if attached:
                 task["delete-file-references"] = [order.setdefault(delete, len(order)) for delete in attached]
-        entries = self.details.delete_entries[list(order)].to_dicts() if order else []
+        entries = _rows(self.details.delete_entries, list(order))
         if not client.equality_deletes and any(entry["content"] == 2 for entry in entries):
             raise Refusal(
                 f"{client} does not read equality deletes; {self.snapshot.table} has some at this snapshot; compact it"
@@ -194,6 +195,13 @@ class IcebergSnapshot:
                 if kept:
                     values = [value.hex() if isinstance(value, bytes) else value for _, value in kept]
                     file[name.replace("_", "-")] = {"keys": [key for key, _ in kept], "values": values}
+
+
+def _rows(frame: pl.DataFrame, places: Sequence[int] | npt.NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Return some rows. A few are read one by one, for which Polars wakes none of its threads."""
+    if len(places) <= _FEW:
+        return [frame.row(int(place), named=True) for place in places]
+    return frame[places].to_dicts()
 
 
 def _not_evaluated(field: _Field) -> str:

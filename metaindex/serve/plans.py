@@ -28,11 +28,11 @@ from pyroaring import BitMap
 
 from metaindex.core import TELEMETRY, BoundedCache, MetaIndexError, TooLate, Vector, dataclass
 from metaindex.expressions import Constant, Predicate
-from metaindex.formats import Snapshot, Version
+from metaindex.formats import Schema, Snapshot, Version
 from metaindex.query import Pruner
 
-from .clients import Client
-from .filters import Filter, read_filter
+from .clients import Client, Spelling
+from .filters import Filter, read_filter, text_of
 from .partitions import may_match
 from .served import Page, Refusal, ServedSnapshot, ServedTable
 
@@ -70,11 +70,12 @@ class Scan:
                 kind="UnsupportedOperationException",
             )
         select, statistics = _names(body, "select"), _names(body, "stats-fields")
-        if body.get("filter") is None and "filter" not in body:
+        said = None if body.get("filter") is True else body.get("filter")  # Java says so of no filter
+        if said is None:
             statistics = statistics or select
         return cls(
             _number(body, "snapshot-id"),
-            body.get("filter"),
+            said,
             select,
             _flag(body, "case-sensitive", default=True),
             _flag(body, "use-snapshot-schema", default=False),
@@ -144,7 +145,8 @@ class Plans:
             if places is None
             else [self._token(scan, served, places, files[at : at + size]) for at in range(size, len(files), size)]
         )
-        return _answer(page, scan, {"status": "completed", **({"plan-tasks": tokens} if tokens else {})})
+        residual = _residual(scan, served.snapshot.schema, client)
+        return _answer(page, residual, {"status": "completed", **({"plan-tasks": tokens} if tokens else {})})
 
     def page(self, token: str, client: Client) -> bytes:
         """Return the tasks that a token of a plan names. Raises Refusal for one that is not of this table."""
@@ -163,7 +165,7 @@ class Plans:
             if said["files"] != places.sign:
                 raise _no_such_page("the snapshot has other files now")
             page = served.tasks(places.files(said["ranks"]), client, scan.statistics)
-        return _answer(page, scan, {})
+        return _answer(page, _residual(scan, served.snapshot.schema, client), {})
 
     def _files(self, served: ServedSnapshot, scan: Scan, client: Client) -> Files:
         """Return the files that a plan names, in the order of the snapshot. Raises Refusal for a client that counts
@@ -216,7 +218,7 @@ class Plans:
         return places
 
     def _page_size(self, scan: Scan) -> int:
-        each = _TASK_BYTES + len(_residual(scan))
+        each = _TASK_BYTES + len(json.dumps(scan.filter))
         return max(1, min(MOST_TASKS, _PAGE_BYTES // each))
 
     def _token(self, scan: Scan, served: ServedSnapshot, places: _Places, files: Files) -> str:
@@ -291,13 +293,15 @@ def _with_rows(snapshot: Snapshot, most_rows: int) -> Files:
 # Answers and tokens ---------------------------------------------------------------------------------------------------
 
 
-def _residual(scan: Scan) -> str:
+def _residual(scan: Scan, schema: Schema, client: Client) -> str:
     """Return the whole filter as text: some clients fail, or count whole files, without it."""
-    return "true" if scan.filter is None else json.dumps(scan.filter, separators=(",", ":"))
+    if scan.filter is None:
+        return "true"
+    return text_of(scan.filter, schema if client.spelling is Spelling.TYPED else None)
 
 
-def _answer(page: Page, scan: Scan, more: Mapping[str, object]) -> bytes:
-    end = f',"residual-filter":{_residual(scan)}}}'
+def _answer(page: Page, residual: str, more: Mapping[str, object]) -> bytes:
+    end = f',"residual-filter":{residual}}}'
     parts = [json.dumps(name) + ":" + json.dumps(value) for name, value in more.items()]
     if page.delete_files:
         parts.append('"delete-files":' + json.dumps(page.delete_files))

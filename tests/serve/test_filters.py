@@ -1,6 +1,7 @@
 """Filters are read by the type of the column; what cannot be read keeps every file."""
 
 import datetime as dt
+import json
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,7 @@ import pytest
 
 from metaindex.formats import Field, Schema
 from metaindex.serve import Refusal
-from metaindex.serve.filters import MOST_LEAVES, read_filter
+from metaindex.serve.filters import MOST_LEAVES, read_filter, text_of
 from tests.serve.lake import leaf
 
 U = UUID("00000000-0000-0000-0000-00000000004a")
@@ -184,3 +185,15 @@ def test_a_leaf_is_as_wide_as_the_widest_reader(said: Any, wide: str) -> None:
 def test_dates_of_the_library_are_those_of_the_filter() -> None:
     predicate = read_filter(leaf("eq", 20455, "day"), schema()).for_pruning(schema(), "UTC")
     assert dt.date(2026, 1, 2) == predicate.value.value  # type: ignore[union-attr]
+
+
+def test_java_gets_infinities_back_as_numbers() -> None:
+    """It writes them as texts, and fails at such a text when it reads the residual."""
+    either = {"type": "or", "left": leaf("eq", "Infinity", "D"), "right": leaf("in", ["-Infinity", 1.5], "f")}
+    both = {"type": "and", "left": {"type": "not", "child": either}, "right": leaf("eq", "Infinity", "s")}
+    text = text_of(both, schema())
+    assert text.count("1e999") == 2
+    assert '"value":1e999' in text
+    assert "[-1e999,1.5]" in text
+    assert json.loads(text)["right"] == leaf("eq", "Infinity", "s")
+    assert json.loads(text_of(both, None)) == both

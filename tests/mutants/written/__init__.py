@@ -6,7 +6,7 @@ along). Those of `expressions/` are run by every `make test` (`tests/expressions
 processes of their own: `make mutants`.
 """
 
-from . import answers, doors, files, hudi, keys, log, rows, statistics
+from . import answers, doors, files, hudi, keys, log, rows, serve, statistics
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -18,6 +18,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *doors.MUTANTS,
     *answers.MUTANTS,
     *hudi.MUTANTS,
+    *serve.MUTANTS,
 )
 
 __all__ = ["MUTANTS", "Mutant"]
