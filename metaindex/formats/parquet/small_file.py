@@ -14,6 +14,7 @@ CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6, "LZ
 _SCHEMA = b"ARROW:schema"
 
 
+_NO_PAGES = "UNCOMPRESSED", 0, 0, 0
 CopiedPages: TypeAlias = tuple[str, int, int, int]
 """Pages of one column: their codec, their bytes unpacked and packed, and those of the first if it is a dictionary."""
 
@@ -35,8 +36,7 @@ def small_file(
             chunks[column] = _column(forms[column], pages, count, at)
             at += pages[2]
         # Of what is not read: Arrow 25 takes the rows of a row group for those of its first column.
-        bare = (_column(form, ("UNCOMPRESSED", 0, 0, 0), count, 4) for form in forms)
-        every = [chunks.get(place, column) for place, column in enumerate(bare)]
+        every = [chunks.get(place) or _column(form, _NO_PAGES, count, 4) for place, form in enumerate(forms)]
         said += [b"\x19", _list(12, len(every)), *every, b"\x16", _zigzag(1), b"\x16", _zigzag(count), b"\x00"]
     told = b"" if arrow_schema is None else b"\x18" + _sized(_SCHEMA) + b"\x18" + _sized(arrow_schema) + b"\x00"
     footer = b"".join(
@@ -76,7 +76,7 @@ def _column(form: LeafForm, pages: CopiedPages, values: int, at: int) -> bytes:
 
 
 def _zigzag(value: int) -> bytes:
-    return varint(value << 1)
+    return bytes([value << 1]) if value < 64 else varint(value << 1)
 
 
 def _list(kind: int, size: int) -> bytes:

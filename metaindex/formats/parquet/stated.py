@@ -79,23 +79,15 @@ class StatedColumn:
 
     def statistics(self) -> tuple[list[int], list[Any], list[Any]]:
         """Return of each row group how many NULLs there are (-1: not stated) and its bounds (None: not stated)."""
-        said = [head.group(6, 7, 8) if head[6] or not head[5] else _any_statistics(head) for head in self.heads]
-        counts = [-1 if count is None else 0 if count == b"\0" else zigzag(count) for count, _, _ in said]
-        bounded = [None not in some for some in said]
-        greatest, least = (
-            self._values([some[end] if b else None for some, b in zip(said, bounded, strict=True)]) for end in (1, 2)
-        )
-        return counts, least, greatest
-
-    def _values(self, said: list[bytes | None]) -> list[Any]:
         packed = _VALUES.get(self.physical)
         width = packed.size if packed else self.width
-        if width and any(value is not None and len(value) != width for value in said):
-            raise ValueError("a bound of another width than the values")
+        said = [head.group(6, 7, 8) if head[6] or not head[5] else _any_statistics(head, width) for head in self.heads]
+        counts = [-1 if count is None else 0 if count == b"\0" else zigzag(count) for count, _, _ in said]
+        bounds: list[list[Any]] = [[some[end] if None not in some else None for some in said] for end in (2, 1)]
         if packed is None:
-            return said
-        values = packed.iter_unpack(b"".join(value for value in said if value is not None))
-        return [None if value is None else next(values)[0] for value in said]
+            return counts, bounds[0], bounds[1]
+        least, greatest = ([None if value is None else packed.unpack(value)[0] for value in some] for some in bounds)
+        return counts, least, greatest
 
     def offset_index(self, group: int) -> int:
         """Return where the offset index of a row group begins."""
@@ -112,16 +104,23 @@ class StatedColumn:
         return walk.zigzag()
 
 
-def _any_statistics(head: re.Match[bytes]) -> tuple[bytes | None, bytes | None, bytes | None]:
-    """Read statistics of any form: how many NULLs, the greatest and the least value."""
+def _any_statistics(head: re.Match[bytes], width: int) -> tuple[bytes | None, bytes | None, bytes | None]:
+    """Read statistics of any form: how many NULLs, the greatest and the least value. `width`: of a value, 0 where it
+    varies."""
     walk = Compact(head.string, head.end(5))
     said, number, kind = dict[int, bytes](), 0, 0
     while True:
         number, kind = walk.field(number)
         if not kind:
-            return said.get(_NULLS), said.get(_MAX_VALUE), said.get(_MIN_VALUE)
+            break
         start, value = walk.at, walk.value(kind)
+        if number == _NULLS and not isinstance(value, int):
+            raise ValueError("a number of NULLs that is no number")
         said[number] = value if isinstance(value, bytes) else walk.data[start : walk.at]
+    greatest, least = said.get(_MAX_VALUE), said.get(_MIN_VALUE)
+    if width and any(bound is not None and len(bound) != width for bound in (greatest, least)):
+        raise ValueError("a bound of another width than the values")
+    return said.get(_NULLS), greatest, least
 
 
 def _walked(footer: bytes, path: bytes, place: int) -> list[bytes]:

@@ -139,9 +139,9 @@ class RunSource(ManyFiles):
     def _ask(self, question: Question) -> Mask:
         answers = self._keys.answers(question)
         exact = any(answer.asked.exact for answer in answers)
-        out = self.constant(True) if exact else question.ask(self._statistics).copy()
+        out = self.constant(True) if exact else question.ask(self._statistics)
         for answer in answers:
-            out &= answer.files
+            out = out & answer.files  # not in place: a source keeps what it answered
         return out
 
     def many(self, questions: Sequence[Question]) -> Mask:

@@ -304,7 +304,7 @@ def _tally(
     """Tally what each source drops alone. Sizes are read only if there are several sources."""
     for piece in searched:
         for name, single in piece.masks.items():
-            out = piece.segment.live & ~single
+            out = np.greater(piece.segment.live, single)  # live, and not kept
             tallies[name].files += int(np.count_nonzero(out))
             if not one_source:
                 with guard(primary):
