@@ -52,6 +52,12 @@ class Column:
         for child in self.children:
             yield from child
 
+    def named(self, above: str = "") -> Iterator[tuple[str, Column]]:
+        """Yield the column and all inside it by the names that Iceberg gives them, joined by dots."""
+        yield f"{above}{self.name}", self
+        for child in self.children:
+            yield from child.named(f"{above}{self.name}.")
+
     @property
     def facts(self) -> frozenset[str]:
         """Return what of the type not every client reads right."""
@@ -72,10 +78,6 @@ class Column:
             of_key = {"key-id": ids[key.path], "key": key._type(ids)}
             return {"type": "map", **of_key, **_said("value", value, ids)}
         return {"type": "list", **_said("element", inner[0], ids)}
-
-    def same(self, other: Column) -> bool:
-        """Return whether a condition on one is a condition on the other: one path, one type."""
-        return self.path == other.path and str(self.type) == str(other.type)
 
 
 def _said(word: str, inner: Column, ids: Mapping[Path, int]) -> Json:
@@ -132,17 +134,11 @@ def columns_of(schema: Schema, table: str) -> tuple[Column, ...]:
     if any(numbered) and not all(numbered):
         inner = next(column for top in columns for column in top if column.number is None)
         raise _refused(table, ".".join(inner.path), "under column mapping, whose files give what is inside no id")
-    names = [name for top in columns for name in _names(top, "")]
+    names = [name for top in columns for name, _ in top.named()]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise _refused(table, twice, "what two columns are called once dots join the names of fields")
     return columns
-
-
-def _names(column: Column, above: str) -> Iterator[str]:
-    yield f"{above}{column.name}"
-    for child in column.children:
-        yield from _names(child, f"{above}{column.name}.")
 
 
 def _column(field: Field, above: Path, table: str) -> Column:

@@ -20,7 +20,8 @@ from metaindex.storage import Storage, each_at
 
 from .columns import ELEMENT, KEY, MILLISECONDS, TIME, UNSIGNED, VALUE, Column, primitive
 
-_FILES = 1 << 16  # of which something is held
+_HELD_BYTES = 32 << 20  # of what is known of files
+_OVERHEAD = 400  # bytes of memory for a file, beside its path
 _SCHEMAS = 64  # that are told apart before all are forgotten
 
 
@@ -64,7 +65,7 @@ class LookedAt:
         self._columns, self._in_log = columns, in_log
         self._layouts = Layouts(())
         self._verdicts: dict[bytes, tuple[frozenset[str], str]] = {}
-        self._files: BoundedCache[tuple[object, ...], Looked] = BoundedCache(_FILES)
+        self._files: BoundedCache[tuple[object, ...], Looked] = BoundedCache(limit_bytes=_HELD_BYTES)
 
     def look(self, storage: Storage, files: FileTable) -> list[Looked]:
         """Return what the footers of files say, in their order; those that were not looked at are read, side by side
@@ -75,7 +76,7 @@ class LookedAt:
         fresh = {key: self._said(footer) for key, footer in read.items()}
         for key, looked in fresh.items():
             if not looked.odd.startswith(_UNREAD):
-                self._files.keep(key, looked)
+                self._files.keep(key, looked, _OVERHEAD + len(str(key[0])))
         return [fresh.get(key) or self._files.find(key) or Looked(odd=_UNREAD) for key in keys]
 
     def _said(self, footer: Footer | str) -> Looked:

@@ -5,8 +5,10 @@ There are no manifests: such a table is planned here, or refused by name, and ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ import pyarrow as pa
 
 from metaindex.core import BoundedCache, VersionNotFoundError
 from metaindex.expressions import ColumnRef
-from metaindex.formats import At, Snapshot, Version
+from metaindex.formats import At, Field, Schema, Snapshot, Version
 from metaindex.query import Handle
 from metaindex.serve.clients import Client
 from metaindex.serve.served import Json, Loaded, Page, PartitionColumn, Refusal
@@ -39,7 +41,7 @@ class ShownTable:
         self._handle, self._vectors = handle, vectors
         self._described: BoundedCache[Version, Described] = BoundedCache(1)
         self._held: BoundedCache[int, ShownSnapshot] = BoundedCache(_HELD)
-        self._current: tuple[Column, ...] = ()  # of the newest version that was loaded
+        self._known: list[tuple[Column, ...]] = []  # the columns of the versions that were loaded last
 
     @property
     def handle(self) -> Handle:
@@ -59,9 +61,8 @@ class ShownTable:
             described = self._describe(now)
             here = snapshot_id is None or snapshot_id == self._number(now)
             held = self._hold(now if here else self._older(snapshot_id, described), described)
-        if not own_schema:
-            self._refuse_other_names(held)
-        return held
+        unsure = frozenset() if own_schema else _unsure([*self._known, held.columns])
+        return held.without(unsure) if unsure else held
 
     def _describe(self, now: Snapshot) -> Described:
         described = self._described.find(now.version)
@@ -70,7 +71,7 @@ class ShownTable:
             headers = handle.table_format.without_files(handle.ref, now, _VERSIONS)
             described = Described.of(now, headers, self._number, handle.config.time_zone)
             self._described.keep(now.version, described)
-        self._current = described.columns[self._number(now)]
+        self._known = [*described.columns.values()]
         return described
 
     def _hold(self, snapshot: Snapshot, described: Described) -> ShownSnapshot:
@@ -100,19 +101,19 @@ class ShownTable:
     def _number(self, snapshot: Snapshot) -> int:
         return number_of(snapshot.version, numbered=self._handle.table_format.numbered)
 
-    def _refuse_other_names(self, held: ShownSnapshot) -> None:
-        """Refuse a filter whose names are those of the current columns, if one means another column here."""
-        now = _by_name(self._current)
-        for name, column in _by_name(held.columns).items():
-            if name in now and not now[name].same(column):
-                raise Refusal(
-                    f"an older version is asked with its own columns (use-snapshot-schema) where names changed;"
-                    f" {name!r} of {held.snapshot.table} is another column or type at snapshot id {held.id}"
-                )
 
-
-def _by_name(columns: Sequence[Column]) -> dict[str, Column]:
-    return {column.name: column for column in columns}
+def _unsure(versions: Iterable[Sequence[Column]]) -> frozenset[str]:
+    """Return the columns that hold a name, their own or a field's, that another column had in some version, or the same
+    of another type: a client that knows older columns means those."""
+    meant: dict[str, tuple[object, str]] = {}
+    unsure: set[str] = set()
+    for columns in versions:
+        for top in columns:
+            for name, each in top.named():
+                said = (each.path, str(each.type) if not each.children else "")
+                if meant.setdefault(Field.alike(name), said) != said:
+                    unsure.add(Field.alike(top.name))
+    return frozenset(unsure)
 
 
 class ShownSnapshot:
@@ -132,6 +133,14 @@ class ShownSnapshot:
         self._specs, self._ids = described.specs, described.ids
         self._constants = Constants.of(snapshot, columns, handle.config.time_zone)
         self._footers = LookedAt(columns, in_log=handle.table_format.has_log)
+
+    def without(self, names: frozenset[str]) -> ShownSnapshot:
+        """Return the version for filters by names that may mean other columns than these: no file is skipped by what a
+        filter says of them."""
+        fields = tuple(field for field in self.snapshot.schema if Field.alike(field.name) not in names)
+        view = copy(self)
+        view.snapshot = replace(self.snapshot, schema=Schema(fields))
+        return view
 
     def partitions(self) -> Sequence[PartitionColumn]:
         of = self._constants

@@ -22,6 +22,8 @@ def in_order(rows: Sequence[dict[str, Any]]) -> list[str]:
 def plain(value: Any) -> Any:
     """A value as any reader has it: maps as pairs, instants in one zone."""
     match value:
+        case {"key": key, "value": inner}:
+            return plain(key), plain(inner)
         case dict():
             return [(key, plain(inner)) for key, inner in value.items()]
         case list():
@@ -47,4 +49,6 @@ def as_shown(address: str, path: Path | str, name: str, *conditions: str) -> Non
         lazy = pl.scan_iceberg(theirs)
         if condition is not None:
             lazy = lazy.filter(pl.sql_expr(condition))
-        assert lazy.collect().select(names[0]).height == want.num_rows, condition
+        seen = lazy.collect()
+        assert seen.columns == names
+        assert in_order(seen.to_dicts()) == in_order(want.select(names).to_pylist()), condition
