@@ -4,7 +4,6 @@ tables that it shows, whose own guards alone stand between a client and a wrong 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock, Thread
@@ -14,19 +13,10 @@ from urllib.parse import unquote
 import numpy as np
 
 from metaindex.query import Handle
-from metaindex.serve.clients import Client, Spelling
+from metaindex.serve.clients import Client, client_of
 from metaindex.serve.served import Refusal, ServedTable
 from metaindex.serve.shown import shown
 
-JAVA = Client("Apache Iceberg", (1, 12), True, misread=frozenset({"milliseconds", "unsigned", "time"}))
-PYICEBERG = Client(
-    "PyIceberg",
-    (0, 12),
-    True,
-    Spelling.PHYSICAL,
-    vectors_by_offset=False,
-    misread=frozenset({"decimal_partition"}),
-)
 _BASE = "/v1/{prefix}/namespaces/{namespace}/tables/{table}"
 
 
@@ -76,8 +66,7 @@ def served(cache: Path | None = None, **paths: Path | str) -> Iterator[tuple[str
 
         def answered(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            said = f"{self.headers.get('X-Client-Version')} {self.headers.get('User-Agent')}"
-            client = PYICEBERG if "PyIceberg" in said else JAVA
+            client = client_of({name.lower(): value for name, value in self.headers.items()})
             parts = [unquote(part) for part in self.path.partition("?")[0].strip("/").split("/")][1:]
             status, answer = 200, None
             try:
@@ -105,8 +94,3 @@ def served(cache: Path | None = None, **paths: Path | str) -> Iterator[tuple[str
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-def misreading(client: Client, *facts: str) -> Client:
-    """Return the client if it read these facts wrong, and no others."""
-    return replace(client, misread=frozenset(facts))

@@ -99,7 +99,7 @@ def test_a_partition_of_decimals_is_refused_for_pyiceberg(tmp_path: Path) -> Non
     write_deltalake(lake, table, partition_by=["d"])
     with (
         served(lake=lake) as (address, _),
-        pytest.raises(BadRequestError, match=r"PyIceberg 0.12 .* 'd' .*decimal partition"),
+        pytest.raises(BadRequestError, match=r"pyiceberg 0.12.0 .* 'd' .*decimal partition"),
     ):
         catalog(address).load_table("lake.lake")
 

@@ -16,7 +16,9 @@ from metaindex.query import Handle
 from metaindex.serve.clients import Client
 from metaindex.serve.served import Page, Refusal
 from metaindex.serve.shown import shown
-from tests.serve.shown.careless import JAVA, PYICEBERG, served
+from tests.serve.lake import JAVA_1_12 as JAVA
+from tests.serve.lake import PYICEBERG_0_12 as PYICEBERG
+from tests.serve.shown.careless import served
 from tests.serve.shown.seen import as_shown, catalog, in_order
 from tests.tables import settle, settled
 
@@ -206,7 +208,7 @@ def test_a_column_that_spark_reads_wrong_is_refused_for_spark_alone(
     lake = settled(tmp_path / "lake", {"a.parquet": pa.table({"id": [1], "odd": column})})
     table = shown(Handle.open(lake))
     for refused in (lambda: table.load(JAVA), lambda: plan(table.snapshot(None, own_schema=True), JAVA)):
-        with pytest.raises(Refusal, match=rf"Apache Iceberg 1.12 .*'odd' .*\({fact}\)"):
+        with pytest.raises(Refusal, match=rf"iceberg-java 1.12.0 .*'odd' .*\({fact}\)"):
             refused()
     with served(lake=lake) as (address, _):
         as_shown(address, lake, "lake", "id = 1")
@@ -226,7 +228,7 @@ def test_a_client_that_nobody_tried_is_refused(tmp_path: Path) -> None:
     lake = settled(tmp_path / "lake", {"a.parquet": pa.table({"id": [1]})})
     table, stranger = shown(Handle.open(lake)), replace(JAVA, name="Stranger", tried=False)
     for refused in (lambda: table.load(stranger), lambda: plan(table.snapshot(None, own_schema=True), stranger)):
-        with pytest.raises(Refusal, match=r"Stranger 1.12 was not"):
+        with pytest.raises(Refusal, match=r"Stranger 1.12.0 was not"):
             refused()
 
 

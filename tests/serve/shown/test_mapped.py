@@ -14,7 +14,8 @@ from metaindex.query import Handle
 from metaindex.serve.served import Refusal
 from metaindex.serve.shown import shown
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
-from tests.serve.shown.careless import JAVA, served
+from tests.serve.lake import JAVA_1_12 as JAVA
+from tests.serve.shown.careless import served
 from tests.serve.shown.seen import as_shown
 
 MODES = ("name", "id")

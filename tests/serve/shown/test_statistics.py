@@ -11,7 +11,7 @@ import pytest
 
 from metaindex.query import Handle
 from metaindex.serve.shown import shown
-from tests.serve.shown.careless import PYICEBERG
+from tests.serve.lake import PYICEBERG_0_12 as PYICEBERG
 from tests.tables import settled
 
 MOMENT = dt.datetime(2026, 1, 1)

@@ -1,0 +1,72 @@
+"""Shown tables over the real server: the files of a plan are those that the indexes and partitions leave, and rows are
+as metaindex reads them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+import metaindex as mi
+from tests.query.aggregates.lakes import HandDelta
+from tests.serve.lake import planned
+from tests.serve.lake import served as plans_of
+from tests.serve.shown.seen import as_shown
+from tests.tables import settled
+
+SCATTERED = [17 * n % 101 for n in range(100)]
+
+
+def indexed(path: Path) -> Path:
+    mi.open_table(path).create_index("find", mi.ColumnStats(), mi.Values("id"), builder="local")
+    return path
+
+
+def delta(path: Path) -> Path:
+    for place in range(10):
+        content = {"id": SCATTERED[place::10], "p": [None if place == 3 else f"p{place % 4}"] * 10}
+        write_deltalake(path, pa.table(content), mode="append", partition_by=["p"])
+    return indexed(path)
+
+
+def folder(path: Path) -> Path:
+    ids = {f"p=p{place % 4}/{place}.parquet": pa.table({"id": SCATTERED[place::10]}) for place in range(10)}
+    ids["p=__HIVE_DEFAULT_PARTITION__/3.parquet"] = ids.pop("p=p3/3.parquet")
+    return indexed(settled(path, ids))
+
+
+def vectors(path: Path) -> Path:
+    path.parent.mkdir()
+    lake = HandDelta(path, pa.schema([("id", pa.int64()), ("p", pa.string())]))
+    for place in range(10):
+        lake.append(pa.table({"id": SCATTERED[place::10], "p": [f"p{place % 4}"] * 10}, schema=lake.schema))
+    for place in (0, 4, 9):
+        lake.delete(place, {1, 2, 3})
+    return indexed(path)
+
+
+@pytest.mark.parametrize("make", [delta, folder, vectors])
+def test_rows_and_counts(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    path = make(tmp_path / "lake" / "t")
+    conditions = [
+        "id = 34",
+        "id < 7",
+        "p = 'p1'",
+        "p IS NULL",
+        "p = 'p2' AND id > 50",
+        "p IS NOT NULL AND NOT (p = 'p1')",
+        "id IN (3, 99)",
+    ]
+    with mi.open_server(tmp_path / "lake", cache=tmp_path / "cache") as server:
+        as_shown(server.uri, path, "t", *conditions)
+
+
+@pytest.mark.parametrize("make", [delta, folder])
+def test_a_plan_names_the_files_that_may_match(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    plans = plans_of(make(tmp_path / "lake" / "t"))
+    needle = {"type": "eq", "term": "id", "value": 34}
+    assert len(planned(plans, needle)["file-scan-tasks"]) == 1
+    assert len(planned(plans, {"type": "eq", "term": "p", "value": "p1"})["file-scan-tasks"]) == 3
+    assert len(planned(plans, {"type": "is-null", "term": "p"})["file-scan-tasks"]) == 1
+    assert len(planned(plans)["file-scan-tasks"]) == 10
