@@ -89,7 +89,7 @@ test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make
 	@$(SPARK_RUN) -m metaindex.spark jars
 	@$(SPARK_RUN) -m pytest -ra -n 2 --dist worksteal -m "spark and not s3" $(ARGS)
 
-other-sparks: install ## the promises on Spark 3.5 and 4.0, or on ARGS=3.5 alone; none, and said, where it cannot be fetched in time
+other-sparks: install ## the promises on every other Spark, or on ARGS=3.5 alone; none, and said, where it cannot be fetched in time
 	@$(RUN) -m tests.other_sparks $(ARGS)
 
 $(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt $(if $(SCALA),tests/$(SCALA_NAME)_jars.txt)

@@ -112,6 +112,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "filterwarnings", r"ignore:(The distutils package|distutils Version classes):DeprecationWarning"
     )
+    # From 4.2 on PySpark says of pandas 3 that it does not know it well.
+    config.addinivalue_line("filterwarnings", "ignore:PySpark does not yet fully support pandas:FutureWarning")
     # A shared or busy machine makes any single example slow: only wrong answers fail a property, never time.
     common = {
         "deadline": None,

@@ -4,8 +4,10 @@
     METAINDEX_EACH_SPARK=1 make test-spark ...                                         writes what was seen
     .venv/bin/python -m tests.each_spark write                                 the table of docs/spark-reference.md anew
 
-The table of the docs is drawn from that file, which `tests/docs/test_each_spark.py` makes sure of. The newest Spark
-has no part in the file: it runs every test, and the others the promises (`tests/other_sparks.py`).
+The table of the docs is drawn from that file, which `tests/docs/test_each_spark.py` makes sure of. The Spark of
+`requirements/dev.txt` has no part in the file: it runs every test, and the others the promises
+(`tests/other_sparks.py`). A test that fails for want of a format, of which nothing has been published for its Spark, is
+skipped.
 """
 
 import json
@@ -13,22 +15,33 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from metaindex.core import SparkRelease
-from metaindex.core.jvm.releases import NEWEST, RELEASES
-from metaindex.spark.jars import JarGroup, jars_of
+from metaindex.core.jvm.releases import NEWEST as NEWEST
+from metaindex.core.jvm.releases import RELEASES
+from metaindex.spark.jars import JarGroup, is_pinned, jars_of
 from metaindex.spark.pins import PINS
 
 VARIABLE: Final = "METAINDEX_EACH_SPARK"
-SPARKS: Final = tuple(release.name for release in RELEASES if release is not NEWEST)
-"""But the newest."""
 ROOT: Final = Path(__file__).parents[1]
+PINNED: Final = SparkRelease.of(
+    re.findall(r"^pyspark==(\S+)", (ROOT / "requirements" / "dev.txt").read_text(), re.MULTILINE)[0]
+)
+"""The newest that has every format: it runs all tests."""
+SPARKS: Final = tuple(release.name for release in RELEASES if release is not PINNED)
+"""All others."""
 SEEN: Final = Path(__file__).parent / "each_spark.json"
+NAMES: Final = tuple(sorted({*PINS["delta"], *(release.name for release in RELEASES)}))
+"""Of the Sparks, and of their Scala where it is not PyPI's."""
+UNKNOWN: Final = ("DATA_SOURCE_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE", "TABLE_OR_VIEW_NOT_FOUND")
+"""Conditions of Spark's errors about a name whose format is not there."""
+NONE: Final = "not yet"
+"""The version of a format that has not been published for a Spark."""
 DOCS: Final = ROOT / "docs" / "spark-reference.md"
 BEGIN: Final = "<!-- each Spark: drawn by tests/each_spark.py -->"
 END: Final = "<!-- until here -->"
@@ -108,7 +121,7 @@ class Seen:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         release = SparkRelease.installed()
-        if hasattr(session.config, "workerinput") or release is NEWEST:
+        if hasattr(session.config, "workerinput") or release is PINNED:
             return
         seen = json.loads(SEEN.read_text()) if SEEN.exists() else {}
         counted = {name: dict(sorted(counts.items())) for name, counts in self.counts.items() if counts}
@@ -121,7 +134,7 @@ class Seen:
 def name_of(release: SparkRelease) -> str:
     """The release, with its Scala where that is not PyPI's."""
     other = f"{release.name}, Scala {SparkRelease.installed_scala(os.environ)}"
-    return other if other in PINS["delta"] else release.name
+    return other if other in NAMES else release.name
 
 
 def versions(release: SparkRelease) -> dict[str, str]:
@@ -129,12 +142,13 @@ def versions(release: SparkRelease) -> dict[str, str]:
     from pyspark import __version__
 
     of: dict[JarGroup, str] = {}
-    scala = ""
-    for jar in jars_of(release, SparkRelease.installed_scala(os.environ)):
+    scala = SparkRelease.installed_scala(os.environ) or ""
+    for jar in jars_of(release, scala):
         _, artifact, version = jar.coordinate.split(":")
-        if match := re.search(r"(delta-spark|iceberg-spark-runtime).*_(2\.1\d)$", artifact):
-            of[jar.group], scala = version, match[2]
-    return {"spark": __version__, "scala": scala, "delta": of[JarGroup.DELTA], "iceberg": of[JarGroup.ICEBERG]}
+        if artifact.startswith(("delta-spark_", "iceberg-spark-runtime-")):
+            of[jar.group] = version
+    formats = {str(group): of.get(group, NONE) for group in (JarGroup.DELTA, JarGroup.ICEBERG)}
+    return {"spark": __version__, "scala": scala, **formats}
 
 
 def table(seen: Mapping[str, Any]) -> str:
@@ -156,7 +170,61 @@ def _told(counts: Mapping[str, int]) -> str:
     return f"yes ({said})" if not others else f"in part ({passed} tests passed, {', '.join(others)})"
 
 
+def lacks(group: JarGroup | str) -> bool:
+    """Has a format not been published for the Spark that runs?"""
+    return not is_pinned(JarGroup(group), SparkRelease.installed())
+
+
+def lacked(error: BaseException | None) -> str | None:
+    """The format which the Spark that runs lacks, if an error says that it is not there."""
+    if error is None:
+        return None
+    for group in (JarGroup.DELTA, JarGroup.ICEBERG):
+        if lacks(group) and any(group in said for said in _unknown(error)):
+            return str(group)
+    return lacked(error.__cause__ or error.__context__)
+
+
+def _unknown(error: BaseException) -> set[str]:
+    """What Spark does not know: first parts of names, packages of classes, words."""
+    found: set[str] = set()
+    java = getattr(error, "java_exception", None)
+    while java is not None:
+        kind = str(java.getClass().getName())
+        if kind.startswith("org.codehaus."):  # Janino, which compiles our classes
+            found |= set(re.findall(r'A class "org\.apache\.(?:spark\.sql\.)?([a-z]+)\.', str(java)))
+        elif kind.startswith("org.apache.spark.Spark"):
+            found |= _named(java)
+        java = java.getCause()
+    return found | (_named(error) if hasattr(error, "getCondition") else set())
+
+
+def _named(error: Any) -> set[str]:
+    if error.getCondition() == "PARSE_SYNTAX_ERROR" and error.getMessageParameters()["error"] == "'CONVERT'":
+        return {"delta"}  # whose word it is
+    if error.getCondition() not in UNKNOWN:
+        return set()
+    return {re.split(r"`?\.`?", str(value).strip("`"))[0] for value in dict(error.getMessageParameters()).values()}
+
+
+class Lacked:
+    """Skips what fails for want of a format."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        name = lacked(call.excinfo.value) if report.failed and call.excinfo is not None else None
+        if name is not None:
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {name} has not been published for it")
+        return report
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if SparkRelease.installed() is not PINNED:
+        config.pluginmanager.register(Lacked(), "metaindex lacked")
     if os.environ.get(VARIABLE):
         config.pluginmanager.register(Seen(), "metaindex each spark")
 

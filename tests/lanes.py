@@ -20,6 +20,7 @@ from typing import Final
 
 import pytest
 
+from tests.each_spark import lacks
 from tests.mutants.written import MUTANTS
 
 ROOT: Final = Path(__file__).parents[1]
@@ -54,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture, mark in (("spark", pytest.mark.spark), ("s3_server", pytest.mark.s3)):
             if fixture in fixtures:
                 item.add_marker(mark)
-        if is_named(item.nodeid, _PROMISED):
+        if is_named(item.nodeid, _PROMISED) or (lacks("delta") and is_named(_of_delta(item.nodeid), _PROMISED)):
             item.add_marker(pytest.mark.promise)
         for mark_of in filter(None, map(item.get_closest_marker, ("exhaustive", "slow"))):
             _check(item, mark_of)
@@ -64,6 +65,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.get_closest_marker("spark") and not item.get_closest_marker("promise")
         ):
             item.add_marker(pytest.mark.exhaustive)
+
+
+def _of_delta(nodeid: str) -> str:
+    """The case of Delta that this one of plain files stands for, where nothing of Delta has been published."""
+    function, _, case = nodeid.partition("[")
+    return f"{function}[{case.replace('parquet', 'delta')}"
 
 
 def _is_case(nodeid: str, name: str, *, part: bool) -> bool:

@@ -1,4 +1,4 @@
-"""The promises (`tests/promises.txt`) on each Spark but the newest, 3.5 and 4.0.
+"""The promises (`tests/promises.txt`) on each Spark but the one of `requirements/dev.txt`.
 
     python -m tests.other_sparks          all of them; `3.5` names one
 

@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 from metaindex.core import Column, TextTable
 from tests import compiling
+from tests.each_spark import SPARKS
 from tests.processes import say
 
 ROOT: Final = Path(__file__).parents[1]
@@ -70,8 +71,8 @@ PARTS: Final = (
     _spark("rule-3", "the rule, k to z", *_files(_RULE[2])),
     _spark("sessions", "hooks, clusters, servers, query logs", *_OWN_JVM),
     _spark("tables", "builds, scans, formats and facts", *_OTHERS),
-    Part("spark-3.5", "the promises on Spark 3.5", ((sys.executable, "-m", "tests.other_sparks", "3.5"),)),
-    Part("spark-4.0", "the promises on Spark 4.0", ((sys.executable, "-m", "tests.other_sparks", "4.0"),)),
+    *(Part(f"spark-{name}", f"the promises on Spark {name}", ((sys.executable, "-m", "tests.other_sparks", name),))
+      for name in SPARKS),
 )  # fmt: skip
 
 

@@ -4,10 +4,10 @@ standalone cluster, of the pyspark and the Java that are installed here."""
 
 import sys
 
-from metaindex.core import MetaIndexError
+from metaindex.core import MetaIndexError, SparkRelease
 
 from .extension_jar import EXTENSION, write_jar
-from .jars import Jar, JarGroup, jar_paths
+from .jars import Jar, JarGroup, is_pinned, jar_paths
 from .runtime import find_java, run_daemon
 
 _USAGE = (
@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
             case ["java", "--quiet"]:
                 find_java()
             case ["jars", *groups] if set(groups) <= set(JarGroup):
-                _jars([JarGroup(group) for group in groups] or [JarGroup.DELTA, JarGroup.ICEBERG])
+                _jars([JarGroup(group) for group in groups] or _pinned())
             case ["daemon", ("master" | "worker") as role, *rest]:
                 run_daemon(role, rest)
             case ["extension", "-o", path]:
@@ -39,8 +39,17 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def _pinned() -> list[JarGroup]:
+    """The formats that the installed Spark has jars of."""
+    release = SparkRelease.installed()
+    return [group for group in (JarGroup.DELTA, JarGroup.ICEBERG) if is_pinned(group, release)]
+
+
 def _jars(groups: list[JarGroup]) -> None:
     paths = jar_paths(groups, progress=_say, verify=True)
+    if not paths:
+        sys.stdout.write("jars: none are published for this Spark\n")
+        return
     size_bytes = sum(path.stat().st_size for path in paths)
     named = " and ".join(groups)
     sys.stdout.write(f"jars: {len(paths)} for {named}, {size_bytes / 1e6:.0f} MB, in {paths[0].parent}\n")

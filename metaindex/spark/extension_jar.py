@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from metaindex.core import MissingDependencyError, SparkDriver, UnsupportedFeatureError, first_line
+from metaindex.core import MissingDependencyError, SparkDriver, SparkRelease, UnsupportedFeatureError, first_line
 
 from .runtime import find_java
 
@@ -129,8 +129,8 @@ def _compiled(folder: Path) -> Path:
     except Py4JJavaError as error:
         said = first_line(Exception(str(error.java_exception)))
         raise UnsupportedFeatureError(
-            f"the jar is compiled against Spark 3.5 to 4.1; the installed one has other insides: {said}; install one"
-            " of these"
+            f"the jar is compiled against Spark {SparkRelease.known_names()}; the installed one has other insides:"
+            f" {said}; install one of these"
         ) from error
     finally:
         gateway.shutdown()

@@ -24,7 +24,7 @@ from typing import IO, TypeAlias
 
 from metaindex.core import MetaIndexError, SparkRelease
 
-from .pins import PINS
+from .pins import EVERY, PINS
 
 REPOSITORY_VARIABLE = "METAINDEX_MAVEN_REPOSITORY"
 """Names the repository to fetch from: any http(s) or file address with the usual Maven layout. Without it, the one that
@@ -54,6 +54,13 @@ class JarGroup(StrEnum):
     S3 = "s3"
     """Hadoop's connector to S3, by which Spark itself reads a store (metaindex does without); only taken when asked
     for."""
+
+
+_ARTIFACTS = {
+    JarGroup.DELTA: "io.delta:delta-spark_{}_2.13",
+    JarGroup.ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-{}_2.13",
+}
+"""Of a format for a line of Spark."""
 
 
 def default_repository() -> str:
@@ -94,7 +101,14 @@ def jars_of(release: SparkRelease, scala: str | None = None) -> tuple[Jar, ...]:
     what a resolver would bring beside Spark's own jars."""
     other = f"{release.name}, Scala {scala}"
     name = other if any(other in pins for pins in PINS.values()) else release.name
-    return tuple(Jar(JarGroup(group), *pin) for group, pins in PINS.items() for pin in pins.get(name, ()))
+    return tuple(
+        Jar(JarGroup(group), *pin) for group, pins in PINS.items() for pin in pins.get(name, pins.get(EVERY, ()))
+    )
+
+
+def is_pinned(group: JarGroup, release: SparkRelease | None) -> bool:
+    """Return whether there are jars of a group for a Spark; for an unknown one there are none."""
+    return release is not None and release.name in PINS[group]
 
 
 def jar_paths(
@@ -118,8 +132,8 @@ def jar_paths(
     wanted = frozenset(groups)
     for group in sorted(wanted - {jar.group for jar in catalog}):
         raise JarError(
-            f"jars are pinned for each Spark; there are none of {group} for Spark {release.name}; leave them out, and"
-            " name jars of your own in spark.jars"
+            f"jars are pinned for each Spark; there are none of {group} for Spark {release.name}"
+            f"{not_published(group, release)}; leave them out, and name jars of your own in spark.jars"
         )
     folder = SparkRelease.cache_dir(environ) / "jars"
     paths: list[Path] = []
@@ -130,6 +144,12 @@ def jar_paths(
                 _fetch(jar, path, environ, progress)
             paths.append(path)
     return paths
+
+
+def not_published(group: JarGroup, release: SparkRelease) -> str:
+    """The artifact of which a pin is all that is missing, in brackets."""
+    name = _ARTIFACTS.get(group)
+    return "" if name is None else f" ({name.format(release.name)} is not published yet)"
 
 
 def _is_whole(path: Path, jar: Jar, verify: bool) -> bool:

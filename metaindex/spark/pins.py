@@ -8,6 +8,9 @@ from typing import Final, TypeAlias
 
 _Pins: TypeAlias = tuple[tuple[str, int, str], ...]
 
+EVERY: Final = "every Spark"
+"""For which the pins of a group are."""
+
 # fmt: off
 _DELTA_4_4: _Pins = (
     ("io.delta:delta-storage:4.4.0", 113_863, "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc"),
@@ -93,10 +96,7 @@ PINS: Final[Mapping[str, Mapping[str, _Pins]]] = {
         ),
     },
     "sqlite": {
-        "3.5": _SQLITE,
-        "3.5, Scala 2.13": _SQLITE,
-        "4.0": _SQLITE,
-        "4.1": _SQLITE,
+        EVERY: _SQLITE,
     },
     "s3": {
         "4.1": _S3_OF_HADOOP_3_4_2,

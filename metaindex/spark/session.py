@@ -6,6 +6,7 @@ default and the caller's choice (`conf`), the time zone too.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -16,13 +17,14 @@ from typing import TYPE_CHECKING
 
 from metaindex.core import MetaIndexError, MissingDependencyError, SparkRelease
 
-from .jars import JarGroup, jar_paths
+from .jars import JarGroup, is_pinned, jar_paths, not_published
 from .runtime import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+logger = logging.getLogger("metaindex")
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -38,8 +40,8 @@ def spark_session(
     app_name: str = "metaindex",
     *,
     master: str = "local[*]",
-    delta: bool = True,
-    iceberg: bool = True,
+    delta: bool | None = None,
+    iceberg: bool | None = None,
     s3: bool = False,
     warehouse: str | os.PathLike[str] | None = None,
     conf: Mapping[str, str] | None = None,
@@ -47,12 +49,11 @@ def spark_session(
     """Start Spark, or give the running session when it has what is asked for.
 
     With `delta`, Spark's own catalog is Delta's. With `iceberg` and a `warehouse`, the catalog `iceberg` keeps its
-    tables there by path (a Hadoop catalog). With `s3`, Spark's own readers and writers know `s3://` and `s3a://`, by
-    Hadoop's connector (12 MB are fetched once); endpoint and region are those of the environment, as metaindex has
-    them, and so are the credentials, on every machine. `conf` comes last and wins; its jars and extensions are added to
-    ours.
+    tables there by path (a Hadoop catalog). Both are on by default where they have been published for this Spark. With
+    `s3`, Spark's own readers and writers know `s3://` and `s3a://`, by Hadoop's connector (12 MB are fetched once);
+    endpoint and region are those of the environment, as metaindex has them, and so are the credentials, on every
+    machine. `conf` comes last and wins; its jars and extensions are added to ours.
     """
-    settings = (s3_settings(os.environ) if s3 else {}) | _settings(delta, iceberg, warehouse, dict(conf or {}))
     try:
         from pyspark import SparkContext
         from pyspark import __version__ as spark_version
@@ -60,13 +61,18 @@ def spark_session(
     except ImportError as error:
         raise MissingDependencyError.lacking("a Spark session", "pyspark") from error
 
+    release = SparkRelease.known(spark_version)
+    delta, iceberg = (
+        is_published(group, release) if on is None else on
+        for group, on in ((JarGroup.DELTA, delta), (JarGroup.ICEBERG, iceberg))
+    )
+    settings = (s3_settings(os.environ) if s3 else {}) | _settings(delta, iceberg, warehouse, dict(conf or {}))
     # A session of another thread counts too: one process has one SparkContext, and one JVM with one class path.
     if SparkContext._active_spark_context is not None:
         _check_running(SparkSession.builder.getOrCreate(), settings)
     else:
         wanted = ((JarGroup.DELTA, delta), (JarGroup.ICEBERG, iceberg), (JarGroup.S3, s3))
         groups = [group for group, on in wanted if on]
-        release = SparkRelease.known(spark_version)
         if groups and release is None:
             raise SparkSessionError(
                 f"jars of Delta, Iceberg and S3 are pinned for Spark {SparkRelease.known_names()}; pyspark is"
@@ -148,6 +154,13 @@ def _prepare_environment(master: str, release: SparkRelease | None, *, iceberg: 
     if master.startswith("local"):
         # One host: a name that resolves to an outside address would make Spark talk to itself over the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def is_published(group: JarGroup, release: SparkRelease | None) -> bool:
+    """Return whether there are jars of a format for a Spark; if not, the log says which are waited for."""
+    if release is not None and not is_pinned(group, release):
+        logger.warning("Spark %s starts without %s%s", release.name, group, not_published(group, release))
+    return is_pinned(group, release)
 
 
 _QUIET = {

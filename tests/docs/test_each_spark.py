@@ -2,8 +2,7 @@
 
 import json
 
-from metaindex.spark.pins import PINS
-from tests.each_spark import BEGIN, DOCS, END, FEATURES, NEWEST, ROOT, SEEN, table
+from tests.each_spark import BEGIN, DOCS, END, FEATURES, NAMES, PINNED, ROOT, SEEN, table
 
 
 def test_the_table_of_the_docs_is_what_was_seen() -> None:
@@ -13,7 +12,7 @@ def test_the_table_of_the_docs_is_what_was_seen() -> None:
 
 def test_what_was_seen_is_of_sparks_and_features_that_there_are() -> None:
     seen = json.loads(SEEN.read_text())
-    assert list(seen) == [name for name in PINS["delta"] if name != NEWEST.name]
+    assert list(seen) == [name for name in NAMES if name != PINNED.name]
     for of in seen.values():
         assert of["features"].keys() <= FEATURES.keys()
 

@@ -18,7 +18,7 @@ import metaindex as mi
 from metaindex.core import SparkRelease
 from metaindex.index.kinds.pieces import PIECES_MERGED
 from metaindex.storage import storage_for
-from tests.each_spark import NEWEST
+from tests.each_spark import PINNED
 from tests.index.kinds.covering.served import Held, objects
 from tests.patience import until
 from tests.s3.build import missing
@@ -72,9 +72,7 @@ class Site:
 
 def no_store() -> str | None:
     """Why this Spark reads no S3 here; None: it does."""
-    return (
-        missing() if SparkRelease.installed() is NEWEST else "jars that read S3 are pinned for the newest Spark alone"
-    )
+    return missing() if SparkRelease.installed() is PINNED else "jars that read S3 are pinned for one Spark alone"
 
 
 @pytest.fixture(scope="module")

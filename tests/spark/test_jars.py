@@ -4,14 +4,15 @@ import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from metaindex.core import SparkRelease
-from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
-from tests.each_spark import NEWEST, RELEASES
+from metaindex.spark.jars import Jar, JarError, JarGroup, is_pinned, jar_paths, jars_of
+from tests.each_spark import PINNED, RELEASES
 from tests.processes import serving
 
 CONTENT = bytes(range(256)) * 9000
@@ -195,7 +196,9 @@ def test_every_pin_is_whole_and_named_once(release: SparkRelease, scala: str | N
         assert len(jar.coordinate.split(":")) == 3
         assert jar.size_bytes > 0
         assert len(bytes.fromhex(jar.sha256)) == 32
-    assert {jar.group for jar in jars} == set(JarGroup) - ({JarGroup.S3} if release is not NEWEST else set())
+    formats = {group for group in (JarGroup.DELTA, JarGroup.ICEBERG) if is_pinned(group, release)}
+    assert {jar.group for jar in jars} - formats == {JarGroup.SQLITE, *((JarGroup.S3,) if release is PINNED else ())}
+    assert release is not PINNED or len(formats) == 2
 
 
 def test_the_jars_are_of_the_scala_that_a_session_would_have(tmp_path: Path) -> None:
@@ -210,7 +213,7 @@ def test_the_jars_are_of_the_scala_that_a_session_would_have(tmp_path: Path) -> 
         assert f"_{scala}-" in files
         assert f"_{'2.13' if scala == '2.12' else '2.12'}-" not in files
     assert SparkRelease.installed_scala({}) in ("2.12", "2.13")
-    assert jars_of(NEWEST, "2.13") == jars_of(NEWEST)
+    assert jars_of(PINNED, "2.13") == jars_of(PINNED)
 
 
 def test_one_file_name_has_one_content_whatever_spark_it_is_for() -> None:
@@ -221,3 +224,11 @@ def test_one_file_name_has_one_content_whatever_spark_it_is_for() -> None:
 def test_a_group_without_jars_for_a_spark_is_refused_in_a_line(environ: dict[str, str]) -> None:
     with pytest.raises(JarError, match=r"none of s3 for Spark 3\.5; leave them out"):
         jar_paths([JarGroup.S3], environ=environ, release=RELEASES[0])
+
+
+def test_a_format_that_is_not_published_for_a_spark_is_named(environ: dict[str, str]) -> None:
+    """With it, a pin is all that is missing."""
+    with pytest.raises(
+        JarError, match=r"delta for Spark 4\.3 \(io\.delta:delta-spark_4\.3_2\.13 is not published yet\)"
+    ):
+        jar_paths([JarGroup.DELTA], environ=environ, release=replace(PINNED, name="4.3"))

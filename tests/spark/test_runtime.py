@@ -9,7 +9,7 @@ import pytest
 
 from metaindex.core import MissingDependencyError, SparkRelease
 from metaindex.spark.runtime import JavaHome, find_java
-from tests.each_spark import NEWEST, RELEASES
+from tests.each_spark import PINNED, RELEASES
 
 RELEASE = SparkRelease.installed()
 JAVAS = " or ".join(map(str, RELEASE.javas))
@@ -30,7 +30,7 @@ def make_java(home: Path, version: str, release: str = WITH_VECTOR, program: str
 
 
 def java_of(environ: dict[str, str]) -> JavaHome:
-    return find_java(environ, release=NEWEST)
+    return find_java(environ, release=PINNED)
 
 
 @pytest.fixture

@@ -40,10 +40,11 @@ def test_every_class_compiles_in_this_spark(spark: SparkSession, room: str) -> N
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_what_is_one_sparks_alone_stands_in_the_place_of_what_the_newest_has(room: str) -> None:
+def test_what_a_spark_has_otherwise_stands_in_the_place_of_what_those_before_it_have(room: str) -> None:
     folder = java_of(room)
     own = {part.name: {source.name for source in part.iterdir()} for part in folder.iterdir() if part.is_dir()}
-    assert own.keys() <= {release.folder for release in RELEASES if release is not NEWEST}
+    assert not [name for name in own if RELEASES[0].uses(name)], "the first has the files that are in no folder"
+    assert all(SparkRelease.skipping("9.0.0").uses(name) for name in own)
     for names in own.values():
         assert names <= {source.name for source in folder.glob("*.java")}
 
@@ -57,9 +58,11 @@ def test_the_sources_of_a_release_are_those_of_its_folder_and_all_others(room: s
         *shared,
         *(source.stem for source in (java_of(room)).glob("*.java")),
     } == found.keys()
-    for source in (java_of(room) / release.folder).glob("*.java"):
-        assert found[source.stem].splitlines()[0] == source.read_text().splitlines()[0]
-        assert found[source.stem] != (java_of(room) / source.name).read_text()
+    folders = sorted(part for part in java_of(room).iterdir() if release.uses(part.name))
+    own = {source.stem: source for folder in folders for source in folder.glob("*.java")}
+    for name, source in own.items():  # the newest folder's
+        assert found[name] == source.read_text()
+        assert found[name] != (java_of(room) / source.name).read_text()
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -73,7 +76,7 @@ def test_sequences_are_those_of_scala(room: str) -> None:
     assert any(pattern.search(text) for text in newest.values())
 
 
-@pytest.mark.parametrize("version", ["3.4.4", "3.50.1", "4.2.0", "4.10.0", "5.0.0", ""])
+@pytest.mark.parametrize("version", ["3.4.4", "3.50.1", "4.2.1", "4.10.0", "5.0.0", ""])
 def test_a_spark_that_nobody_has_tried_is_refused_in_one_line(version: str) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=r"Spark 3\.5, 4\.0 and 4\.1; this one is .*table\.scan"
@@ -85,3 +88,28 @@ def test_a_spark_that_nobody_has_tried_is_refused_in_one_line(version: str) -> N
 @pytest.mark.parametrize(("version", "name"), [("3.5.0", "3.5"), ("4.0.5", "4.0"), ("4.1.4-platform-7", "4.1")])
 def test_a_release_is_known_by_its_line(version: str, name: str) -> None:
     assert SparkRelease.of(version).name == name
+
+
+@pytest.mark.parametrize(("version", "name"), [("4.4.0", "4.4"), ("4.10.1", "4.10"), ("5.0.0-preview1", "5.0")])
+def test_a_newer_spark_is_taken_to_be_as_the_one_before_it_for_a_trial(version: str, name: str) -> None:
+    release = SparkRelease.skipping(version)
+    assert (release.name, release.tried, release.javas) == (name, False, NEWEST.javas)
+    assert release.uses(NEWEST.folder)
+    assert release.uses("spark44")
+    assert not release.uses("sparks")
+    assert not NEWEST.uses("spark44")
+
+
+def test_a_line_that_was_left_out_is_as_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.core.jvm.releases.RELEASES", (RELEASES[0], RELEASES[-1]))
+    release = SparkRelease.skipping("4.0.5")
+    assert (release.name, release.tried, release.javas) == ("4.0", False, RELEASES[0].javas)
+    assert release.uses("spark40")
+    assert not release.uses("spark41")
+
+
+@pytest.mark.parametrize("version", ["3.4.4", "2.4.8", "", "4", "next"])
+def test_any_other_is_refused(version: str) -> None:
+    assert SparkRelease.skipping("4.1.4") is SparkRelease.of("4.1.4")
+    with pytest.raises(UnsupportedFeatureError, match="this one is"):
+        SparkRelease.skipping(version)

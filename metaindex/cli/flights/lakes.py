@@ -124,11 +124,12 @@ class IcebergLake(DemoLake):
 
 def lakes(spark: SparkSession, folder: Path) -> list[DemoLake]:
     of_csv = {"format": "csv", "header": True, "schema": DDL.removesuffix(", month INT")}
+    extensions = str(spark.conf.get("spark.sql.extensions", "")).lower()  # of the formats that there are for this Spark
     return [
         PlainLake(spark, folder, "parquet", "Parquet"),
         PlainLake(spark, folder, "csv", "CSV", of_csv),
-        DeltaLake(spark, folder, "delta", "Delta"),
-        IcebergLake(spark, folder, "iceberg", "Iceberg"),
+        *([DeltaLake(spark, folder, "delta", "Delta")] if "delta" in extensions else []),
+        *([IcebergLake(spark, folder, "iceberg", "Iceberg")] if "iceberg" in extensions else []),
     ]
 
 

@@ -146,9 +146,10 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
     year, last_day = split(flown)
     report.facts["flights"] = flown.num_rows
     report.step(f"{flown.num_rows:,} flights of 2013 read; the {last_day.num_rows:,} of 31 December are held back")
-    report.out.write("\n1. Four tables of one year, a file per day, partitioned by month")
-    daily = _daily(spark, year).cache()
     tables = lakes(spark, place)
+    several = {2: "Two", 3: "Three", 4: "Four"}[len(tables)]
+    report.out.write(f"\n1. {several} tables of one year, a file per day, partitioned by month")
+    daily = _daily(spark, year).cache()
     for lake in tables:
         started = time.monotonic()
         with Progress() as progress, progress.during(f"writing the table in {lake.title}, a file a day"):

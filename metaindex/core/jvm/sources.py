@@ -1,9 +1,9 @@
 """Java that the Janino inside Spark compiles, as the Spark that runs needs it.
 
-A room's sources stand in its folder `java`, written for the newest Spark. What another Spark has otherwise stands in a
-folder of that Spark below it (`java/spark35`), whose files go before those of the same name. Scala 2.12 has one more
-difference, which is in every signature and so is made here: what Scala calls `Seq` is `scala.collection.Seq` there and
-`scala.collection.immutable.Seq` from 2.13 on.
+A room's sources stand in its folder `java`. What a line of Spark has otherwise than those before it stands in a folder
+of that line below it (`java/spark43`), whose files go before those of the same name, for that line and each later one.
+Scala 2.12 has one more difference, which is in every signature and so is made here: what Scala calls `Seq` is
+`scala.collection.Seq` there and `scala.collection.immutable.Seq` from 2.13 on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def java_sources(package: str, release: SparkRelease, scala: str) -> dict[str, s
     sources: dict[str, str] = {}
     for room in (_SHARED, package):
         folder = files(room).joinpath("java")
-        for part in (folder, folder.joinpath(release.folder)):
+        own = sorted((part for part in folder.iterdir() if release.uses(part.name)), key=lambda part: part.name)
+        for part in (folder, *own):
             for source in part.iterdir() if part.is_dir() else ():
                 if source.name.endswith(".java"):
                     sources[source.name.removesuffix(".java")] = source.read_text("utf-8")

@@ -114,7 +114,8 @@ def enable(
     indexes lie (`spark.metaindex.indexLocation`, `.namespace`, `.confine`; docs/spark.md). `rule` has the
     rule's settings; `spark.metaindex.*` in the session's configuration overrides them at the time of a query. Enabling
     twice takes the newer values. Raises UnsupportedFeatureError, and leaves the session as it was, for a Spark Connect
-    server that is not configured for metaindex, and for a Spark with internals that metaindex does not know.
+    server that is not configured for metaindex, and for a Spark with internals that metaindex does not know. A Spark
+    newer than those skips files, and nothing else, if a tiny table shows that it reads them as expected.
     """
     if _is_remote(spark):
         if config is not None or storage_options is not None or rule is not None:
@@ -127,14 +128,21 @@ def enable(
     SparkDriver(spark).check_running()
     from pyspark.java_gateway import ensure_callback_server_started
 
-    SparkRelease.of(spark.version)
+    release = SparkRelease.skipping(spark.version)
     config, storage_options = config or config_of(spark), dict(storage_options or {})
     _disable(spark)
     if _key(spark) in _SWITCHED_OFF:
         put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
     ensure_callback_server_started(SparkDriver(spark).gateway)
+    if not release.tried:
+        from .trial import tried_out
+
+        tried_out(spark, release)
+        logger.warning(
+            "Spark %s is newer than what is known; files are skipped, all else is left to Spark", release.name
+        )
     rule = rule or RuleConfig()
-    handler = RequestHandler(config, storage_options, rule, cores_of(spark))
+    handler = RequestHandler(config, storage_options, rule, cores_of(spark), skips_only=not release.tried)
     with _LOCK:
         for key in [key for key, enabled in _ENABLED.items() if enabled.session.sparkContext._jsc is None]:
             _ENABLED.pop(key).handler.close()  # its session was stopped
@@ -145,6 +153,7 @@ def enable(
                 rule,
                 SparkDriver.java_function(handler, in_pieces=True),
                 SparkDriver.java_function(stated, in_pieces=True),
+                release,
             )
         except UnsupportedFeatureError:
             handler.close()
@@ -165,7 +174,7 @@ def serve(
             take_out(spark, placed)
             placed = None
         if placed is None:
-            place(spark, handler.rule, asked, stated)
+            place(spark, handler.rule, asked, stated, SparkRelease.of(spark.version))
 
 
 def surveyor(spark: SparkSession) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core import SparkDriver, UnsupportedFeatureError, dataclass, first_line
+from metaindex.core import SparkDriver, SparkRelease, UnsupportedFeatureError, dataclass, first_line
 from metaindex.spark.extension_jar import EXTENSION
 
 from .parsing import PARSER, Handed, installed
@@ -34,6 +34,8 @@ _STRATEGIES: Final = {
     "few": "BucketStrategy",
     "narrowing": "RuntimeFilterStrategy",
 }
+_OF_FORMATS: Final = frozenset({"NamedFiles"})
+"""Classes that compile beside Delta alone."""
 logger = logging.getLogger("metaindex")
 
 
@@ -49,16 +51,23 @@ class Placed:
     held: tuple[Any, ...] = ()
 
 
-def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) -> Placed:
-    """Puts all of it into a session that has none. `asked` answers the rule, `stated` the parser. Raises
-    UnsupportedFeatureError for a Spark with other insides: the session is as it was then."""
+def place(
+    spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed, release: SparkRelease | None = None
+) -> Placed:
+    """Puts all of it into a session that has none; of a `release` that was not tried, what skips files alone. `asked`
+    answers the rule, `stated` the parser. Raises UnsupportedFeatureError for a Spark with other insides: the session is
+    as it was then."""
     token, callback = asked
-    classes = SparkDriver(spark).room_classes(__package__)
-    ordered = spark.conf.get(SORTED_BUCKETS, None) is None
-    added, limit = made(spark, rule, callback, token, ordered)
+    tried = release is None or release.tried
+    classes = SparkDriver(spark).room_classes(__package__, release)
+    ordered = tried and spark.conf.get(SORTED_BUCKETS, None) is None
+    added, limit = made(spark, rule, callback, token, ordered, release)
     planner = spark._jsparkSession.sessionState().planner()
     more = {"grouping": (planner.Aggregation(), SORTED_BUCKETS), "narrowing": (added,), "checking": (added,)}
-    strategies = {name: _strategy(spark, classes, of, limit, *more.get(name, ())) for name, of in _STRATEGIES.items()}
+    strategies = {
+        name: _strategy(spark, classes, of, limit, *more.get(name, ())) if tried or name == "checking" else None
+        for name, of in _STRATEGIES.items()
+    }
     missing = tuple(_WITHOUT[name] for name, strategy in strategies.items() if strategy is None)
     there = tuple(strategy for strategy in strategies.values() if strategy is not None)
     _add(spark, "extraOptimizations", added)
@@ -120,12 +129,33 @@ def take_out(spark: SparkSession, placed: Placed) -> None:
         remove.invoke(placed.parser, arguments)
 
 
-def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, ordered: bool) -> tuple[Any, Any]:
+def check_compiled(spark: SparkSession, release: SparkRelease) -> None:
+    """Raise UnsupportedFeatureError if a class does not compile in this Spark. Those of formats need not, which a
+    session may be without."""
+    from py4j.protocol import Py4JJavaError
+
+    classes = SparkDriver(spark).room_classes(__package__, release)
+    try:
+        with SparkDriver.interrupts_first():
+            for name in sorted(SparkDriver(spark).sources(__package__, release).keys() - _OF_FORMATS):
+                classes.named(name).getDeclaredMethods()
+    except Py4JJavaError as error:
+        raise _other_insides(spark, error) from error
+
+
+def made(
+    spark: SparkSession,
+    rule: RuleConfig,
+    callback: Any,
+    token: str,
+    ordered: bool,
+    release: SparkRelease | None = None,
+) -> tuple[Any, Any]:
     """The rule, which is not the session's yet, and how long its work may take."""
     from py4j.protocol import Py4JJavaError
 
     conf = spark._jsparkSession.sessionState().conf()
-    classes = SparkDriver(spark).room_classes(__package__)
+    classes = SparkDriver(spark).room_classes(__package__, release)
     try:
         with SparkDriver.interrupts_first():
             off = [name for name, on in _switches(rule).items() if not on]
@@ -133,11 +163,15 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
             limit = classes.new("Limit", conf, float(rule.timeout_seconds))
             return classes.new(_RULE, callback, token, scans, conf, limit, ordered), limit
     except Py4JJavaError as error:
-        raise UnsupportedFeatureError(
-            "the rule is compiled by the session's Spark, against what that has inside; this one"
-            f" ({spark.version}, Scala {SparkDriver(spark).scala}) has something else: {_said(error)}; take the rows by"
-            " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
-        ) from error
+        raise _other_insides(spark, error) from error
+
+
+def _other_insides(spark: SparkSession, error: Any) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        "the rule is compiled by the session's Spark, against what that has inside; this one"
+        f" ({spark.version}, Scala {SparkDriver(spark).scala}) has something else: {_said(error)}; take the rows by"
+        " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
+    )
 
 
 def _switches(rule: RuleConfig) -> dict[str, bool]:

@@ -106,14 +106,17 @@ def _arrow_type(said: Any) -> pa.DataType:
 
 @cache
 def _plain_type(said: str) -> pa.DataType:
+    import pyarrow as pa
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
+    if said == "timestamp":  # PySpark wants to be told its zone from 4.2 on
+        return pa.timestamp("us", "UTC")
     struct = {"type": "struct", "fields": [{"name": "t", "type": said, "nullable": True, "metadata": {}}]}
     try:
         return to_arrow_schema(StructType.fromJson(struct)).field(0).type
-    except (PySparkException, ValueError, KeyError):
+    except (PySparkException, ValueError, KeyError, AssertionError):
         return _like_no_other()
 
 

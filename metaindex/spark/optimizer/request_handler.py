@@ -36,6 +36,7 @@ class RequestHandler:
     storage_options: Mapping[str, str]
     rule: RuleConfig
     cores: int | None = None  # that work on a query
+    skips_only: bool = False  # the answers are which files are skipped, and nothing else
     counts: AnswerCounts = field(default_factory=AnswerCounts)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
@@ -51,7 +52,7 @@ class RequestHandler:
             if self._planner is None:
                 from .scan_planner import ScanPlanner
 
-                self._planner = ScanPlanner(self.config, self.storage_options, self.counts, self.cores)
+                self._planner = ScanPlanner(self.config, self.storage_options, self.counts, self.cores, self.skips_only)
             return self._planner
 
     def __call__(self, text: str) -> str:

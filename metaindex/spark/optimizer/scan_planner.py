@@ -79,6 +79,7 @@ class ScanPlanner:
     storage_options: Mapping[str, str]
     counts: AnswerCounts
     cores: int | None = None  # that work on a query
+    skips_only: bool = False  # whole files: no covering index, no answer from an index, no join, no row group
     _tables: Tables = field(init=False)
     _noting: QueryLog | None = field(init=False)
     _requests: Requests = field(default_factory=Requests)
@@ -144,7 +145,7 @@ class ScanPlanner:
 
     def _groups(self, scan: SparkScan, result: PruneResult | Reason, rule: RuleConfig) -> dict[str, object]:
         """Return where the row groups lie that are left of kept files, and the indexes that may have said so."""
-        if isinstance(result, Reason) or scan.text is not None:
+        if isinstance(result, Reason) or scan.text is not None or self.skips_only:
             return {}
         left = self._tried(self._spans, scan, result, rule)
         if isinstance(left, Reason) or not left:
@@ -199,7 +200,7 @@ class ScanPlanner:
         """Return what is proved for the first rows of an order, an aggregate, or some rows, if the plan takes only
         those."""
         asked = (scan.first if rule.top_k else None) or (scan.aggregate if rule.aggregates else None)
-        if asked is None and not (scan.any and rule.limit):
+        if self.skips_only or (asked is None and not (scan.any and rule.limit)):
             return None
         table = self._tables.usable(scan, rule)
         if isinstance(table, Reason):
@@ -229,7 +230,7 @@ class ScanPlanner:
 
     def _offer(self, scan: SparkScan, skipping: PruneResult | Reason, rule: RuleConfig) -> tuple[Table | None, Offered]:
         source = scan.source
-        if (isinstance(source, Files) and source.catalog) or not is_read_as_written(source):
+        if self.skips_only or (isinstance(source, Files) and source.catalog) or not is_read_as_written(source):
             return None, Offered()
         table = self._tables.usable(scan, rule)
         if isinstance(table, Reason) or not are_rows_alike(table, source):
@@ -255,7 +256,11 @@ class ScanPlanner:
 
     def _joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None) -> tuple[str, ...]:
         source = scan.source
-        if (isinstance(source, Iceberg) and source.version is None) or not is_read_as_written(source):
+        if (
+            self.skips_only
+            or (isinstance(source, Iceberg) and source.version is None)
+            or not is_read_as_written(source)
+        ):
             return ()
         table = self._tables.usable(scan, rule)
         allowed = None if isinstance(table, Reason) else self._allowed(table, rule)

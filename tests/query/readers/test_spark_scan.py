@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
 
 import metaindex as mi
 from metaindex.core import ScanError, SparkDriver
@@ -310,5 +309,5 @@ def test_hive_folders_of_every_type_are_read_alike(spark: SparkSession, tmp_path
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     return pa.schema(
         one.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(one.type) and one.type.tz else one
-        for one in to_arrow_schema(frame.schema)
+        for one in SparkDriver.arrow_of(frame.limit(0)).schema
     )

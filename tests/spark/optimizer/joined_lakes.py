@@ -11,6 +11,7 @@ import metaindex as mi
 import metaindex.spark as rule
 from metaindex.core import SparkDriver
 from metaindex.spark.optimizer.executed import leaves
+from tests.each_spark import lacks
 from tests.spark.optimizer.lakes import location_of
 
 FILES = 8
@@ -54,9 +55,10 @@ def dims(spark: SparkSession, folder: Path) -> None:
         "CAST(id AS int) AS w",
         "id",
     )
-    rows.write.format("delta").save(str(folder / "dim"))
+    form = "parquet" if lacks("delta") else "delta"
+    rows.write.format(form).save(str(folder / "dim"))
     rows.write.parquet(str(folder / "plain dim"))
-    spark.read.format("delta").load(str(folder / "dim")).createOrReplaceTempView("dim")
+    spark.read.format(form).load(str(folder / "dim")).createOrReplaceTempView("dim")
     spark.read.parquet(str(folder / "plain dim")).createOrReplaceTempView("plain")
 
 

@@ -16,12 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 import metaindex as mi
 import metaindex.spark as rule
+from metaindex.spark.optimizer.executed import leaves
 from tests.spark.optimizer.lakes import ruled
 from tests.spark.optimizer.test_text_scans import read_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:.*copy keyword")]
 FILES, ROWS = 6, 200
 THEN = 1_700_000_000
+ONE_TASK = "spark.sql.optimizer.singleTaskExecution.enabled"
 Frame = Callable[[SparkSession, str], DataFrame]
 
 
@@ -154,6 +156,21 @@ def test_a_plan_that_is_held_reads_what_was_replaced(
         assert found in [sorted(map(tuple, one.collect())) for one in (kept[1][name], first[1][name])], name
     compared(*first, planned(session, path, indexed=False), list(ACTIONS))
     assert rule.counts(session).failed == 0, rule.counts(session).last_error
+
+
+@pytest.mark.parametrize("covered", ["", "two runs and a file"], ids=lambda covered: covered or "skipping")
+def test_a_small_scan_that_is_one_task_reads_what_was_replaced(
+    session: SparkSession, tmp_path: Path, covered: str
+) -> None:
+    """Spark lists its files as it plans, and exchanges nothing above it."""
+    if not session.conf.isModifiable(ONE_TASK):
+        pytest.skip("no scan is made one task before Spark 4.3")
+    session.conf.set(ONE_TASK, "true")
+    test_a_plan_that_is_held_reads_what_was_replaced(session, tmp_path, "true", covered)
+    group = FRAMES["group"](session, str(tmp_path / "t"))
+    (scan,) = leaves(group._jdf.queryExecution().executedPlan())
+    assert scan.getClass().getSimpleName() in ("CheckedScan", "FileSourceScanExec")
+    assert "Exchange" not in plan_of(group)
 
 
 def test_rows_that_are_fetched_little_by_little_are_of_one_state(session: SparkSession, tmp_path: Path) -> None:

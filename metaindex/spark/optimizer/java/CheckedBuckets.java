@@ -19,8 +19,6 @@ import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
-import org.apache.spark.sql.execution.exchange.ENSURE_REQUIREMENTS$;
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 
 /**
  * The buckets of an index, which stand for an exchange of plain files: what such an exchange does, with the rows of its
@@ -48,9 +46,9 @@ public class CheckedBuckets extends SparkPlan {
     SparkSession.setActiveSession(session());
     try {
       if (exchange == null) {
-        exchange = new ShuffleExchangeExec(hashed(index.outputPartitioning(), partitions),
-            QueryExecution.prepareExecutedPlan(session(), files.under(plan)), ENSURE_REQUIREMENTS$.MODULE$,
-            scala.Option.empty());
+        exchange = PhysicalVersions.exchanged(
+            QueryExecution.prepareExecutedPlan(session(), files.under(plan)),
+            hashed(index.outputPartitioning(), partitions));
         if (!index.outputOrdering().isEmpty()) {
           exchange = new SortExec(index.outputOrdering(), false, exchange, 0);
         }

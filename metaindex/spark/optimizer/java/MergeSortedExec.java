@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeAndComment;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering;
-import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
@@ -116,8 +115,8 @@ public class MergeSortedExec extends SparkPlan {
 
   public scala.collection.immutable.Seq requiredChildDistribution() {
     List both = new ArrayList();
-    both.add(new ClusteredDistribution(Scala.sequence(keys(index.output())), false, scala.Option.empty()));
-    both.add(new ClusteredDistribution(Scala.sequence(keys(rest.output())), false, scala.Option.empty()));
+    both.add(PhysicalVersions.clustered(Scala.sequence(keys(index.output()))));
+    both.add(PhysicalVersions.clustered(Scala.sequence(keys(rest.output()))));
     return Scala.sequence(both);
   }
 

@@ -6,29 +6,30 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A scan of files that looks at the facts on which its list rests whenever it runs; here for 3.5.
+ * A scan of files that looks at the facts on which its list rests whenever it runs, as Spark 4.3 and newer ones have
+ * scans.
  */
 public class CheckedScan extends FileSourceScanExec {
-  public CheckedScan(HadoopFsRelation relation, scala.collection.immutable.Seq output,
+  public CheckedScan(HadoopFsRelation relation, scala.Option stream, scala.collection.immutable.Seq output,
       StructType requiredSchema, scala.collection.immutable.Seq partitionFilters, scala.Option optionalBucketSet,
       scala.Option optionalNumCoalescedBuckets, scala.collection.immutable.Seq dataFilters, scala.Option table,
-      boolean disableBucketedScan) {
-    super(IndexedRelation.checked(relation), output, requiredSchema, partitionFilters, optionalBucketSet,
-        optionalNumCoalescedBuckets, dataFilters, table, disableBucketedScan);
+      boolean disableBucketedScan, boolean oneTask) {
+    super(IndexedRelation.checked(relation), stream, output, requiredSchema, partitionFilters, optionalBucketSet,
+        optionalNumCoalescedBuckets, dataFilters, table, disableBucketedScan, oneTask);
   }
 
   static CheckedScan of(FileSourceScanExec scan) {
-    return new CheckedScan(scan.relation(), scan.output(), scan.requiredSchema(), scan.partitionFilters(),
-        scan.optionalBucketSet(), scan.optionalNumCoalescedBuckets(), scan.dataFilters(), scan.tableIdentifier(),
-        scan.disableBucketedScan());
+    return new CheckedScan(scan.relation(), scan.stream(), scan.output(), scan.requiredSchema(),
+        scan.partitionFilters(), scan.optionalBucketSet(), scan.optionalNumCoalescedBuckets(), scan.dataFilters(),
+        scan.tableIdentifier(), scan.disableBucketedScan(), scan.markedForSingleTaskExecution());
   }
 
-  public FileSourceScanExec copy(HadoopFsRelation relation, scala.collection.immutable.Seq output,
+  public FileSourceScanExec copy(HadoopFsRelation relation, scala.Option stream, scala.collection.immutable.Seq output,
       StructType requiredSchema, scala.collection.immutable.Seq partitionFilters, scala.Option optionalBucketSet,
       scala.Option optionalNumCoalescedBuckets, scala.collection.immutable.Seq dataFilters, scala.Option table,
-      boolean disableBucketedScan) {
-    return new CheckedScan(relation, output, requiredSchema, partitionFilters, optionalBucketSet,
-        optionalNumCoalescedBuckets, dataFilters, table, disableBucketedScan);
+      boolean disableBucketedScan, boolean oneTask) {
+    return new CheckedScan(relation, stream, output, requiredSchema, partitionFilters, optionalBucketSet,
+        optionalNumCoalescedBuckets, dataFilters, table, disableBucketedScan, oneTask);
   }
 
   public RDD inputRDD() {
@@ -40,8 +41,9 @@ public class CheckedScan extends FileSourceScanExec {
    * there. Public: Janino gives private methods other names.
    */
   public Object writeReplace() {
-    return new FileSourceScanExec(relation(), output(), requiredSchema(), partitionFilters(), optionalBucketSet(),
-        optionalNumCoalescedBuckets(), dataFilters(), tableIdentifier(), disableBucketedScan());
+    return new FileSourceScanExec(relation(), stream(), output(), requiredSchema(), partitionFilters(),
+        optionalBucketSet(), optionalNumCoalescedBuckets(), dataFilters(), tableIdentifier(), disableBucketedScan(),
+        markedForSingleTaskExecution());
   }
 
   /** No scan equals it that does not look: Spark keeps a plan whose children are equal. */
