@@ -1,4 +1,4 @@
-"""`metaindex serve ROOT|TABLE...`: tables as an Iceberg REST catalog that plans with the indexes."""
+"""`metaindex serve ROOT|TABLE...` or `--before URI`: an Iceberg REST catalog that plans with the indexes."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         storage_options=dict(args.storage_option),
         cache=args.cache,
         trust_clients=args.trust_clients,
+        before=args.before,
+        plan_all=args.plan_all,
+        allow_locations=args.allow_location,
     )
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -47,15 +50,26 @@ its address alone: they send the filter of a query, and read only the files that
 folder: below lake/ the table lake/sales/orders is lake.sales.orders. Nothing is kept, so any number of servers may
 serve the same tables. A client that was not tried plans by itself, without the indexes.
 
+With --before it stands before an Iceberg REST catalog: all is forwarded under the caller's own credentials, but for
+plans of tables, which are made with the indexes. A table is read with the credentials that the catalog gives the caller
+for it, or with this server's own below the prefixes of --allow-location.
+
 An index that is behind, slow or damaged only makes a plan name more files. Without a token it listens on this machine
 alone. Credentials of clients are neither asked for nor logged: clients read the files with their own.""",
     (
         "metaindex serve lake/",
         "metaindex serve lake/ s3://lake/gold --port 8181",
+        "metaindex serve --before https://catalog.example.com/api --plan-all --allow-location s3://lake/",
         "metaindex serve lake/ --host 0.0.0.0 --token-file token --tls-cert cert.pem --tls-key key.pem",
     ),
     (
-        arg.word("ROOT|TABLE", "folders or URIs with tables below them, or tables", "places", nargs="+"),
+        arg.word("ROOT|TABLE", "folders or URIs with tables below them, or tables", "places", nargs="*"),
+        arg.group(
+            "a catalog behind",
+            arg.option("--before", "URI", "the Iceberg REST catalog to stand before, in place of folders and tables"),
+            arg.flag("--plan-all", "plan for pyiceberg and Polars, too; what cannot be planned is refused to them"),
+            arg.many("--allow-location", "PREFIX", "read tables below it with the credentials of this server"),
+        ),
         arg.group(
             "who may ask",
             arg.option("--host", "ADDRESS", "where it listens; default: this machine alone", default="127.0.0.1"),

@@ -101,6 +101,13 @@ class TableRef:
         table = table_in(catalog, name)
         return {} if table is None else storage_options(str(table.location()), dict(table.io.properties))
 
+    @staticmethod
+    def options_of(location: str, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return storage options by properties of Iceberg's FileIO; none for a store that those are not known of."""
+        from .iceberg.configured import storage_options
+
+        return storage_options(location, properties)
+
     def of_catalog(self) -> Any:
         """Return pyiceberg's table, loaded anew; None where the table was opened by its path."""
         from .iceberg.configured import identifier_of

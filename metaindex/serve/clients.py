@@ -36,6 +36,8 @@ class Client:
     obeys_tables: bool = True
     """Whether `scan-planning-mode: client` of one table is obeyed; else only that of the whole catalog is."""
     null_partitions: bool = True
+    more_specs: bool = True
+    """Whether its metadata may have partition specs that the table has not: never where it may write."""
     equality_deletes: bool = True
     vectors_by_offset: bool = True
     """Whether a deletion vector is read from any file at an offset; else it needs a Puffin file of its own."""

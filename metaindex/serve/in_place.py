@@ -49,7 +49,7 @@ class IcebergTable:
         file, document = cast("Documented", self.handle.table_format).document(self.handle.ref)
         why_not = self._loaded.find(file)
         if why_not is None:
-            self._loaded.keep(file, why_not := (document, self._why_not()))
+            self._loaded.keep(file, why_not := (document, self.why_not()))
         unsure = client.obeys_tables and bool(_unsure(_schemas_of(document)))
         if unsure or not client.tried or why_not[1]:
             if client.tried and not client.obeys_tables:
@@ -82,7 +82,7 @@ class IcebergTable:
             self._snapshots.keep(key, served)
         return served
 
-    def _why_not(self) -> str:
+    def why_not(self) -> str:
         """Return why the current version cannot be planned here; empty if it can."""
         try:
             served = self.snapshot(None, own_schema=False)
@@ -267,6 +267,11 @@ class _Spelled:
             for field, value, said in zip(fields, raw, values, strict=True)
             if value is not None and said is None
         ]
+        if not self._client.more_specs:
+            raise Refusal(
+                f"{self._client} reads no NULL among partition values; {self._metadata.location} has one in a file that"
+                " the scan needs; plan it by the client, through the catalog itself"
+            )
         if len(fields) > _MOST_FIELDS or (unspelled and "schema.name-mapping.default" in self._metadata.properties):
             raise Refusal(
                 f"{self._client} reads partition values that are numbers or text, and no NULL in more than"

@@ -17,6 +17,7 @@ import hmac
 import json
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Final
@@ -87,15 +88,13 @@ class Response:
         return cls.of({"error": {"message": message, "type": kind, "code": status}}, status, **headers)
 
 
-class Service:
-    """Answers requests. Holds no state but caches of immutable things; for any number of threads."""
+class Answers(ABC):
+    """Answers requests. Holds no state but caches; for any number of threads."""
 
-    def __init__(
-        self, catalog: Catalog, *, token: str | None = None, trust_clients: bool = False, most_plans: int = 64
-    ) -> None:
+    def __init__(self, *, token: str | None = None, trust_clients: bool = False, most_plans: int = 64) -> None:
         """`token`: that each request must bear. `most_plans`: of plans and pages at once; others are told to come
         back."""
-        self._catalog, self._token, self._trusted = catalog, token, trust_clients
+        self._token, self._trusted = token, trust_clients
         self._plans = threading.BoundedSemaphore(most_plans)
 
     def allows(self, headers: Mapping[str, str]) -> bool:
@@ -103,11 +102,18 @@ class Service:
         said = headers.get("authorization", "")
         return self._token is None or hmac.compare_digest(said.encode(), f"Bearer {self._token}".encode())
 
+    def health(self) -> Response:
+        """Return whether requests can be answered now."""
+        return Response.of({"status": "ok"})
+
+    def close(self) -> None:  # noqa: B027 - mostly there is nothing
+        """Let go of what is held open."""
+
     def answer(self, request: Request) -> Response:
         """Return the answer to a request, whatever it is."""
         url = urlsplit(request.target)
         if url.path == "/health" and request.method in ("GET", "HEAD"):
-            return Response.of({"status": "ok"})
+            return self.health()
         if not self.allows(request.headers):
             return Response.error(
                 401, "NotAuthorizedException", "a request bears the token of this server; this one does not"
@@ -130,6 +136,51 @@ class Service:
         except Exception:
             logger.exception("a request failed")
             return Response.error(500, "InternalServerError", "the server failed at this request; its log says why")
+
+    @abstractmethod
+    def _routed(self, request: Request, path: str, query: str) -> Response:
+        """Return the answer to a request that is allowed. Raises MetaIndexError."""
+
+    def _of_plan(self, plans: Plans, request: Request, rest: Sequence[str], client: Client) -> Response:
+        """Return the answer of a table that is planned here, but for its metadata."""
+        match request.method, rest:
+            case "POST", ["plan"]:
+                return self._planned(lambda: plans.plan(Scan.read(read_json(request.body)), client))
+            case "POST", ["tasks"]:
+                match read_json(request.body):
+                    case {"plan-task": str(token)}:
+                        return self._planned(lambda: plans.page(token, client))
+                raise Refusal("a page is asked by its plan-task, a text; got something else")
+            case "DELETE", ["plan", _]:
+                return Response(204)
+            case "GET", ["plan", _]:
+                raise Refusal(
+                    "plans are complete when they are made; none waits", status=404, kind="NoSuchPlanIdException"
+                )
+        raise _unknown(request)
+
+    def _planned(self, made: Callable[[], bytes]) -> Response:
+        if not self._plans.acquire(blocking=False):
+            return Response.error(
+                429,
+                "TooManyRequestsException",
+                "the server makes many plans already; try again",
+                **{"Retry-After": "1"},
+            )
+        try:
+            return Response(200, made())
+        finally:
+            self._plans.release()
+
+
+class Service(Answers):
+    """A catalog of its own: read only, and without any state but caches of immutable things."""
+
+    def __init__(
+        self, catalog: Catalog, *, token: str | None = None, trust_clients: bool = False, most_plans: int = 64
+    ) -> None:
+        super().__init__(token=token, trust_clients=trust_clients, most_plans=most_plans)
+        self._catalog = catalog
 
     def _routed(self, request: Request, path: str, query: str) -> Response:
         parts = [unquote(part) for part in path.split("/")[1:]]
@@ -170,38 +221,12 @@ class Service:
                     return Response(204)
                 case "GET", []:
                     return _loaded(plans, client, request.headers.get("if-none-match"))
-                case "POST", ["plan"]:
-                    return self._planned(lambda: plans.plan(Scan.read(_json(request.body)), client))
-                case "POST", ["tasks"]:
-                    match _json(request.body):
-                        case {"plan-task": str(token)}:
-                            return self._planned(lambda: plans.page(token, client))
-                    raise Refusal("a page is asked by its plan-task, a text; got something else")
-                case "DELETE", ["plan", _]:
-                    return Response(204)
-                case "GET", ["plan", _]:
-                    raise Refusal(
-                        "plans are complete when they are made; none waits", status=404, kind="NoSuchPlanIdException"
-                    )
                 case "POST", ["metrics"]:
                     return Response(204)
+            return self._of_plan(plans, request, rest, client)
         except NotATableError:
             self._catalog.forget(space, name)
             raise
-        raise _unknown(request)
-
-    def _planned(self, made: Callable[[], bytes]) -> Response:
-        if not self._plans.acquire(blocking=False):
-            return Response.error(
-                429,
-                "TooManyRequestsException",
-                "the server makes many plans already; try again",
-                **{"Retry-After": "1"},
-            )
-        try:
-            return Response(200, made())
-        finally:
-            self._plans.release()
 
 
 def _loaded(plans: Plans, client: Client, known: str | None) -> Response:
@@ -210,6 +235,11 @@ def _loaded(plans: Plans, client: Client, known: str | None) -> Response:
     content: dict[str, object] = {"metadata": loaded.metadata, "config": dict(loaded.config)}
     if loaded.location is not None:
         content["metadata-location"] = loaded.location
+    return tagged(content, known)
+
+
+def tagged(content: object, known: str | None) -> Response:
+    """Return a JSON value with its ETag; 304 where that is `known`."""
     body = json.dumps(content).encode()
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if known is not None and etag.strip('"') in known:
@@ -224,7 +254,8 @@ def _namespace(text: str) -> Namespace:
     return parts
 
 
-def _json(body: bytes) -> object:
+def read_json(body: bytes) -> object:
+    """Parse a body. Raises Refusal."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -14,7 +14,7 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, Self
@@ -22,7 +22,7 @@ from typing import Any, Final, Self
 from metaindex.core import ArgumentError, Config, Cure
 
 from .catalog import Catalog
-from .protocol import Request, Response, Service
+from .protocol import Answers, Request, Response, Service
 
 logger = logging.getLogger("metaindex")
 
@@ -36,8 +36,9 @@ _SMALL = 1 << 14
 class Server:
     """A server in this process: `with mi.open_server("lake/") as server: ... server.uri`."""
 
-    def __init__(self, service: Service, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, service: Answers, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:
         kind = ThreadingHTTPServer if ":" not in host else _Six
+        self._service = service
         self._http = _made(kind, service, host, port, tls)
         self._thread = threading.Thread(target=self._http.serve_forever, name="metaindex-serve", daemon=True)
         bound = self._http.server_address[1]
@@ -49,6 +50,7 @@ class Server:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+        self._service.close()
 
     def wait(self) -> None:
         """Wait until the server is closed."""
@@ -74,9 +76,12 @@ def open_server(
     storage_options: Mapping[str, str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     trust_clients: bool = False,
+    before: str | None = None,
+    plan_all: bool = False,
+    allow_locations: Sequence[str] = (),
 ) -> Server:
-    """Serve tables as a read-only Iceberg REST catalog, which plans with their indexes. Spark, pyiceberg and Polars
-    need its address alone.
+    """Serve tables as a read-only Iceberg REST catalog, which plans with their indexes; or stand before a REST catalog
+    and make its plans. Spark, pyiceberg and Polars need its address alone.
 
     * `roots`: folders of tables, or tables. Below the root `lake/`, the table `lake/sales/orders` is
       `lake.sales.orders`.
@@ -87,10 +92,31 @@ def open_server(
     * `cache`: a folder that clients can read, too. pyiceberg and Polars read the deletion vectors of Delta tables from
       files that the server writes there.
     * `trust_clients`: make plans for clients that were not tried, too.
+    * `before`: URI of an Iceberg REST catalog. Its answers are forwarded under the caller's own credentials, which are
+      the ones that count: it takes no roots and no `token`.
+    * `plan_all`: say of all its tables that they are planned here, which alone pyiceberg and Polars obey. A table that
+      cannot be planned here is then refused by name to those two.
+    * `allow_locations`: prefixes of tables that are read with the server's own credentials (`storage_options`) where
+      the catalog gives none for them; tables on this machine's disks always need one.
 
     Raises ArgumentError; StorageError for a root that cannot be looked into.
     """
     token = token or os.environ.get(TOKEN) or None
+    if before is not None:
+        if roots or token is not None:
+            raise ArgumentError(
+                "a proxy serves the tables of its catalog, to whom the catalog lets in; it was given roots or a token"
+                f" of its own; leave them out ({TOKEN}, too), or start another server for them"
+            )
+        from .proxy.opening import Opener
+        from .proxy.service import Proxy
+        from .proxy.upstream import Upstream
+
+        opener = Opener(allow_locations, config, storage_options)
+        proxy = Proxy(Upstream(before), opener, plan_all=plan_all, trust_clients=trust_clients)
+        return Server(proxy, host, port, tls=_context(tls))
+    if plan_all or allow_locations:
+        raise ArgumentError("plan_all and allow_locations are of a proxy; no catalog was named; give before, too")
     if token is None and not _is_loopback(host):
         raise ArgumentError(
             f"a server that other machines reach asks for a token; {host!r} is no loopback address; give one in a file"
@@ -140,7 +166,7 @@ class _Six(ThreadingHTTPServer):
 
 
 def _made(
-    kind: type[ThreadingHTTPServer], service: Service, host: str, port: int, tls: ssl.SSLContext | None
+    kind: type[ThreadingHTTPServer], service: Answers, host: str, port: int, tls: ssl.SSLContext | None
 ) -> ThreadingHTTPServer:
     """Return the listening server of a service."""
     names = (
@@ -233,11 +259,12 @@ class _Handler(BaseHTTPRequestHandler):
             body = gzip.compress(body, 1)
         self.send_response(response.status)
         for name, value in response.headers.items():
-            self.send_header(name, value)
+            if name != "content-type":
+                self.send_header(name, value)
         if packed:
             self.send_header("Content-Encoding", "gzip")
         if response.status not in (204, 304):
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", response.headers.get("content-type", "application/json"))
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD" and response.status not in (204, 304):

@@ -54,6 +54,7 @@ def test_each_guide_that_can_run_is_run() -> None:
         "s3": "s3",
         "savings": "",
         "serve": "served",
+        "serve-catalog": None,
         "sql": "",
         "text": "",
     }
