@@ -4,8 +4,8 @@
     GET  .../tables/{table}          the catalog's, with who plans: this server, where it can, else the client
     POST .../tables/{table}/plan     made here, as are its pages (`tasks`)
 
-A table is loaded as the caller, with the caller's headers, and kept for a minute for that caller alone. What the
-catalog refuses is refused. What the catalog itself says of scan planning stands, and its plans are its own.
+Each plan loads its table as the caller, with the caller's headers; pages use what was loaded, for a minute and for that
+caller alone. What the catalog refuses is refused. What it says of scan planning stands, and its plans are its own.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote, urlencode
 
-from metaindex.core import BoundedCache, VersionNotFoundError, dataclass
+from metaindex.core import BoundedCache, dataclass
 from metaindex.serve.clients import Client, client_of
-from metaindex.serve.plans import Plans, Scan
-from metaindex.serve.protocol import ENDPOINTS, Answers, Request, Response, read_json, tagged
+from metaindex.serve.plans import Plans
+from metaindex.serve.protocol import ENDPOINTS, Answers, Request, Response, tagged
 from metaindex.serve.served import Refusal
 
 from .opening import Opener
@@ -212,14 +212,13 @@ class Proxy(Answers):
         return _changed(answer, tagged(content, asked.request.headers.get("if-none-match")))
 
     def _plan(self, asked: _Asked, rest: list[str], client: Client) -> Response:
-        """Return the answer to a request for a plan or a page, by the table as this caller may load it."""
-        loaded = self._tables.find(asked.key)
-        if loaded is not None and time.monotonic() < loaded.until and not _is_of_now(asked.request, rest):
-            try:
-                return self._answered(loaded, asked.request, rest, client)
-            except VersionNotFoundError:
-                logger.debug("a snapshot is newer than the table that was loaded")
-        answer, loaded, _ = self._loaded(asked, asked.key[1])
+        """Return the answer to a request for a plan, by the table as this caller loads it now; or to one for a page, by
+        what was loaded in the last minute. A filter names columns by the client's schema, which no older one may read.
+        """
+        loaded = None if rest == ["plan"] else self._tables.find(asked.key)
+        if loaded is not None and time.monotonic() < loaded.until:
+            return self._answered(loaded, asked.request, rest, client)
+        answer, loaded, _ = self._loaded(asked, f"{asked.key[1]}?snapshots=refs")
         return answer if loaded is None else self._answered(loaded, asked.request, rest, client)
 
     def _answered(self, loaded: _Loaded, request: Request, rest: list[str], client: Client) -> Response:
@@ -278,11 +277,6 @@ def _caller(request: Request) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _is_of_now(request: Request, rest: list[str]) -> bool:
-    """Return whether a plan is of the table's current snapshot, which may be newer than the one that was loaded."""
-    return rest == ["plan"] and Scan.read(read_json(request.body)).snapshot_id is None
 
 
 def _read(answer: Response) -> dict[str, Any] | None:
