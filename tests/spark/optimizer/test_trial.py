@@ -68,7 +68,8 @@ def test_files_are_skipped_and_all_else_is_left_to_spark(lake: str, newer: Spark
     for text, rows in plain.items():
         frame = newer.sql(text.format(lake))
         assert frame.collect() == rows, text
-        assert all(name.startswith(f"file:{lake}/part-") for name in frame.inputFiles()), text
+        read = frame.inputFiles()
+        assert all(f"{lake}/part-" in name for name in read), (text, read)
         files[text] = sum(scan.files or 0 for scan in reads(frame._jdf.queryExecution().executedPlan()))
     assert list(files.values()) == [1, FILES, 2, FILES, FILES, FILES, 2]
     assert rule.counts(newer).failed == 0
