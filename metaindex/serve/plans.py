@@ -18,7 +18,8 @@ import threading
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ import pyarrow as pa
 import xxhash
 from pyroaring import BitMap
 
-from metaindex.core import TELEMETRY, BoundedCache, MetaIndexError, TooLate, Vector, dataclass
+from metaindex.core import TELEMETRY, BoundedCache, MetaIndexError, TooLate, dataclass
 from metaindex.expressions import Constant, Predicate
 from metaindex.formats import Schema, Snapshot, Version
 from metaindex.query import Pruner
@@ -34,7 +35,7 @@ from metaindex.query import Pruner
 from .clients import Client, Spelling
 from .filters import Filter, read_filter, text_of
 from .partitions import may_match
-from .served import Page, Refusal, ServedSnapshot, ServedTable
+from .served import Json, Page, Refusal, ServedSnapshot, ServedTable
 
 logger = logging.getLogger("metaindex")
 
@@ -42,6 +43,7 @@ MOST_TASKS: Final = 1000
 """Tasks of a page."""
 _PAGE_BYTES: Final = 4 << 20
 _TASK_BYTES: Final = 400
+_FEW: Final = 8  # files for the first rows of a table, at first, and how many times as many then
 _MOST_TOKEN: Final = 16 << 20
 Files = npt.NDArray[np.int64]
 
@@ -129,7 +131,7 @@ class Plans:
             served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
             files = self._files(served, scan, client)
             size = self._page_size(scan)
-            page = served.tasks(files[:size], client, scan.statistics)
+            files, page = self._first_page(served, files, size, scan, client)
             places = self._places_of(served.snapshot) if len(files) > size else None
         kept, seconds = len(files), time.perf_counter() - started
         TELEMETRY.query(
@@ -167,13 +169,28 @@ class Plans:
             page = served.tasks(places.files(said["ranks"]), client, scan.statistics)
         return _answer(page, _residual(scan, served.snapshot.schema, client), {})
 
+    def _first_page(
+        self, served: ServedSnapshot, files: Files, size: int, scan: Scan, client: Client
+    ) -> tuple[Files, Page]:
+        """Return the files and the first page of a plan. For the first rows of a table, they are a few files that have
+        so many."""
+        few = size if scan.filter is not None or scan.most_rows is None else min(_FEW, size)
+        while True:
+            page = served.tasks(files[:few], client, scan.statistics)
+            enough = None if scan.filter is not None or scan.most_rows is None else _enough(page, scan.most_rows)
+            if enough is not None:
+                return files[:enough], replace(page, tasks=page.tasks[:enough])
+            if few == size or few >= len(files):
+                return files, page
+            few = min(few * _FEW, size)
+
     def _files(self, served: ServedSnapshot, scan: Scan, client: Client) -> Files:
         """Return the files that a plan names, in the order of the snapshot. Raises Refusal for a client that counts
         from tasks where it may mean other columns by the names of its filter."""
         snapshot = served.snapshot
         every = np.arange(len(snapshot.files), dtype=np.int64)
         if scan.filter is None:
-            return every if scan.most_rows is None else _with_rows(snapshot, scan.most_rows)
+            return every
         unsure: frozenset[str] = frozenset() if scan.own_schema else getattr(served, "unsure", frozenset())
         if unsure and client.obeys_tables:
             raise Refusal(
@@ -278,16 +295,16 @@ def _hashes(paths: pa.Array) -> npt.NDArray[np.uint64]:
     return np.fromiter(map(xxhash.xxh64_intdigest, paths.cast(pa.binary()).to_pylist()), np.uint64, len(paths))
 
 
-def _with_rows(snapshot: Snapshot, most_rows: int) -> Files:
-    """Return the first files that have so many rows. What is not known to be live is not counted."""
-    table = snapshot.files.table
-    rows, deleted = Vector(table["record_count"]).items(np.int64), Vector(table["deleted_count"]).items(np.int64)
-    known = np.asarray(table["record_count"].is_valid()) & (
-        np.asarray(table["deletes"].is_null()) | np.asarray(table["deleted_count"].is_valid())
-    )
-    live = np.where(known, np.maximum(rows - deleted, 0), 0)
-    enough = int(np.searchsorted(np.cumsum(live), max(most_rows, 0))) + 1
-    return np.arange(min(enough, len(live)), dtype=np.int64)
+def _enough(page: Page, most_rows: int) -> int | None:
+    """Return how many files of a page have so many rows, by the counts that the client reads by: those of a log may be
+    claims. Files with deletes are not counted. None if all have too few."""
+    rows = [0 if task.get("delete-file-references") else _record_count(task) for task in page.tasks]
+    enough = int(np.searchsorted(np.cumsum(rows), max(most_rows, 0))) + 1
+    return enough if enough <= len(rows) else None
+
+
+def _record_count(task: Json) -> int:
+    return cast(Mapping[str, int], task["data-file"])["record-count"]
 
 
 # Answers and tokens ---------------------------------------------------------------------------------------------------

@@ -70,3 +70,13 @@ def test_a_plan_names_the_files_that_may_match(tmp_path: Path, make: Callable[[P
     assert len(planned(plans, {"type": "eq", "term": "p", "value": "p1"})["file-scan-tasks"]) == 3
     assert len(planned(plans, {"type": "is-null", "term": "p"})["file-scan-tasks"]) == 1
     assert len(planned(plans)["file-scan-tasks"]) == 10
+
+
+def test_a_limit_is_met_whatever_the_log_says_of_rows(tmp_path: Path) -> None:
+    lake = HandDelta(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    for place in range(12):
+        lake.append(pa.table({"id": [place, place + 100]}), {"numRecords": 1000})
+    plan = planned(plans_of(lake.root), min_rows_requested=5)
+    assert [task["data-file"]["record-count"] for task in plan["tasks"]] == [2, 2, 2]
+    assert len(planned(plans_of(lake.root), min_rows_requested=20)["tasks"]) == 10
+    assert len(planned(plans_of(lake.root), min_rows_requested=500)["tasks"]) == 12
