@@ -102,6 +102,12 @@ class Answers(ABC):
         said = headers.get("authorization", "")
         return self._token is None or hmac.compare_digest(said.encode(), f"Bearer {self._token}".encode())
 
+    def not_allowed(self) -> Response:
+        """Return the answer to a request that does not bear the token."""
+        return Response.error(
+            401, "NotAuthorizedException", "a request bears the token of this server; this one does not"
+        )
+
     def health(self) -> Response:
         """Return whether requests can be answered now."""
         return Response.of({"status": "ok"})
@@ -111,13 +117,16 @@ class Answers(ABC):
 
     def answer(self, request: Request) -> Response:
         """Return the answer to a request, whatever it is."""
-        url = urlsplit(request.target)
+        try:
+            url = urlsplit(request.target)
+        except ValueError:
+            return Response.error(
+                400, "BadRequestException", "a request names a path of this server; this one does not"
+            )
         if url.path == "/health" and request.method in ("GET", "HEAD"):
             return self.health()
         if not self.allows(request.headers):
-            return Response.error(
-                401, "NotAuthorizedException", "a request bears the token of this server; this one does not"
-            )
+            return self.not_allowed()
         try:
             return self._routed(request, url.path, url.query)
         except Refusal as refused:

@@ -1,16 +1,19 @@
 """The server of a catalog: HTTP of the standard library, with bounds.
 
-A connection is a thread; there are at most `MOST_CONNECTIONS`, each of which may wait `IDLE_SECONDS`. A body has at
-most `MOST_BODY` bytes. Without a token the server listens on a loopback address alone, and answers only to its names: a
-page in a browser must not ask it by a name of its own.
+A connection is a thread; there are at most `MOST_CONNECTIONS`, each of which may wait `IDLE_SECONDS`. Where there is no
+room for one more, the one whose client has said nothing whole for longest is closed. A body has at most `MOST_BODY`
+bytes, and is awaited only of who may ask. Without a token the server listens on a loopback address alone, and answers
+only to its names: a page in a browser must not ask it by a name of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import ipaddress
 import logging
 import os
+import re
 import socket
 import ssl
 import threading
@@ -31,6 +34,7 @@ MOST_BODY: Final = 8 << 20
 IDLE_SECONDS: Final = 60.0
 TOKEN: Final = "METAINDEX_SERVE_TOKEN"  # noqa: S105 - the name of an environment variable
 _SMALL = 1 << 14
+_LEAVE_SECONDS = 1.0  # for the thread of a connection that was closed
 
 
 class Server:
@@ -172,7 +176,7 @@ def _made(
     names = (
         {"localhost", "127.0.0.1", "[::1]", host, f"[{host}]"} if _is_loopback(host) and service.allows({}) else None
     )
-    room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+    room, silent = threading.BoundedSemaphore(MOST_CONNECTIONS), _Silent()
 
     class Bounded(kind):  # type: ignore[valid-type, misc]
         daemon_threads = True
@@ -180,30 +184,42 @@ def _made(
 
         def process_request(self, request: Any, client_address: Any) -> None:
             if not room.acquire(blocking=False):
-                self.shutdown_request(request)
-                return
+                silent.close_longest()
+                if not room.acquire(timeout=_LEAVE_SECONDS):
+                    self.shutdown_request(request)
+                    return
+            silent.begin(client_address, request)
             super().process_request(request, client_address)
 
         def process_request_thread(self, request: Any, client_address: Any) -> None:
             try:
                 request.settimeout(IDLE_SECONDS)
                 wrapped = request if tls is None else tls.wrap_socket(request, server_side=True)
+                silent.begin(client_address, wrapped)
                 super().process_request_thread(wrapped, client_address)
             except (OSError, ssl.SSLError):
                 self.shutdown_request(request)
             finally:
+                silent.end(client_address)
                 room.release()
 
         def handle_error(self, request: Any, client_address: Any) -> None:
             logger.debug("a connection ended", exc_info=True)
 
     class Handler(_Handler):
-        def answered(self, request: Request) -> Response:
-            if names is not None and _host_of(request.headers.get("host", host)) not in names:
+        def refused(self, headers: Mapping[str, str], has_body: bool) -> Response | None:
+            if names is not None and _host_of(headers.get("host", host)) not in names:
                 return Response.error(
                     403, "ForbiddenException", "a server without a token answers to names of this machine alone"
                 )
+            return service.not_allowed() if has_body and not service.allows(headers) else None
+
+        def answered(self, request: Request) -> Response:
+            silent.end(self.client_address)
             return service.answer(request)
+
+        def wait(self) -> None:
+            silent.begin(self.client_address, self.connection)
 
     try:
         return Bounded((host, port), Handler)
@@ -211,6 +227,32 @@ def _made(
         raise ArgumentError(
             f"a server listens on a free address of this machine; {host}:{port} is none ({error.strerror})"
         ) from None
+
+
+class _Silent:
+    """Connections whose client is waited for, longest first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._since: dict[Any, socket.socket] = {}
+
+    def begin(self, client: Any, connection: socket.socket) -> None:
+        with self._lock:
+            self._since.pop(client, None)
+            self._since[client] = connection
+
+    def end(self, client: Any) -> None:
+        with self._lock:
+            self._since.pop(client, None)
+
+    def close_longest(self) -> None:
+        """End what waits on the connection that has been silent for longest: its thread closes it."""
+        with self._lock:
+            client = next(iter(self._since), None)
+            connection = self._since.pop(client, None)
+        if connection is not None:
+            with contextlib.suppress(OSError):  # its client may be gone
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _host_of(header: str) -> str:
@@ -227,8 +269,16 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = 1 << 16
 
+    def refused(self, headers: Mapping[str, str], has_body: bool) -> Response | None:
+        """Return the answer to a request that is refused before its body is awaited."""
+        raise NotImplementedError
+
     def answered(self, request: Request) -> Response:
         """Return the answer to a request."""
+        raise NotImplementedError
+
+    def wait(self) -> None:
+        """Note that the client's next request is waited for."""
         raise NotImplementedError
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its parent's word
@@ -236,21 +286,23 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _any(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        length = headers.get("content-length", "0")
-        if "transfer-encoding" in headers or not length.isdigit() or int(length) > MOST_BODY:
-            self.close_connection = True
-            self._send(
-                Response.error(
-                    413, "BadRequestException", f"a body has a length, of at most {MOST_BODY:,} bytes; this one has not"
-                ),
-                headers,
+        said = headers.get("content-length", "0")
+        length = int(said) if re.fullmatch("[0-9]{1,9}", said) else MOST_BODY + 1
+        response = self.refused(headers, has_body=length > 0)
+        if response is None and ("transfer-encoding" in headers or length > MOST_BODY):
+            response = Response.error(
+                413, "BadRequestException", f"a body has a length, of at most {MOST_BODY:,} bytes; this one has not"
             )
-            return
-        body = self.rfile.read(int(length))
-        if len(body) < int(length):
+        if response is None:
+            body = self.rfile.read(length)
+            response = self.answered(Request(self.command, self.path, headers, body)) if len(body) == length else None
+        else:
+            self.close_connection = True  # its body is not read
+        if response is None:
             self.close_connection = True
             return
-        self._send(self.answered(Request(self.command, self.path, headers, body)), headers)
+        self._send(response, headers)
+        self.wait()
 
     def _send(self, response: Response, headers: Mapping[str, str]) -> None:
         body = response.body

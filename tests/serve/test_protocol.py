@@ -1,5 +1,6 @@
 """Requests as they come, from anyone."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -17,7 +18,7 @@ import pytest
 import metaindex as mi
 from metaindex.serve import Catalog, Server, open_server, token_in
 from metaindex.serve.protocol import ENDPOINTS, Request, Service
-from metaindex.serve.server import MOST_BODY
+from metaindex.serve.server import MOST_BODY, MOST_CONNECTIONS
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
 from tests.serve.lake import HEADERS, leaf, parted
 
@@ -266,14 +267,40 @@ def test_too_large_and_unbounded_bodies_are_refused(server: Server) -> None:
         "Transfer-Encoding: chunked",
         "Content-Length: -5",
         "Content-Length: x",
+        "Content-Length: \u00b2",
+        "Content-Length: " + "9" * 5000,
     ):
         with socket.create_connection(("127.0.0.1", port), 10) as raw:
-            raw.sendall(f"POST {TABLE}/plan HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n".encode())
+            raw.sendall(f"POST {TABLE}/plan HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n".encode("latin-1"))
             assert b" 413 " in raw.recv(4096)
     with socket.create_connection(("127.0.0.1", port), 10) as raw:  # and half of one ends the connection
         raw.sendall(f"POST {TABLE}/plan HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{{".encode())
         raw.shutdown(socket.SHUT_WR)
         assert raw.recv(4096) == b""
+
+
+def test_a_body_is_awaited_only_of_who_may_ask(lake: Path) -> None:
+    with open_server(lake, token=TOKEN) as server:
+        there = ("127.0.0.1", urlsplit(server.uri).port)
+        with socket.create_connection(there, 10) as raw:
+            raw.sendall(f"POST {TABLE}/plan HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n".encode())
+            assert b" 401 " in raw.recv(4096)
+
+
+def test_connections_that_say_nothing_make_room_for_others(lake: Path) -> None:
+    with contextlib.ExitStack() as held:
+        server = held.enter_context(open_server(lake))
+        for _ in range(MOST_CONNECTIONS):
+            raw = held.enter_context(socket.create_connection(("127.0.0.1", urlsplit(server.uri).port), 10))
+            raw.sendall(b"GET /v1/config HTTP/1.1\r\n")
+        for _ in range(3):
+            connection = http.client.HTTPConnection("127.0.0.1", urlsplit(server.uri).port, timeout=30)
+            connection.request("GET", "/health")
+            assert connection.getresponse().status == 200
+
+
+def test_a_path_that_is_none_is_refused(service: Service) -> None:
+    assert ask(service, "GET", "http://[/")[0] == 400
 
 
 def test_json_nested_too_deep_is_refused(service: Service) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 _AT_ONCE: Final = 2
-"""Calls that are answered side by side."""
+"""Calls that are answered side by side. One that its client gave up keeps its place until it ends."""
 _ABOUT: Final = (
     "Tables of a data lake and their indexes, read only. Begin with tables, then schema. prune shows what a question"
     " costs before you ask it. A call that would read more than its budget is refused before anything is read, and"
@@ -57,9 +57,7 @@ def _server(agents: Agents, version: str) -> Server[Any]:
 
     async def call(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         limiter[:] = limiter or [CapacityLimiter(_AT_ONCE)]
-        told = await to_thread.run_sync(
-            agents.call, params.name, params.arguments, limiter=limiter[0], abandon_on_cancel=True
-        )
+        told = await to_thread.run_sync(agents.call, params.name, params.arguments, limiter=limiter[0])
         text = types.TextContent(text=told.text)
         return types.CallToolResult(content=[text], structured_content=told.data, is_error=told.refused)
 
