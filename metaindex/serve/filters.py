@@ -44,7 +44,7 @@ from metaindex.expressions import (
     Predicate,
     StartsWith,
 )
-from metaindex.formats import Schema
+from metaindex.formats import Field, Schema
 
 from .served import Refusal
 
@@ -101,8 +101,8 @@ class Filter:
 def read_filter(
     said: object, schema: Schema, *, case_sensitive: bool = True, unsure: Collection[str] = frozenset()
 ) -> Filter:
-    """Read the JSON of a filter. `unsure`: names of columns by which a client may mean others. Raises Refusal for what
-    is no expression, or too large to be read."""
+    """Read the JSON of a filter. `unsure`: names of columns by which a client may mean others, as `Field.alike` gives
+    them. Raises Refusal for what is no expression, or too large to be read."""
     columns, terms, read = _Columns(schema, case_sensitive, unsure), dict[Opaque, Term](), 0
     todo: list[tuple[object, bool] | tuple[str]] = [(said, False)]
     done: list[Predicate] = []
@@ -166,8 +166,8 @@ class _Columns:
         for leaf in schema.columns:
             if not leaf.field.children:
                 name = self._spelled(".".join(leaf.parts))
-                twice = name in self._known
-                self._known[name] = None if twice or name in unsure else (ColumnRef(leaf.parts), leaf.field.asked)
+                doubtful = name in self._known or Field.alike(name) in unsure
+                self._known[name] = None if doubtful else (ColumnRef(leaf.parts), leaf.field.asked)
 
     def find(self, name: str) -> tuple[ColumnRef, pa.DataType]:
         known = self._known.get(self._spelled(name))

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from metaindex.core import BoundedCache, Mask, MetaIndexError
 from metaindex.expressions import ColumnRef
-from metaindex.formats import At, Snapshot, TableRef
+from metaindex.formats import At, Field, Snapshot, TableRef
 from metaindex.query import Handle
 
 from .clients import Client, Spelling
@@ -34,6 +34,8 @@ _OF_DELETES: Final = {
 }
 _COUNTS: Final = ("value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS: Final = ("lower_bounds", "upper_bounds")
+_TOLD: Final = ("table_uuid", "location", "schemas", "current_schema_id", "specs", "properties")
+"""What metadata say of all snapshots."""
 
 
 class IcebergTable:
@@ -48,7 +50,7 @@ class IcebergTable:
         """Return the table's metadata as it is now. Raises Refusal for a client that would read it wrong."""
         file, document = cast("Documented", self.handle.table_format).document(self.handle.ref)
         why_not = self._loaded.find(file)
-        if why_not is None:
+        if why_not is None or why_not[0] != document:
             self._loaded.keep(file, why_not := (document, self.why_not()))
         unsure = client.obeys_tables and bool(_unsure(_schemas_of(document)))
         if unsure or not client.tried or why_not[1]:
@@ -65,13 +67,16 @@ class IcebergTable:
 
     def snapshot(self, snapshot_id: int | None, *, own_schema: bool) -> IcebergSnapshot:
         """Return a version. Raises VersionNotFoundError if it is gone."""
-        now = None if own_schema and snapshot_id is not None else self.handle.resolved(At()).version
-        wanted = snapshot_id if snapshot_id is not None or now is None or not _numbered(now.id) else int(now.id)
-        key = wanted, None if now is None else now.schema_id
+        now = cast("Documented", self.handle.table_format).current(self.handle.ref)
+        wanted = now.current_snapshot_id if snapshot_id is None else snapshot_id
+        key = wanted, None if own_schema else now.current_schema_id
         served = self._snapshots.find(key)
-        if served is None:
+        if served is None or not served.is_of(now):
             at = At() if wanted is None else At(wanted, schema_id=key[1])
-            served = IcebergSnapshot(self.handle.snapshot(at))
+            # Not by the handle, which holds snapshots with the metadata that they were read with.
+            snapshot = self.handle.table_format.snapshot(self.handle.ref, at)
+            self.handle.confined(snapshot.files)
+            served = IcebergSnapshot(snapshot)
             if served.details.place.moved:
                 raise Refusal(
                     f"files are read by the locations in a table's metadata; that of {self.handle.path} names"
@@ -110,9 +115,17 @@ class IcebergSnapshot:
         """The snapshot's id in the table's metadata; 0 for a table without snapshots."""
         return self.details.snapshot_id
 
+    def is_of(self, now: _Metadata) -> bool:
+        """Return whether the metadata say of this snapshot what they said when it was read: a table that was made anew
+        may have its ids, and one whose columns were renamed has other names."""
+        read = self.details.metadata
+        alike = all(getattr(read, name) == getattr(now, name) for name in _TOLD)
+        return alike and read.snapshots.get(self.id) == now.snapshots.get(self.id)
+
     @cached_property
     def unsure(self) -> frozenset[str]:
-        """Return the names by which a client may mean another column than the current schema has."""
+        """Return the names, as `Field.alike` has them, by which a client may mean another column than the current
+        schema has."""
         return _unsure(self.details.metadata.schemas.values())
 
     def partitions(self) -> Sequence[PartitionColumn]:
@@ -208,10 +221,6 @@ def _not_evaluated(field: _Field) -> str:
     return f"partition values are evaluated exactly; field {field.name!r} has the unknown transform {field.transform!r}"
 
 
-def _numbered(text: str) -> bool:
-    return text.lstrip("-").isdigit()
-
-
 # JSON of a file -------------------------------------------------------------------------------------------------------
 
 
@@ -299,8 +308,8 @@ def _schemas_of(document: Json) -> Iterable[Mapping[str, Any]]:
 
 
 def _unsure(schemas: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the names that have stood for different columns. A request names columns, not schemas: a client whose
-    metadata are older may mean another one."""
+    """Return the names that have stood for different columns, in small or capital letters. A request names columns, not
+    schemas: a client whose metadata are older may mean another one."""
     known: dict[str, int] = {}
     unsure: set[str] = set()
     todo: list[tuple[str, Mapping[str, Any]]] = [("", schema) for schema in schemas]
@@ -308,8 +317,8 @@ def _unsure(schemas: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         above, struct = todo.pop()
         for field in struct.get("fields", ()):
             name = f"{above}{field['name']}"
-            if known.setdefault(name, field["id"]) != field["id"]:
-                unsure |= {name, name.lower()}
+            if known.setdefault(Field.alike(name), field["id"]) != field["id"]:
+                unsure.add(Field.alike(name))
             if isinstance(field["type"], dict):
                 todo.append((f"{name}.", field["type"]))
     return frozenset(unsure)
@@ -393,8 +402,10 @@ class _Spec(Protocol):
 class _Metadata(Protocol):
     location: str
     current_schema_id: int
+    current_snapshot_id: int | None
     schemas: Mapping[int, Mapping[str, Any]]
     specs: Mapping[int, _Spec]
+    snapshots: Mapping[int, object]
     properties: Mapping[str, str]
 
 
@@ -422,3 +433,6 @@ class Documented(Protocol):
 
     def document(self, ref: TableRef) -> tuple[str, Json]:
         """Return the place of the current metadata file, and its JSON."""
+
+    def current(self, ref: TableRef) -> _Metadata:
+        """Return the content of the current metadata file."""

@@ -152,6 +152,8 @@ def test_names_may_ignore_case_unless_two_are_alike() -> None:
     assert not terms(leaf("eq", 5, "I"))
     twice = Schema((Field("v", pa.int32(), True), Field("V", pa.int32(), True)))
     assert not read_filter(leaf("eq", 5), twice, case_sensitive=False).terms
+    assert [*read_filter(leaf("eq", 5, "V"), twice, unsure={"w"}).terms]
+    assert not read_filter(leaf("eq", 5, "V"), twice, unsure={"v"}).terms
 
 
 def test_ten_thousand_levels_are_read_and_too_many_leaves_refused() -> None:

@@ -3,6 +3,7 @@
 import base64
 import json
 import shutil
+import struct
 import time
 import zlib
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import xxhash
 
 import metaindex as mi
 from metaindex.serve import Refusal
 from metaindex.serve.plans import MOST_TASKS, Plans, Scan, _Places
+from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
 from tests.processes import python
 from tests.serve.lake import JAVA_1_12, PYICEBERG_0_12, asked, counted, leaf, names, parted, planned, served
 
@@ -257,3 +260,102 @@ def test_a_name_that_was_another_column_is_not_believed(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="load the table anew"):
         planned(plans, leaf("eq", 1))
     assert names(planned(plans, leaf("eq", 1), use_snapshot_schema=True)) == ["f1"]
+
+
+def swapped(root: Path, *versions: dict[str, int]) -> Path:
+    """A table of two files of one row, whose columns have these ids by their names in the first schema; the others are
+    written into its metadata, and the last one is current."""
+    schemas = [
+        {
+            "type": "struct",
+            "schema-id": number,
+            "fields": [{"id": id_, "name": name, "required": False, "type": "long"} for name, id_ in version.items()],
+        }
+        for number, version in enumerate(versions)
+    ]
+    table = HandTable(root, 2, schemas=schemas[:1])
+    (root / "data").mkdir(parents=True)
+    shape = pa.schema([pa.field(name, pa.int64(), metadata=_id(id_)) for name, id_ in versions[0].items()])
+    entries = []
+    for place, row in enumerate(((1, 2), (2, 1))):
+        path = table.path(f"data/f{place}.parquet")
+        pq.write_table(pa.table([[value] for value in row], schema=shape), path)
+        bounds = {id_: struct.pack("<q", value) for id_, value in zip(versions[0].values(), row, strict=True)}
+        entries.append(
+            entry(
+                path,
+                sequence=1,
+                snapshot=1,
+                record_count=1,
+                file_size_in_bytes=Path(path).stat().st_size,
+                lower_bounds=bounds,
+                upper_bounds=bounds,
+                value_counts=dict.fromkeys(bounds, 1),
+                null_value_counts=dict.fromkeys(bounds, 0),
+            )
+        )
+    table.commit([HandManifest(entries)])
+    table.write()
+    rewritten(root, **{"schemas": schemas, "current-schema-id": len(schemas) - 1})
+    return root
+
+
+def _id(number: int) -> dict[str, str]:
+    return {"PARQUET:field_id": str(number)}
+
+
+def rewritten(root: Path, **said: Any) -> None:
+    """The metadata file says something else."""
+    file = root / "metadata/v1.metadata.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **said}))
+
+
+def test_names_of_small_and_capital_letters_are_one_name(tmp_path: Path) -> None:
+    plans = served(swapped(tmp_path / "lake" / "t", {"A": 1, "b": 2}, {"old": 1, "a": 2}))
+    for term in ("A", "a"):
+        asked = planned(plans, leaf("eq", 1, term), client=PYICEBERG_0_12, case_sensitive=False, snapshot_id=1)
+        assert names(asked) == ["f0", "f1"]
+    assert names(planned(plans, leaf("eq", 1, "a"), client=PYICEBERG_0_12)) == ["f0", "f1"]
+    with pytest.raises(Refusal, match="load the table anew"):
+        planned(plans, leaf("eq", 1, "A"), case_sensitive=False, snapshot_id=1)
+
+
+def test_the_schema_of_a_snapshot_is_its_own_with_its_id_and_without(tmp_path: Path) -> None:
+    plans = served(swapped(tmp_path / "lake" / "t", {"a": 1, "b": 2}, {"a": 2, "b": 1}))
+    for more in ({}, {"snapshot_id": 1}):
+        assert names(planned(plans, leaf("eq", 1, "a"), use_snapshot_schema=True, **more)) == ["f0"]
+
+
+def test_a_held_snapshot_knows_the_names_of_today(tmp_path: Path) -> None:
+    """Columns were swapped, and swapped back: the schema is the one of before, and its names stood for others."""
+    root = swapped(tmp_path / "lake" / "t", {"a": 1, "b": 2})
+    plans, ask = served(root), leaf("eq", 1, "a")
+    assert names(planned(plans, ask, client=PYICEBERG_0_12)) == ["f0"]
+    (schema,) = json.loads((root / "metadata/v1.metadata.json").read_text())["schemas"]
+    first, second = schema["fields"]
+    other = {**schema, "schema-id": 1, "fields": [{**first, "name": "b"}, {**second, "name": "a"}]}
+    rewritten(root, schemas=[schema, other])
+    assert names(planned(plans, ask, client=PYICEBERG_0_12)) == ["f0", "f1"]
+
+
+def test_a_table_made_anew_at_its_place_is_not_answered_by_what_was_held(tmp_path: Path) -> None:
+    """Even one whose snapshot, metadata file and manifests have the names of before."""
+    root = tmp_path / "lake" / "t"
+    parted(root, "long", "identity", [(1, [1]), (2, [2])], arrow=pa.int64(), made="long")
+    plans = served(root)
+    plans.table.load(JAVA_1_12)
+    assert names(planned(plans)) == ["f0", "f1"]
+    shutil.rmtree(root)
+    parted(root, "string", "identity", [(v, [v]) for v in "xyz"], arrow=pa.string(), made="string")
+    assert planned(plans) == planned(served(root))
+    assert names(planned(plans, leaf("eq", "z"))) == ["f2"]
+    rewritten(root, **{"partition-specs": [{"spec-id": 0, "fields": [_FLOATS]}], "schemas": [_OF_FLOATS]})
+    assert plans.table.load(JAVA_1_12).config == {"scan-planning-mode": "client"}
+
+
+_FLOATS = {"name": "v_part", "field-id": 1000, "source-id": 2, "transform": "identity"}
+_OF_FLOATS = {
+    "type": "struct",
+    "schema-id": 0,
+    "fields": [{"id": 2, "name": "v", "required": False, "type": "double"}],
+}

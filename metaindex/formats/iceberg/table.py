@@ -87,12 +87,12 @@ class IcebergFormat(Format):
         return True
 
     def resolve(self, ref: TableRef, at: At) -> Version:
-        metadata = self._metadata(ref)
+        metadata = self.current(ref)
         return version_of(metadata, select(metadata, at))
 
     def read_options(self, ref: TableRef) -> Mapping[str, object]:
         last = self._last  # of the version that was resolved last
-        return read_options(self._metadata(ref) if last is None else last[1])
+        return read_options(self.current(ref) if last is None else last[1])
 
     def root(self, ref: TableRef) -> str | None:
         if "catalog" in ref.options:
@@ -100,12 +100,12 @@ class IcebergFormat(Format):
         return parent_of(parent_of(ref.path)) if ref.path.endswith(".json") else ref.path
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
-        metadata = self._metadata(ref)
+        metadata = self.current(ref)
         ordered = sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
         return [version_of(metadata, select(metadata, At(version=snapshot_info.id))) for snapshot_info in ordered]
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
-        metadata = self._metadata(ref)
+        metadata = self.current(ref)
         selected = select(metadata, at)
         place = _place(ref, metadata)
         snapshot = selected.snapshot
@@ -119,17 +119,17 @@ class IcebergFormat(Format):
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At, to: Version | None = None) -> Changes | None:
         last = self._last
         known = to is not None and last is not None and version_of(last[1], select(last[1], target)) == to
-        metadata = last[1] if known and last is not None else self._metadata(ref)
+        metadata = last[1] if known and last is not None else self.current(ref)
         selected, place = select(metadata, target), _place(ref, metadata)
         assembled = partial(_assembled, ref, place, metadata, selected)
         return changes_from_commits(ref, place, metadata, bases, selected.snapshot, _commit_of, assembled)
 
     def document(self, ref: TableRef) -> tuple[str, Mapping[str, Any]]:
         """Return the place of the current metadata file, and all of its JSON."""
-        file = self._metadata(ref).file
+        file = self.current(ref).file
         return file, read_document(ref.storage, file)
 
-    def _metadata(self, ref: TableRef) -> TableMetadata:
+    def current(self, ref: TableRef) -> TableMetadata:
         """Read the current metadata file, but for one that the store says is as it was."""
         if ref.options.get("catalog") is not None:
             location = _in_catalog(ref)

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import BoundedCache, VersionNotFoundError
+from metaindex.core import BoundedCache, ObjectNotFoundError, ScanError, VersionNotFoundError, first_line
 from metaindex.expressions import ColumnRef
 from metaindex.formats import At, Field, Schema, Snapshot, Version
-from metaindex.query import Handle
+from metaindex.query import Handle, refuse_replaced
 from metaindex.serve.clients import Client
 from metaindex.serve.served import Json, Loaded, Page, PartitionColumn, Refusal
 
@@ -56,11 +56,13 @@ class ShownTable:
 
     def snapshot(self, snapshot_id: int | None, *, own_schema: bool) -> ShownSnapshot:
         held = None if snapshot_id is None else self._held.find(snapshot_id)
-        if held is None:
+        if held is None or self._handle.table_format.has_log:  # which may have been made anew, with the same numbers
             now = self._handle.snapshot(At())
             described = self._describe(now)
-            here = snapshot_id is None or snapshot_id == self._number(now)
-            held = self._hold(now if here else self._older(snapshot_id, described), described)
+            number = self._number(now) if snapshot_id is None else snapshot_id
+            known = now if number == self._number(now) else described.versions.get(number)
+            if held is None or known is None or held.snapshot.version != known.version:
+                held = self._hold(now if known is now else self._older(number, described), described)
         unsure = frozenset() if own_schema else _unsure([*self._known, held.columns])
         return held.without(unsure) if unsure else held
 
@@ -83,7 +85,7 @@ class ShownTable:
             self._held.keep(number, held)
         return held
 
-    def _older(self, number: int | None, described: Described) -> Snapshot:
+    def _older(self, number: int, described: Described) -> Snapshot:
         handle, known = self._handle, described.versions.values()
         logged = handle.table_format.has_log
         versions = [each.version for each in known] if logged else handle.table_format.versions(handle.ref)
@@ -177,6 +179,10 @@ class ShownSnapshot:
         for path, each in zip(paths, looked, strict=True):
             refuse(each, path, table)
         self.refuse(client, frozenset().union(*(each.facts for each in looked)))
+        try:
+            refuse_replaced(self._handle.ref.storage, self.snapshot, files.tolist())
+        except (ScanError, ObjectNotFoundError) as error:
+            raise Refusal(f"{first_line(error)}; load the table anew") from error
         constants = self._constants.spelt(files, client.spelling, self._specs, table)
         sizes, deletes = (chosen.table.column(name).to_pylist() for name in ("size_bytes", "deletes"))
         tasks: list[Json] = []

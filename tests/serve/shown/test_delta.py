@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.exceptions import BadRequestError
 
 import metaindex as mi
+from metaindex.query import Handle
+from metaindex.serve.shown import shown
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.query.aggregates.lakes import HandDelta
 from tests.serve.shown.careless import served
@@ -172,6 +175,23 @@ def test_a_plan_is_of_the_version_that_it_names(tmp_path: Path) -> None:
             theirs.catalog._plan_table_scan(  # type: ignore[attr-defined]
                 ("lake", "lake"), _plan_of(99)
             )
+
+
+def test_a_table_made_anew_at_its_place_is_not_answered_by_what_was_held(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+
+    def write(*values: int) -> None:
+        for value in values:
+            write_deltalake(lake, pa.table({"v": [value]}), mode="append")
+
+    write(1, 2)
+    table = shown(Handle.open(lake))
+    before = {number: table.snapshot(number, own_schema=True).snapshot.files.paths.to_pylist() for number in (1, 2)}
+    shutil.rmtree(lake / "_delta_log")
+    write(10, 20, 30)
+    for number in (1, 2, 3):
+        held, fresh = (t.snapshot(number, own_schema=True) for t in (table, shown(Handle.open(lake))))
+        assert held.snapshot.files.paths.to_pylist() == fresh.snapshot.files.paths.to_pylist() != before.get(number)
 
 
 def _plan_of(number: int) -> Any:

@@ -98,6 +98,19 @@ def test_a_file_that_is_gone_is_an_error_before_anything_is_read(tmp_path: Path)
         plan(then, PYICEBERG)
 
 
+def test_a_file_that_was_replaced_after_its_footer_was_read_is_refused(tmp_path: Path) -> None:
+    """The files that a page names alone are looked at."""
+    lake = settled(tmp_path / "lake", {"a.parquet": pa.table({"id": [1, 2]}), "b.parquet": pa.table({"id": [3]})})
+    table = shown(Handle.open(lake))
+    then = table.snapshot(None, own_schema=True)
+    assert [task["data-file"]["record-count"] for task in plan(then, PYICEBERG).tasks] == [2, 1]  # type: ignore[index]
+    pq.write_table(with_ids(pa.table({"id": [7, 8, 9]}), 1), lake / "a.parquet")
+    held = table.snapshot(then.id, own_schema=True)
+    with pytest.raises(Refusal, match=r"a.parquet .*was replaced.*load the table anew"):
+        plan(held, PYICEBERG)
+    assert len(held.tasks(np.array([1]), PYICEBERG).tasks) == 1
+
+
 def plan(version: Any, client: Client) -> Page:
     page: Page = version.tasks(np.arange(len(version.snapshot.files)), client)
     return page
