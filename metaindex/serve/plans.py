@@ -43,6 +43,8 @@ MOST_TASKS: Final = 1000
 """Tasks of a page."""
 _PAGE_BYTES: Final = 4 << 20
 _TASK_BYTES: Final = 400
+_MOST_FILTER: Final = 8 << 20  # each task repeats it
+_MOST_REPEATED: Final = 16 << 20  # bytes of a filter in all tokens of a plan
 _FEW: Final = 8  # files for the first rows of a table, at first, and how many times as many then
 _MOST_TOKEN: Final = 16 << 20
 Files = npt.NDArray[np.int64]
@@ -119,19 +121,14 @@ class Plans:
 
     def plan(self, scan: Scan, client: Client) -> bytes:
         """Return the answer to a request for a plan. Raises Refusal, and what the table raises."""
-        if not client.tried:
-            raise Refusal(
-                f"plans are made for clients that were tried; {client} was not; let it plan by itself, or start the"
-                " server with --trust-clients",
-                status=406,
-                kind="UnsupportedOperationException",
-            )
+        _check_tried(client)
+        size = _page_size(scan)
         with self.lock:
             started = time.perf_counter()
             served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
             files = self._files(served, scan, client)
-            size = self._page_size(scan)
             files, page = self._first_page(served, files, size, scan, client)
+            _check_tokens(scan, len(files), size)
             places = self._places_of(served.snapshot) if len(files) > size else None
         kept, seconds = len(files), time.perf_counter() - started
         TELEMETRY.query(
@@ -152,6 +149,7 @@ class Plans:
 
     def page(self, token: str, client: Client) -> bytes:
         """Return the tasks that a token of a plan names. Raises Refusal for one that is not of this table."""
+        _check_tried(client)
         said = _opened(token)
         scan = Scan(
             said["snapshot"],
@@ -161,6 +159,8 @@ class Plans:
         )
         if said["table"] != self.name:
             raise _no_such_page("it is of another table")
+        if len(said["ranks"]) > _page_size(scan):
+            raise _no_such_page("it names more files than a page has")
         with self.lock:
             served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
             places = self._places_of(served.snapshot)
@@ -234,10 +234,6 @@ class Plans:
             self._places.keep(snapshot.version, places := _Places(snapshot.files.paths))
         return places
 
-    def _page_size(self, scan: Scan) -> int:
-        each = _TASK_BYTES + len(json.dumps(scan.filter))
-        return max(1, min(MOST_TASKS, _PAGE_BYTES // each))
-
     def _token(self, scan: Scan, served: ServedSnapshot, places: _Places, files: Files) -> str:
         ranks = BitMap(places.ranks[files].tolist())
         ranks.run_optimize()
@@ -283,12 +279,11 @@ class _Places:
             raise MetaIndexError("an index answers with files of the snapshot; it named another; refresh it")
         return np.sort(places)
 
-    def files(self, ranks: BitMap) -> Files:
-        """Return the places of ranks. Raises Refusal for one beyond the files."""
-        numbers = np.fromiter(ranks, np.int64, len(ranks))
-        if len(numbers) and numbers[-1] >= len(self._order):
+    def files(self, ranks: Files) -> Files:
+        """Return the places of ranks, which ascend. Raises Refusal for one beyond the files."""
+        if len(ranks) and ranks[-1] >= len(self._order):
             raise _no_such_page("it names files beyond the snapshot's")
-        return np.sort(self._order[numbers])
+        return np.sort(self._order[ranks])
 
 
 def _hashes(paths: pa.Array) -> npt.NDArray[np.uint64]:
@@ -307,7 +302,37 @@ def _record_count(task: Json) -> int:
     return cast(Mapping[str, int], task["data-file"])["record-count"]
 
 
+def _check_tried(client: Client) -> None:
+    if not client.tried:
+        raise Refusal(
+            f"plans are made for clients that were tried; {client} was not; let it plan by itself, or start the"
+            " server with --trust-clients",
+            status=406,
+            kind="UnsupportedOperationException",
+        )
+
+
 # Answers and tokens ---------------------------------------------------------------------------------------------------
+
+
+def _page_size(scan: Scan) -> int:
+    """Return how many tasks a page has. Raises Refusal for a filter that is too long to be repeated by each."""
+    size = len(json.dumps(scan.filter))
+    if size > _MOST_FILTER:
+        raise Refusal(f"a filter has at most {_MOST_FILTER:,} bytes of JSON; this one has {size:,}")
+    return max(1, min(MOST_TASKS, _PAGE_BYTES // (_TASK_BYTES + size)))
+
+
+def _check_tokens(scan: Scan, files: int, size: int) -> None:
+    """Raise Refusal if the tokens of a plan, each of which repeats the filter, would be too long together."""
+    repeated = -(-max(files - size, 0) // size) * len(json.dumps([scan.filter, scan.statistics]))
+    if repeated > _MOST_REPEATED:
+        raise Refusal(
+            f"the pages of a plan repeat at most {_MOST_REPEATED:,} bytes of its filter and stats-fields; these have"
+            f" {repeated:,} over {files:,} files; ask with a shorter filter, or read the table without this catalog",
+            status=406,
+            kind="UnsupportedOperationException",
+        )
 
 
 def _residual(scan: Scan, schema: Schema, client: Client) -> str:
@@ -338,10 +363,16 @@ def _opened(token: str) -> dict[str, Any]:
                 "table": list(), "snapshot": int(), "own": bool(), "filter": _, "statistics": list() | None,
                 "files": str(), "ranks": str(ranks),
             }:  # fmt: skip
-                return {**said, "ranks": BitMap.deserialize(base64.b64decode(ranks, validate=True))}
-    except (ValueError, binascii.Error, zlib.error, RecursionError, OverflowError) as error:
+                return {**said, "ranks": _numbers(BitMap.deserialize(base64.b64decode(ranks, validate=True)))}
+    except (ValueError, IndexError, binascii.Error, zlib.error, RecursionError, OverflowError) as error:
         logger.debug("a token cannot be read: %s", error)
     raise _no_such_page("it was not made here, or is damaged")
+
+
+def _numbers(ranks: BitMap) -> Files:
+    if len(ranks) > MOST_TASKS:  # before memory is taken: a few bytes name billions
+        raise _no_such_page("it names more files than a page has")
+    return np.fromiter(ranks, np.int64, len(ranks))
 
 
 def _no_such_page(why: str) -> Refusal:

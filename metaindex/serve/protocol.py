@@ -27,6 +27,7 @@ from metaindex.core import (
     CorruptTableError,
     MetaIndexError,
     NotATableError,
+    OutsideTableError,
     StorageError,
     UnsupportedFeatureError,
     VersionNotFoundError,
@@ -135,7 +136,7 @@ class Answers(ABC):
             return Response.error(400, "BadRequestException", str(error))
         except NotATableError as error:
             return Response.error(404, "NoSuchTableException", str(error))
-        except (UnsupportedFeatureError, CorruptTableError) as error:
+        except (UnsupportedFeatureError, CorruptTableError, OutsideTableError) as error:
             return Response.error(406, "UnsupportedOperationException", str(error))
         except StorageError as error:
             logger.warning("a table could not be read: %s", error)

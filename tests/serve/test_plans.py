@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xxhash
+from pyroaring import BitMap
 
 import metaindex as mi
 from metaindex.serve import Refusal
-from metaindex.serve.plans import MOST_TASKS, Plans, Scan, _Places
+from metaindex.serve.clients import Client
+from metaindex.serve.plans import MOST_TASKS, Scan, _page_size, _Places
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
 from tests.processes import python
 from tests.serve.lake import JAVA_1_12, PYICEBERG_0_12, asked, counted, leaf, names, parted, planned, served
@@ -67,8 +69,52 @@ def test_pages_together_are_the_plan_in_its_order(indexed: Path, monkeypatch: py
 
 def test_a_long_filter_makes_small_pages() -> None:
     long = leaf("in", list(range(50_000)))
-    plans = Plans.__new__(Plans)
-    assert plans._page_size(Scan(filter=long)) < 20 < MOST_TASKS == plans._page_size(Scan(filter=leaf("eq", 1)))
+    assert _page_size(Scan(filter=long)) < 20 < MOST_TASKS == _page_size(Scan(filter=leaf("eq", 1)))
+
+
+def test_an_answer_does_not_grow_with_files_times_the_filter(table: Path) -> None:
+    """Tokens repeat the filter: a long one over many files is refused, over few files it is not."""
+    long = leaf("eq", 0) | {"comment": "x" * (3 << 20)}
+    with pytest.raises(Refusal, match="over 12 files; ask with a shorter filter") as refused:
+        served(table).plan(Scan.read(asked(long)), JAVA_1_12)
+    assert refused.value.status == 406
+    mi.open_table(str(table)).create_index("values", mi.Values("v"))
+    assert names(planned(served(table), long)) == ["f0"]
+
+
+def test_a_list_of_ten_thousand_texts_is_planned_in_pages(table: Path) -> None:
+    values = leaf("in", [f"{n:040}" for n in range(10_000)])
+    plan = planned(served(table), values)
+    assert len(plan["pages"]) == 1
+    assert names(plan) == [f"f{n}" for n in range(12)]
+
+
+def test_stats_fields_are_bounded_as_the_filter_is(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.serve.plans.MOST_TASKS", 1)
+    with pytest.raises(Refusal, match="of its filter and stats-fields"):
+        served(table).plan(Scan.read({"stats-fields": ["v" * (2 << 20)]}), JAVA_1_12)
+
+
+def test_a_filter_too_long_to_be_repeated_is_refused(table: Path) -> None:
+    long = leaf("eq", "x" * (9 << 20))
+    with pytest.raises(Refusal, match="bytes of JSON"):
+        served(table).plan(Scan.read(asked(long)), JAVA_1_12)
+    with pytest.raises(Refusal, match="bytes of JSON"):
+        served(table).page(made_up(filter=long, ranks=ranks(1)), JAVA_1_12)
+
+
+@pytest.mark.parametrize(("most", "filter"), [(2**32, None), (MOST_TASKS + 1, None), (2, leaf("eq", "x" * (5 << 20)))])
+def test_a_token_of_more_files_than_a_page_has_is_refused(table: Path, most: int, filter: object) -> None:  # noqa: A002
+    """A few bytes name billions of files: refused before memory is taken."""
+    with pytest.raises(Refusal, match="more files than a page has"):
+        served(table).page(made_up(filter=filter, ranks=ranks(most)), JAVA_1_12)
+
+
+def test_a_client_that_was_not_tried_gets_no_page(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.serve.plans.MOST_TASKS", 5)
+    token = json.loads(served(table).plan(Scan.read({}), JAVA_1_12))["plan-tasks"][0]
+    with pytest.raises(Refusal, match="clients that were tried"):
+        served(table).page(token, Client("someone"))
 
 
 def test_any_process_answers_a_page_whatever_the_index_says_now(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +143,13 @@ def test_a_token_is_of_its_table_and_snapshot(indexed: Path, tmp_path: Path, mon
     assert (refused.value.status, refused.value.kind) == (404, "NoSuchPlanTaskException")
 
 
+def ranks(most: int) -> str:
+    numbers = BitMap()
+    numbers.add_range(0, most)
+    numbers.run_optimize()
+    return base64.b64encode(numbers.serialize()).decode()
+
+
 def made_up(**said: Any) -> str:
     whole = {
         "table": ["lake", "t"],
@@ -120,13 +173,14 @@ def made_up(**said: Any) -> str:
         "AAAA" * 100,
         made_up(table="lake.t"),
         made_up(snapshot="1"),
+        made_up(ranks=""),
         made_up(ranks="AAAA"),
         made_up(ranks=5),
         base64.urlsafe_b64encode(
             xxhash.xxh64_digest(zlib.compress(b" " * (64 << 20))) + zlib.compress(b" " * (64 << 20))
         ).decode(),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_a_token_that_was_not_made_here_is_refused(table: Path, token: str) -> None:
     with pytest.raises(Refusal, match="a page of a plan is named by a token"):

@@ -208,7 +208,7 @@ def test_a_table_whose_files_lie_outside_is_refused(tmp_path: Path, moved: bool)
         table.write()
     service = Service(Catalog([tmp_path / "lake"]))
     status, said = ask(service, "POST", "/v1/namespaces/lake/tables/t/plan", {})
-    assert status in (400, 406, 503)
+    assert status == 406  # it will not be there at another try
     assert "file-scan-tasks" not in said
     assert ask(service, "GET", "/v1/namespaces/lake/tables/t")[1]["config"] == {"scan-planning-mode": "client"}
 
