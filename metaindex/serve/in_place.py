@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import BoundedCache, Mask, MetaIndexError
+from metaindex.core import BoundedCache, CorruptTableError, Mask, MetaIndexError
 from metaindex.expressions import ColumnRef
 from metaindex.formats import At, Field, Snapshot, TableRef
 from metaindex.query import Handle
@@ -313,14 +313,19 @@ def _unsure(schemas: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     known: dict[str, int] = {}
     unsure: set[str] = set()
     todo: list[tuple[str, Mapping[str, Any]]] = [("", schema) for schema in schemas]
-    while todo:
-        above, struct = todo.pop()
-        for field in struct.get("fields", ()):
-            name = f"{above}{field['name']}"
-            if known.setdefault(Field.alike(name), field["id"]) != field["id"]:
-                unsure.add(Field.alike(name))
-            if isinstance(field["type"], dict):
-                todo.append((f"{name}.", field["type"]))
+    try:
+        while todo:
+            above, struct = todo.pop()
+            for field in struct.get("fields", ()):
+                name = f"{above}{field['name']}"
+                if known.setdefault(Field.alike(name), field["id"]) != field["id"]:
+                    unsure.add(Field.alike(name))
+                if isinstance(field["type"], dict):
+                    todo.append((f"{name}.", field["type"]))
+    except (KeyError, TypeError, AttributeError):
+        raise CorruptTableError(
+            "a field of an Iceberg schema has an id, a name and a type; one of this table has not; restore its metadata"
+        ) from None
     return frozenset(unsure)
 
 

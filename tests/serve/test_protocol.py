@@ -303,6 +303,16 @@ def test_a_path_that_is_none_is_refused(service: Service) -> None:
     assert ask(service, "GET", "http://[/")[0] == 400
 
 
+@pytest.mark.parametrize("old", [{"fields": [{"id": 1, "type": "int"}]}, {"fields": ["a"]}, "a"])
+def test_a_schema_that_is_none_is_the_tables_damage(lake: Path, old: Any) -> None:
+    (file,) = (lake / "sales/orders/metadata").glob("*.metadata.json")
+    said = json.loads(file.read_text())
+    said["schemas"].append(old)
+    file.write_text(json.dumps(said))
+    status, answer = ask(Service(Catalog([lake])), "GET", TABLE, **HEADERS["java"])
+    assert (status, answer["error"]["type"]) == (406, "UnsupportedOperationException")
+
+
 def test_json_nested_too_deep_is_refused(service: Service) -> None:
     deep = b'{"filter":' + b'{"type":"not","child":' * 100_000 + b"true" + b"}" * 100_000 + b"}"
     status, said = ask(service, "POST", TABLE + "/plan", deep)
