@@ -29,7 +29,7 @@ from pyroaring import BitMap
 
 from metaindex.core import TELEMETRY, BoundedCache, MetaIndexError, TooLate, dataclass
 from metaindex.expressions import Constant, Predicate
-from metaindex.formats import Schema, Snapshot, Version
+from metaindex.formats import FileTable, Schema, Snapshot, Version
 from metaindex.query import Pruner
 
 from .clients import Client, Spelling
@@ -117,7 +117,7 @@ class Plans:
         self.name, self.table = list(name), table
         self.lock = threading.Lock()
         self._seconds = index_seconds
-        self._places: BoundedCache[Version, _Places] = BoundedCache(8)
+        self._places: BoundedCache[Version, tuple[FileTable, _Places]] = BoundedCache(8)
 
     def plan(self, scan: Scan, client: Client) -> bytes:
         """Return the answer to a request for a plan. Raises Refusal, and what the table raises."""
@@ -229,10 +229,10 @@ class Plans:
         return self._places_of(snapshot).of(result.files.paths)
 
     def _places_of(self, snapshot: Snapshot) -> _Places:
-        places = self._places.find(snapshot.version)
-        if places is None:
-            self._places.keep(snapshot.version, places := _Places(snapshot.files.paths))
-        return places
+        known = self._places.find(snapshot.version)
+        if known is None or known[0] is not snapshot.files:
+            self._places.keep(snapshot.version, known := (snapshot.files, _Places(snapshot.files.paths)))
+        return known[1]
 
     def _token(self, scan: Scan, served: ServedSnapshot, places: _Places, files: Files) -> str:
         ranks = BitMap(places.ranks[files].tolist())

@@ -6,6 +6,7 @@ import shutil
 import struct
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -413,3 +414,11 @@ _OF_FLOATS = {
     "schema-id": 0,
     "fields": [{"id": 2, "name": "v", "required": False, "type": "double"}],
 }
+
+
+def test_places_are_of_the_files_that_a_snapshot_has_now(indexed: Path) -> None:
+    plans = served(indexed)
+    snapshot = plans.table.snapshot(None, own_schema=False).snapshot
+    fewer = replace(snapshot, files=replace(snapshot.files, table=snapshot.files.table.slice(3)))
+    assert plans._places_of(snapshot).sign != plans._places_of(fewer).sign
+    assert plans._places_of(fewer) is plans._places_of(fewer)
