@@ -27,7 +27,7 @@ import pyarrow as pa
 import xxhash
 from pyroaring import BitMap
 
-from metaindex.core import TELEMETRY, BoundedCache, MetaIndexError, TooLate, dataclass
+from metaindex.core import TELEMETRY, BoundedCache, Cure, MetaIndexError, TooLate, dataclass
 from metaindex.expressions import Constant, Predicate
 from metaindex.formats import FileTable, Schema, Snapshot, Version
 from metaindex.query import Pruner
@@ -306,7 +306,7 @@ def _check_tried(client: Client) -> None:
     if not client.tried:
         raise Refusal(
             f"plans are made for clients that were tried; {client} was not; let it plan by itself, or start the"
-            " server with --trust-clients",
+            f" server with {Cure('argument', 'trust_clients')}",
             status=406,
             kind="UnsupportedOperationException",
         )

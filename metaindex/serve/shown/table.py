@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import BoundedCache, ObjectNotFoundError, ScanError, VersionNotFoundError, first_line
+from metaindex.core import BoundedCache, Cure, ObjectNotFoundError, ScanError, VersionNotFoundError, first_line
 from metaindex.expressions import ColumnRef
 from metaindex.formats import At, Field, Schema, Snapshot, Version
 from metaindex.query import Handle, refuse_replaced
@@ -157,7 +157,7 @@ class ShownSnapshot:
         if not client.tried:
             raise Refusal(
                 f"a table is shown to clients that were tried; {client} was not, and {table} has no metadata to plan"
-                " from; use a client that was, or say --trust-clients"
+                f" from; use a client that was, or say {Cure('argument', 'trust_clients')}"
             )
         for column in self.columns:
             if wrong := sorted(column.facts & client.misread):
@@ -215,7 +215,7 @@ class ShownSnapshot:
         elif self._vectors is None:
             raise Refusal(
                 f"deletion vectors are shown to {client} as Puffin files in a folder that it can read; {uri} of"
-                f" {self.snapshot.table} has one, and the server no such folder; say --cache"
+                f" {self.snapshot.table} has one, and the server no such folder; say {Cure('argument', 'cache')}"
             )
         else:
             stored = self._vectors.puffin(uri, identity, lambda: details.deletes(row).positions)
