@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from metaindex.core import Config, CorruptTableError, UnsupportedFeatureError
+from metaindex.core import Config, CorruptTableError, Cure, UnsupportedFeatureError
 from metaindex.formats import TableRef
 from metaindex.query import Handle
 from metaindex.serve.clients import JAVA
@@ -77,7 +77,7 @@ class Opener:
             return self._options
         raise UnsupportedFeatureError(
             "tables are read with credentials that the catalog gives for them (S3), or below the prefixes of"
-            f" --allow-location; {place} is neither; let the client plan it"
+            f" {Cure('argument', 'allow_locations')}; {place} is neither; let the client plan it"
         )
 
 
