@@ -20,7 +20,7 @@ PLAIN = {
     *("None", "bool", "int", "str", "list[str]"),
     *("pa.Table", "pa.Schema"),  # Arrow's own
     *("Table", "Config", "ColumnBuilder"),  # what is asked, and how
-    "Iterator[None]",  # of a `with` block
+    *("Iterator[None]", "Server"),  # of a `with` block
 }
 """What is no answer."""
 

@@ -524,7 +524,7 @@ def test_tables_of_this_machine_are_read_below_named_prefixes(behind: RestCatalo
             assert ask(proxy, "GET", TABLE)[1]["config"] == {MODE: mode}, allowed
             if mode == "client":
                 status, said = ask(proxy, "POST", TABLE + "/plan", {})
-                assert (status, "--allow-location" in said["error"]["message"]) == (406, True)
+                assert (status, "allow_locations=" in said["error"]["message"]) == (406, True)
 
 
 VENDED = {"s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.endpoint": "http://127.0.0.1:1"}
@@ -556,7 +556,7 @@ def test_credentials_are_those_of_the_answer(monkeypatch: pytest.MonkeyPatch) ->
         ("s3://ours", {}),
         ("gs://theirs/t", {"config": {"gcs.oauth2.token": "x"}}),
     ):
-        with pytest.raises(mi.UnsupportedFeatureError, match="--allow-location"):
+        with pytest.raises(mi.UnsupportedFeatureError, match="allow_locations="):
             opener._how(place, answer)
     assert opener._how("s3://theirs/t", {"config": {**VENDED, "s3.session-token": "t"}})["aws_session_token"] == "t"
 

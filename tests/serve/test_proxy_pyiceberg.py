@@ -140,7 +140,7 @@ def test_a_table_that_cannot_be_opened_is_refused_by_name(behind: RestCatalog, t
         over = catalog(server.uri)
         over.create_namespace("n")
         over.create_table("n.t", rows(0, 1).schema).append(rows(0, 10))  # writes go on
-        with pytest.raises(RESTError, match="--allow-location"):
+        with pytest.raises(RESTError, match="allow_locations="):
             over.load_table("n.t").scan("id = 7").to_arrow()
         alone = load_catalog("any", type="rest", uri=behind.uri)
         assert len(alone.load_table("n.t").scan("id = 7").to_arrow()) == 1

@@ -130,7 +130,7 @@ def test_without_a_folder_for_vectors_a_table_that_has_some_is_refused(tmp_path:
     lake = HandDelta(tmp_path / "lake", pa.schema([("id", pa.int64())]))
     lake.append(pa.table({"id": [1, 2]}))
     lake.delete(0, {1})
-    with served(lake=lake.root) as (address, _), pytest.raises(BadRequestError, match=r"Puffin.*--cache"):
+    with served(lake=lake.root) as (address, _), pytest.raises(BadRequestError, match=r"Puffin.*cache="):
         catalog(address).load_table("lake.lake").scan().to_arrow()
 
 
