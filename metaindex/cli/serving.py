@@ -81,9 +81,7 @@ alone. Credentials of clients are neither asked for nor logged: clients read the
         ),
         arg.group(
             "opening the tables",
-            arg.option(
-                "--cache", "FOLDER", "that clients can read: deletion vectors of Delta for pyiceberg and Polars"
-            ),
+            arg.option("--cache", "FOLDER", "clients read deletion vectors of Delta there (pyiceberg, Polars)"),
             arg.STORAGE,
             arg.LOCATION,
             arg.NAMESPACE,

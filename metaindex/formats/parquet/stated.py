@@ -67,11 +67,9 @@ class StatedColumn:
 
     def span(self, group: int) -> tuple[int, int]:
         """Return the first and last byte of the pages."""
-        _, size, data, dictionary = self.heads[group].group(1, 2, 3, 4)
-        start = zigzag(data)
-        if dictionary and (first := zigzag(dictionary)):
-            start = min(start, first)
-        return start, start + zigzag(size)
+        size, data, dictionary = map(zigzag, self.heads[group].groups(b"\0")[1:4])
+        start = min(data, dictionary or data)
+        return start, start + size
 
     def hold(self, group: int, data: Data) -> None:
         """Raise ValueError where the pages of a row group, in the file's bytes, unpack to more than they may."""
