@@ -18,7 +18,7 @@ import json
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -79,14 +79,23 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, content: object, status: int = 200, **headers: str) -> Response:
+    def of(cls, content: object, status: int = 200) -> Response:
         """Return the answer of a JSON value."""
-        return cls(status, json.dumps(content).encode(), headers)
+        return cls(status, json.dumps(content).encode())
 
     @classmethod
-    def error(cls, status: int, kind: str, message: str, **headers: str) -> Response:
+    def error(cls, status: int, kind: str, message: str) -> Response:
         """Return the answer that the protocol has for errors."""
-        return cls.of({"error": {"message": message, "type": kind, "code": status}}, status, **headers)
+        return cls.of({"error": {"message": message, "type": kind, "code": status}}, status)
+
+
+def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by their names in small letters. One that is repeated is a list (RFC 9110), so that none of two
+    lengths, hosts or credentials is believed."""
+    known: dict[str, str] = {}
+    for name, value in headers:
+        known[name.lower()] = f"{known[name.lower()]}, {value}" if name.lower() in known else value
+    return known
 
 
 class Answers(ABC):
@@ -170,17 +179,15 @@ class Answers(ABC):
         raise _unknown(request)
 
     def _planned(self, made: Callable[[], bytes]) -> Response:
-        if not self._plans.acquire(blocking=False):
-            return Response.error(
-                429,
-                "TooManyRequestsException",
-                "the server makes many plans already; try again",
-                **{"Retry-After": "1"},
-            )
+        self._take_room()
         try:
             return Response(200, made())
         finally:
             self._plans.release()
+
+    def _take_room(self) -> None:
+        if not self._plans.acquire(blocking=False):
+            raise Refusal("the server makes many plans already; try again", status=429, kind="TooManyRequestsException")
 
 
 class Service(Answers):

@@ -25,7 +25,7 @@ from typing import Any, Final, Self
 from metaindex.core import ArgumentError, Config, Cure
 
 from .catalog import Catalog
-from .protocol import Answers, Request, Response, Service
+from .protocol import Answers, Request, Response, Service, joined
 
 logger = logging.getLogger("metaindex")
 
@@ -41,9 +41,13 @@ class Server:
     """A server in this process: `with mi.open_server("lake/") as server: ... server.uri`."""
 
     def __init__(self, service: Answers, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:
-        kind = ThreadingHTTPServer if ":" not in host else _Six
         self._service = service
-        self._http = _made(kind, service, host, port, tls)
+        try:
+            self._http = _Door(service, host, port, tls)
+        except OSError as error:
+            raise ArgumentError(
+                f"a server listens on a free address of this machine; {host}:{port} is none ({error.strerror})"
+            ) from None
         self._thread = threading.Thread(target=self._http.serve_forever, name="metaindex-serve", daemon=True)
         bound = self._http.server_address[1]
         self.uri = f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{bound}"
@@ -144,12 +148,9 @@ def token_in(path: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with contextlib.suppress(ValueError):
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    return False
 
 
 def _context(files: tuple[str, str] | None) -> ssl.SSLContext | None:
@@ -165,94 +166,85 @@ def _context(files: tuple[str, str] | None) -> ssl.SSLContext | None:
     return context
 
 
-class _Six(ThreadingHTTPServer):
-    address_family = socket.AF_INET6
+class _Door(ThreadingHTTPServer):
+    """The listening server of a service."""
 
+    daemon_threads = True
+    request_queue_size = 128
 
-def _made(
-    kind: type[ThreadingHTTPServer], service: Answers, host: str, port: int, tls: ssl.SSLContext | None
-) -> ThreadingHTTPServer:
-    """Return the listening server of a service."""
-    names = (
-        {"localhost", "127.0.0.1", "[::1]", host, f"[{host}]"} if _is_loopback(host) and service.allows({}) else None
-    )
-    room, silent = threading.BoundedSemaphore(MOST_CONNECTIONS), _Silent()
+    def __init__(self, service: Answers, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._service, self._tls = service, tls
+        self._room, self._lock = threading.BoundedSemaphore(MOST_CONNECTIONS), threading.Lock()
+        self._silent: dict[Any, socket.socket] = {}  # connections whose client is waited for, longest first
+        names = {"localhost", "127.0.0.1", "[::1]", host, f"[{host}]"}
+        self._names = names if _is_loopback(host) and service.allows({}) else None
+        super().__init__((host, port), _Handler)
 
-    class Bounded(kind):  # type: ignore[valid-type, misc]
-        daemon_threads = True
-        request_queue_size = 128
-
-        def process_request(self, request: Any, client_address: Any) -> None:
-            if not room.acquire(blocking=False):
-                silent.close_longest()
-                if not room.acquire(timeout=_LEAVE_SECONDS):
-                    self.shutdown_request(request)
-                    return
-            silent.begin(client_address, request)
-            super().process_request(request, client_address)
-
-        def process_request_thread(self, request: Any, client_address: Any) -> None:
-            try:
-                request.settimeout(IDLE_SECONDS)
-                wrapped = request if tls is None else tls.wrap_socket(request, server_side=True)
-                silent.begin(client_address, wrapped)
-                super().process_request_thread(wrapped, client_address)
-            except (OSError, ssl.SSLError):
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._room.acquire(blocking=False):
+            self._close_longest()
+            if not self._room.acquire(timeout=_LEAVE_SECONDS):
                 self.shutdown_request(request)
-            finally:
-                silent.end(client_address)
-                room.release()
+                return
+        self.wait(client_address, request)
+        super().process_request(request, client_address)
 
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            logger.debug("a connection ended", exc_info=True)
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            request.settimeout(IDLE_SECONDS)
+            wrapped = request if self._tls is None else self._tls.wrap_socket(request, server_side=True)
+            self.wait(client_address, wrapped)
+            super().process_request_thread(wrapped, client_address)
+        except (OSError, ssl.SSLError):
+            self.shutdown_request(request)
+        finally:
+            self._heard(client_address)
+            self._room.release()
 
-    class Handler(_Handler):
-        def refused(self, headers: Mapping[str, str], has_body: bool) -> Response | None:
-            if names is not None and _host_of(headers.get("host", host)) not in names:
-                return Response.error(
-                    403, "ForbiddenException", "a server without a token answers to names of this machine alone"
-                )
-            return service.not_allowed() if has_body and not service.allows(headers) else None
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        logger.debug("a connection ended", exc_info=True)
 
-        def answered(self, request: Request) -> Response:
-            silent.end(self.client_address)
-            return service.answer(request)
-
-        def wait(self) -> None:
-            silent.begin(self.client_address, self.connection)
-
-    try:
-        return Bounded((host, port), Handler)
-    except OSError as error:
-        raise ArgumentError(
-            f"a server listens on a free address of this machine; {host}:{port} is none ({error.strerror})"
-        ) from None
-
-
-class _Silent:
-    """Connections whose client is waited for, longest first."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._since: dict[Any, socket.socket] = {}
-
-    def begin(self, client: Any, connection: socket.socket) -> None:
+    def wait(self, client_address: Any, connection: socket.socket) -> None:
+        """Note that a request of the client is waited for."""
         with self._lock:
-            self._since.pop(client, None)
-            self._since[client] = connection
+            self._silent.pop(client_address, None)
+            self._silent[client_address] = connection
 
-    def end(self, client: Any) -> None:
+    def _heard(self, client_address: Any) -> None:
         with self._lock:
-            self._since.pop(client, None)
+            self._silent.pop(client_address, None)
 
-    def close_longest(self) -> None:
+    def _close_longest(self) -> None:
         """End what waits on the connection that has been silent for longest: its thread closes it."""
         with self._lock:
-            client = next(iter(self._since), None)
-            connection = self._since.pop(client, None)
+            connection = self._silent.pop(next(iter(self._silent), None), None)
         if connection is not None:
             with contextlib.suppress(OSError):  # its client may be gone
                 connection.shutdown(socket.SHUT_RDWR)
+
+    def refused(self, headers: Mapping[str, str], length: int) -> Response | None:
+        """Return the answer to a request that is refused before its body is awaited."""
+        if "origin" in headers or (
+            self._names is not None and _host_of(headers.get("host", "localhost")) not in self._names
+        ):
+            return Response.error(
+                403,
+                "ForbiddenException",
+                "no page in a browser is answered; without a token, names of this machine alone",
+            )
+        if length and not self._service.allows(headers):
+            return self._service.not_allowed()
+        if "transfer-encoding" in headers or length > MOST_BODY:
+            return Response.error(
+                413, "BadRequestException", f"a body has a length, of at most {MOST_BODY:,} bytes; this one has not"
+            )
+        return None
+
+    def answered(self, client_address: Any, request: Request) -> Response:
+        """Return the answer to a request."""
+        self._heard(client_address)
+        return self._service.answer(request)
 
 
 def _host_of(header: str) -> str:
@@ -263,46 +255,37 @@ def _host_of(header: str) -> str:
 class _Handler(BaseHTTPRequestHandler):
     """HTTP of one connection."""
 
+    server: _Door
     protocol_version = "HTTP/1.1"
     server_version = "metaindex"
     sys_version = ""
     disable_nagle_algorithm = True
     wbufsize = 1 << 16
 
-    def refused(self, headers: Mapping[str, str], has_body: bool) -> Response | None:
-        """Return the answer to a request that is refused before its body is awaited."""
-        raise NotImplementedError
-
-    def answered(self, request: Request) -> Response:
-        """Return the answer to a request."""
-        raise NotImplementedError
-
-    def wait(self) -> None:
-        """Note that the client's next request is waited for."""
-        raise NotImplementedError
-
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its parent's word
         """Log nothing of a request: its headers hold credentials, its path names."""
 
     def _any(self) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
+        headers = joined(self.headers.items())
         said = headers.get("content-length", "0")
         length = int(said) if re.fullmatch("[0-9]{1,9}", said) else MOST_BODY + 1
-        response = self.refused(headers, has_body=length > 0)
-        if response is None and ("transfer-encoding" in headers or length > MOST_BODY):
-            response = Response.error(
-                413, "BadRequestException", f"a body has a length, of at most {MOST_BODY:,} bytes; this one has not"
-            )
-        if response is None:
-            body = self.rfile.read(length)
-            response = self.answered(Request(self.command, self.path, headers, body)) if len(body) == length else None
-        else:
+        plain = not self.headers.defects and not any(re.search("[\0\r\n]", value) for value in headers.values())
+        response = (
+            self.server.refused(headers, length)
+            if plain
+            else Response.error(400, "BadRequestException", "a header is a name, a colon and a value in one line")
+        )
+        if response is not None:
             self.close_connection = True  # its body is not read
-        if response is None:
+            self._send(response, headers)
+            return
+        body = self.rfile.read(length)
+        if len(body) < length:
             self.close_connection = True
             return
-        self._send(response, headers)
-        self.wait()
+        request = Request(self.command, self.path, headers, body)
+        self._send(self.server.answered(self.client_address, request), headers)
+        self.server.wait(self.client_address, self.connection)
 
     def _send(self, response: Response, headers: Mapping[str, str]) -> None:
         body = response.body

@@ -1,5 +1,6 @@
 """The proxy before a catalog: what is forwarded, what is its own, and who may have it."""
 
+import gc
 import http.client
 import json
 import os
@@ -8,9 +9,9 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -132,6 +133,8 @@ def test_no_redirect_is_followed(behind: RestCatalog, proxy: Proxy) -> None:
         "/v1/%2e%2E/admin",
         "/v1/a/..%2fadmin",
         "/v1/..\\admin",
+        "/v1/..;/admin",
+        "/v1/a/..;x=1/%2e%2e;/admin",
         "http://127.0.0.1:1/v1/config",
         "//127.0.0.1:1/v1/config",
         "/v1/a b",
@@ -281,7 +284,7 @@ def test_what_the_catalog_forbids_is_forbidden(behind: RestCatalog, proxy: Proxy
     assert ask(proxy, "POST", TABLE + "/plan", {"snapshot-id": 1}, **bearer(ALICE))[0] == 403
 
 
-def test_a_page_is_of_its_table_and_its_caller(
+def test_a_page_is_of_its_table_and_for_who_may_load_it(
     behind: RestCatalog, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("metaindex.serve.plans.MOST_TASKS", 2)
@@ -292,8 +295,11 @@ def test_a_page_is_of_its_table_and_its_caller(
     assert len(files(ask(proxy, "POST", TABLE + "/tasks", page, **bearer(ALICE))[1])) == 2
     with closing(proxied(behind)) as other:  # another process of the same catalog
         assert len(files(ask(other, "POST", TABLE + "/tasks", page, **bearer(ALICE))[1])) == 2
-    for path, token in ((TABLE, BOB), ("/v1/namespaces/n/tables/other", ALICE)):
-        status, said = ask(proxy, "POST", path + "/tasks", page, **bearer(token))
+    assert (
+        len(files(ask(proxy, "POST", TABLE + "/tasks", page, **bearer(BOB))[1])) == 2
+    )  # a new token of Alice, it may be
+    for path in ("/v1/namespaces/n/tables/other", "/v1/namespaces/n/tables/%74"):
+        status, said = ask(proxy, "POST", path + "/tasks", page, **bearer(ALICE))
         assert (status, said["error"]["type"]) == (404, "NoSuchPlanTaskException")
     behind.forbidden = {BOB}
     assert ask(proxied(behind), "POST", TABLE + "/tasks", page, **bearer(BOB))[0] == 403
@@ -349,6 +355,12 @@ def test_a_catalog_with_a_prefix(tmp_path: Path) -> None:
             table.append(rows(0, 10))
             assert table.scan("id = 3").to_arrow().num_rows == 1
             assert behind.count("POST", "/plan") == 0
+        behind.catalog_config = {"overrides": {"prefix": "a%3Ab"}}  # as Nessie writes it
+        for heard in (True, False):
+            with closing(proxied(behind)) as proxy:
+                if heard:
+                    ask(proxy, "GET", "/v1/config")
+                assert ask(proxy, "GET", "/v1/a%3Ab/namespaces/n/tables/t")[1]["config"] == {MODE: "server"}
         behind.catalog_config = {"overrides": {"prefix": "another"}}  # whose config is it? the catalog's own, then
         with closing(proxied(behind)) as proxy:
             path = "/v1/a:b/namespaces/n/tables/t"
@@ -394,6 +406,81 @@ def test_a_commit_is_sent_once_whatever_becomes_of_its_answer() -> None:
             assert came == [b"GET", b"POST"]
             assert ask(proxy, "GET", "/v1/namespaces")[0] == 200
         thread.join()
+
+
+def answering(*answers: Sequence[bytes]) -> tuple[Upstream, list[bytes]]:
+    """A catalog that sends raw answers in pieces, of which an empty one ends the connection; and what it was asked."""
+    listening, came = socket.create_server(("127.0.0.1", 0)), list[bytes]()
+
+    def serve() -> None:
+        left = iter(answers)
+        with listening:
+            while True:
+                connection, _ = listening.accept()
+                with connection, suppress(ConnectionError):
+                    while asked := connection.recv(1 << 16):
+                        came.append(asked)
+                        for piece in (pieces := next(left)):
+                            connection.sendall(piece)
+                            time.sleep(0.05)
+                        if not pieces[-1]:
+                            break
+
+    threading.Thread(target=serve, daemon=True).start()
+    return Upstream(f"http://127.0.0.1:{listening.getsockname()[1]}"), came
+
+
+@pytest.mark.parametrize("sent", [b"", b'{"metadata-location":'])
+def test_an_answer_that_was_cut_is_lost(sent: bytes) -> None:
+    upstream, came = answering(*[(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + sent, b"")] * 2)
+    with closing(Proxy(upstream, Opener([], None, None))) as proxy:
+        for method in ("POST", "GET"):
+            status, said = ask(proxy, method, TABLE, {})
+            assert (status, "may be done" in said["error"]["message"]) == (504, True)
+    assert len(came) == 2
+
+
+@pytest.mark.parametrize("first", [b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n"])
+def test_an_answer_goes_to_who_asked_for_it(first: bytes) -> None:
+    def said(text: bytes) -> bytes:
+        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text)
+
+    upstream, _ = answering((first, said(b'"of Alice"')), *[(said(b'"of Bob"'),)] * 2)
+    with closing(Proxy(upstream, Opener([], None, None))) as proxy:
+        ask(proxy, "GET", "/v1/namespaces", **bearer(ALICE))
+        time.sleep(0.2)
+        assert ask(proxy, "GET", "/v1/namespaces", **bearer(BOB)) == (200, "of Bob")
+
+
+def test_a_table_that_cannot_be_opened_holds_no_requests(behind: RestCatalog, tmp_path: Path) -> None:
+    with closing(proxied(behind, str(tmp_path / "nowhere"))) as proxy:
+        for _ in range(20):
+            assert ask(proxy, "POST", TABLE + "/plan", {})[0] == 406
+        gc.collect()
+        assert sum(type(one) is Request for one in gc.get_objects()) < 5
+
+
+def test_tables_that_open_slowly_are_counted(behind: RestCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    until = threading.Event()
+    opened = Opener.table
+    monkeypatch.setattr(Opener, "table", lambda self, said: until.wait(60) and opened(self, said))
+    with closing(proxied(behind, opening_seconds=0.01, most_plans=2)) as proxy:
+        for number in range(3):
+            assert ask(proxy, "GET", TABLE, **bearer(f"{number}"))[1]["config"] == {MODE: "client"}
+        assert proxy._pool._work_queue.qsize() == 0
+        assert ask(proxy, "POST", TABLE + "/plan", {}, **bearer("4"))[0] == 429
+        until.set()
+        ask(proxy, "POST", TABLE + "/plan", {}, **bearer("0"))
+        assert len(files(ask(proxy, "POST", TABLE + "/plan", {}, **bearer("4"))[1])) == 5
+
+
+def test_a_table_that_does_not_open_is_asked_for_again(behind: RestCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    until = threading.Event()
+    monkeypatch.setattr(Opener, "table", lambda self, said: until.wait(60))
+    monkeypatch.setattr(service, "_LONGEST_OPENING", 0.01)
+    with closing(proxied(behind)) as proxy:
+        assert ask(proxy, "POST", TABLE + "/plan", {})[0] == 503
+        until.set()
 
 
 def test_a_certificate_is_verified(tmp_path: Path) -> None:
@@ -496,6 +583,24 @@ def test_hostile_answers_are_left_to_the_client(behind: RestCatalog, proxy: Prox
     status, plan = ask(proxy, "POST", TABLE + "/plan", {})
     assert status in (400, 404, 406, 503), plan
     assert "file-scan-tasks" not in plan
+
+
+def test_a_place_is_checked_as_it_is_opened(
+    behind: RestCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`~` is of a shell: it leads out of the folder that is allowed."""
+    said = ask_direct(behind)
+    home, allowed = tmp_path / "home", tmp_path / "allowed"
+    allowed.mkdir()
+    (home / "t/metadata").mkdir(parents=True)
+    metadata = {**said["metadata"], "location": "~/t"}
+    (home / "t/metadata/made.metadata.json").write_text(json.dumps(metadata))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(allowed)
+    with pytest.raises(mi.UnsupportedFeatureError, match="allow_locations="):
+        Opener([str(allowed)], None, None).table(
+            {"metadata": metadata, "metadata-location": "~/t/metadata/made.metadata.json"}
+        )
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"x", b'"x"', b"[" * 100_000, b'{"a":' * 100_000])

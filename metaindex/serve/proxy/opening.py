@@ -82,9 +82,8 @@ class Opener:
 
 
 def _whole(location: str) -> str:
-    """Return a URI, or the path on this machine, without a slash at its end."""
-    path = local_path(location) if location.startswith(("/", "file:")) else None
-    return (path or location).rstrip("/")
+    """Return a URI, or the path on this machine, as it will be opened, without a slash at its end."""
+    return (local_path(location) or location).rstrip("/")
 
 
 def _real(place: str) -> str:

@@ -4,8 +4,8 @@
     GET  .../tables/{table}          the catalog's, with who plans: this server, where it can, else the client
     POST .../tables/{table}/plan     made here, as are its pages (`tasks`)
 
-Each plan loads its table as the caller, with the caller's headers; pages use what was loaded, for a minute and for that
-caller alone. What the catalog refuses is refused. What it says of scan planning stands, and its plans are its own.
+Each plan loads its table as the caller, with the caller's headers; pages use what that caller loaded, for a minute.
+What the catalog refuses is refused. What it says of scan planning stands, and its plans are its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from metaindex.core import BoundedCache, dataclass
 from metaindex.serve.clients import Client, client_of
 from metaindex.serve.plans import Plans
 from metaindex.serve.protocol import ENDPOINTS, Answers, Request, Response, tagged
-from metaindex.serve.served import Refusal
+from metaindex.serve.served import Json, Refusal
 
 from .opening import Opener
 from .upstream import Upstream
@@ -55,28 +55,11 @@ _VIEWS: Final = [
 ]
 _MODE: Final = "scan-planning-mode"
 _UNKNOWN: Final = "unknown"
-_OF_NOBODY: Final = frozenset(
-    (
-        "accept",
-        "accept-encoding",
-        "accept-language",
-        "cache-control",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "host",
-        "idempotency-key",
-        "if-none-match",
-        "keep-alive",
-        "traceparent",
-        "tracestate",
-        "user-agent",
-        "x-client-git-commit-short",
-        "x-client-version",
-        "x-request-id",
-    )
-)
+_OF_NOBODY: Final = frozenset({
+    "accept", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding",
+    "content-length", "content-type", "host", "idempotency-key", "if-none-match", "keep-alive", "traceparent",
+    "tracestate", "user-agent", "x-client-git-commit-short", "x-client-version", "x-request-id",
+})  # fmt: skip
 """Headers that say nothing of who asks. Any other may."""
 _OF_THE_BODY: Final = frozenset(("content-length", "content-type", "idempotency-key", "if-none-match"))
 TABLE_SECONDS: Final = 60.0
@@ -98,12 +81,28 @@ class _Loaded:
     ours: Future[tuple[Plans, bool]] | None
     until: float
 
+    def made(self, seconds: float) -> tuple[Plans, bool]:
+        """Return what is ours, waiting so long for it. Raises why there is none."""
+        assert self.ours is not None
+        try:
+            return self.ours.result(seconds)
+        except TimeoutError:
+            raise Refusal(
+                "a table is planned once it is open; this one takes long to open; try again",
+                status=503,
+                kind="ServiceUnavailableException",
+            ) from None
+        except Exception as error:  # noqa: BLE001 - what it was grows a traceback, which holds each request that raised it
+            raise error.with_traceback(None) from None
+
     def lasts(self, now: float) -> bool:
         """Return whether it stays open for another answer that names the same metadata file."""
         if self.ours is None:
             return False
-        failed = self.ours.done() and self.ours.exception() is not None
-        return now - self.opened < (TABLE_SECONDS if failed else _OPEN_SECONDS)
+        failed = self.ours.exception() if self.ours.done() else None
+        if isinstance(failed, Refusal):  # for want of room
+            return False
+        return now - self.opened < (_OPEN_SECONDS if failed is None else TABLE_SECONDS)
 
 
 class Proxy(Answers):
@@ -177,7 +176,7 @@ class Proxy(Answers):
 
     def _note(self, caller: str, query: str, said: Mapping[str, Any]) -> str:
         """Keep what the catalog says of scan planning to a caller, by the prefix of its paths."""
-        prefix, mode = str(_defaults(said).get("prefix", "")), str(_defaults(said).get(_MODE, ""))
+        prefix, mode = _prefix(said), str(_defaults(said).get(_MODE, ""))
         self._modes.keep((caller, prefix), (time.monotonic() + _CONFIG_SECONDS, mode))
         self._queries.keep(prefix, query)
         return mode
@@ -190,7 +189,7 @@ class Proxy(Answers):
             return mode
         for query in dict.fromkeys([self._queries.find(prefix) or "", urlencode({"warehouse": prefix}), ""]):
             said = _read(self._upstream.ask(asked.loading(f"/v1/config?{query}")))
-            if said is not None and _defaults(said).get("prefix", "") == prefix:
+            if said is not None and _prefix(said) == prefix:
                 return self._note(caller, query, said)
         self._modes.keep((caller, prefix), (time.monotonic() + TABLE_SECONDS, _UNKNOWN))
         return _UNKNOWN
@@ -203,10 +202,10 @@ class Proxy(Answers):
         if loaded is None or loaded.ours is None:
             return answer
         try:
-            _, for_all = loaded.ours.result(self._seconds)
+            _, for_all = loaded.made(self._seconds)
             mode = "server" if for_all or not client.obeys_tables else "client"
         except Exception as error:  # noqa: BLE001 - whatever it is, the client plans
-            logger.info("the client plans %s: %s", asked.key[1], str(error) or "it takes long to open")
+            logger.info("the client plans %s: %s", asked.key[1], error)
             mode = "client"
         content = {**content, "config": {**_object(content, "config"), _MODE: mode}}
         return _changed(answer, tagged(content, asked.request.headers.get("if-none-match")))
@@ -224,7 +223,7 @@ class Proxy(Answers):
     def _answered(self, loaded: _Loaded, request: Request, rest: list[str], client: Client) -> Response:
         if loaded.ours is None:
             return self._upstream.ask(request)
-        return self._of_plan(loaded.ours.result(_LONGEST_OPENING)[0], request, rest, client)
+        return self._of_plan(loaded.made(_LONGEST_OPENING)[0], request, rest, client)
 
     def _loaded(self, asked: _Asked, target: str) -> tuple[Response, _Loaded | None, dict[str, Any]]:
         """Load a table as the caller: the catalog's answer; what is kept of it, and its content, if it has a table."""
@@ -243,12 +242,25 @@ class Proxy(Answers):
             elif known is not None and known.file == file and known.lasts(now):
                 loaded = replace(known, until=until)
             else:
-                loaded = _Loaded(file, now, self._pool.submit(self._opened, asked, content), until)
+                loaded = _Loaded(file, now, self._opening(asked.key[1], content), until)
             return answer, self._tables.keep(asked.key, loaded), content
 
-    def _opened(self, asked: _Asked, content: dict[str, Any]) -> tuple[Plans, bool]:
+    def _opening(self, path: str, content: Json) -> Future[tuple[Plans, bool]]:
+        """Open a table in another thread. It counts as a plan until it is open: who asks in ever other names must not
+        fill the memory with what waits."""
+        ours: Future[tuple[Plans, bool]] = Future()
+        try:
+            self._take_room()
+        except Refusal as busy:
+            ours.set_exception(busy)
+            return ours
+        ours = self._pool.submit(self._opened, path, content)
+        ours.add_done_callback(lambda _: self._plans.release())
+        return ours
+
+    def _opened(self, path: str, content: Json) -> tuple[Plans, bool]:
         table, for_all = self._opener.table(content)
-        return Plans([asked.signer, asked.key[1]], table), for_all
+        return Plans([path], table), for_all
 
 
 # Requests and answers -------------------------------------------------------------------------------------------------
@@ -260,11 +272,6 @@ class _Asked:
     def __init__(self, request: Request, table: str, prefix: str) -> None:
         self.request, self.prefix, self.key = request, prefix, (_caller(request), table)
 
-    @property
-    def signer(self) -> str:
-        """Return the mark of the caller in tokens of pages, which is the same in every process."""
-        return _digest(self.request.headers.get("authorization", ""))
-
     def loading(self, target: str) -> Request:
         """Return a request of the same caller for something else."""
         headers = {name: value for name, value in self.request.headers.items() if name not in _OF_THE_BODY}
@@ -272,11 +279,8 @@ class _Asked:
 
 
 def _caller(request: Request) -> str:
-    return _digest(json.dumps(sorted(item for item in request.headers.items() if item[0] not in _OF_NOBODY)))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    text = json.dumps(sorted(item for item in request.headers.items() if item[0] not in _OF_NOBODY))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _read(answer: Response) -> dict[str, Any] | None:
@@ -297,6 +301,11 @@ def _object(content: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**_object(config, "defaults"), **_object(config, "overrides")}
+
+
+def _prefix(config: Mapping[str, Any]) -> str:
+    """Return the prefix of paths. Some catalogs name it as it stands in them, some before it is encoded."""
+    return unquote(str(_defaults(config).get("prefix", "")))
 
 
 def _changed(answer: Response, to: Response) -> Response:

@@ -1,7 +1,8 @@
 """The catalog behind the proxy: requests sent on as they came, answers of bounded size.
 
 No redirect is followed, and TLS is verified. Only what changes nothing goes over a connection that was kept: the
-catalog may have closed it, and a commit must not be sent twice. Headers hold credentials, and are in no log.
+catalog may have closed it, and a commit must not be sent twice. One of which something can be read already has an
+answer that another caller waits for. Headers hold credentials, and are in no log.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import http.client
 import logging
 import re
+import select
 import ssl
 from collections import deque
 from collections.abc import Mapping
@@ -17,7 +19,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from metaindex.core import ArgumentError
-from metaindex.serve.protocol import Request, Response
+from metaindex.serve.protocol import Request, Response, joined
 from metaindex.serve.served import Refusal
 
 logger = logging.getLogger("metaindex")
@@ -26,23 +28,10 @@ MOST_ANSWER: Final = 64 << 20
 _CONNECT_SECONDS: Final = 10.0
 _ANSWER_SECONDS: Final = 120.0
 _MOST_IDLE: Final = 32
-_OF_A_CONNECTION: Final = frozenset(
-    (
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "expect",
-        "host",
-        "content-length",
-        "accept-encoding",
-    )
-)
+_OF_A_CONNECTION: Final = frozenset({
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade", "expect", "host", "content-length", "accept-encoding",
+})  # fmt: skip
 _OF_AN_ANSWER: Final = _OF_A_CONNECTION | {"content-encoding", "date", "server"}
 _PATH: Final = re.compile(r"/v1/[!-~]+")
 
@@ -76,11 +65,9 @@ class Upstream:
                 kind="NotFoundException",
             )
         try:
-            if request.method in ("GET", "HEAD") and self._idle:
-                with suppress(
-                    IndexError, ConnectionError, http.client.HTTPException
-                ):  # it was closed while it was kept
-                    return self._exchange(self._idle.pop(), request)
+            if request.method in ("GET", "HEAD") and (kept := self._kept()) is not None:
+                with suppress(ConnectionError, http.client.HTTPException):  # it was closed just now
+                    return self._exchange(kept, request)
             return self._exchange(self._connected(), request)
         except (OSError, http.client.HTTPException) as error:
             raise self._failed(504, "the catalog's answer was lost; what was asked may be done; look", error) from None
@@ -89,6 +76,17 @@ class Upstream:
         """Close the connections that are kept."""
         while self._idle:
             self._idle.pop().close()
+
+    def _kept(self) -> http.client.HTTPConnection | None:
+        with suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                waiting = select.poll()
+                waiting.register(connection.sock, select.POLLIN)
+                if not waiting.poll(0):
+                    return connection
+                connection.close()
+        return None
 
     def _connected(self) -> http.client.HTTPConnection:
         connection = (
@@ -114,10 +112,14 @@ class Upstream:
             )
             answer = connection.getresponse()
             body = answer.read(MOST_ANSWER + 1)
+            if answer.status < 200 or (
+                answer.length and len(body) <= MOST_ANSWER
+            ):  # another follows, or its end is lost
+                raise http.client.IncompleteRead(b"")
         except BaseException:
             connection.close()
             raise
-        headers = {name.lower(): value for name, value in answer.getheaders()}
+        headers = joined(answer.getheaders())
         if len(body) > MOST_ANSWER or headers.get("content-encoding", "identity") != "identity":
             connection.close()
             raise Refusal(
@@ -137,7 +139,7 @@ class Upstream:
 def _climbs(target: str) -> bool:
     """Return whether a path leads out of the folder that the catalog is at."""
     parts = re.split(r"[/\\]", unquote(target.partition("?")[0]))
-    return not {".", ".."}.isdisjoint(parts)
+    return not {".", ".."}.isdisjoint(part.partition(";")[0] for part in parts)  # some servers cut at `;` first
 
 
 def _sent(headers: Mapping[str, str]) -> dict[str, str]:
