@@ -48,8 +48,8 @@ from metaindex.formats import Field, Schema
 
 from .served import Refusal
 
-MOST_LEAVES: Final = 100_000
-"""Leaves and values of a filter, together."""
+MOST_LEAVES: Final = 5_000  # each is evaluated over all files, while others who ask for a plan of the table wait
+MOST_VALUES: Final = 100_000  # of all IN lists together
 Value = bool | int | float | str | bytes | Decimal
 _EPOCH = dt.datetime(1970, 1, 1)
 _NEGATED = {
@@ -103,7 +103,7 @@ def read_filter(
 ) -> Filter:
     """Read the JSON of a filter. `unsure`: names of columns by which a client may mean others, as `Field.alike` gives
     them. Raises Refusal for what is no expression, or too large to be read."""
-    columns, terms, read = _Columns(schema, case_sensitive, unsure), dict[Opaque, Term](), 0
+    columns, terms, leaves, values = _Columns(schema, case_sensitive, unsure), dict[Opaque, Term](), 0, 0
     todo: list[tuple[object, bool] | tuple[str]] = [(said, False)]
     done: list[Predicate] = []
     while todo:
@@ -120,15 +120,16 @@ def read_filter(
             case ({"type": "and" | "or" as joined, "left": left, "right": right}, turned):
                 todo += [({"and": "or", "or": "and"}[joined] if turned else joined,), (right, turned), (left, turned)]
             case (dict({"type": str(op)}) as node, turned):
-                read += 1 + (len(values) if isinstance(values := node.get("values"), list) else 0)
-                leaf = Opaque(f"{read}: {op[:40]}")
+                leaves, among = leaves + 1, node.get("values")
+                values += len(among) if isinstance(among, list) else 0
+                leaf = Opaque(f"{leaves}: {op[:40]}")
                 with suppress(Unreadable, ValueError, OverflowError, InvalidOperation, TypeError, KeyError):
                     terms[leaf] = _term(node, columns, turned)  # else it is opaque, and keeps every file
                 done.append(leaf)
             case _:
                 raise Refusal("a filter is an expression of the REST specification; got something else")
-        if read + len(todo) > MOST_LEAVES:
-            raise Refusal(f"a filter has at most {MOST_LEAVES:,} leaves and values; this one has more")
+        if leaves > MOST_LEAVES or values > MOST_VALUES:
+            raise Refusal(f"a filter has at most {MOST_LEAVES:,} leaves and {MOST_VALUES:,} values; this one has more")
     (tree,) = done
     return Filter(tree, terms)
 

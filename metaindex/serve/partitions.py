@@ -38,36 +38,37 @@ EVALUATED: Final = frozenset({"identity", "void", "bucket", "truncate", *_PERIOD
 def may_match(asked: Filter, partitions: Sequence[PartitionColumn], files: npt.NDArray[np.int64]) -> Mask:
     """Return which of the files some row of may match, by partition values alone. Raises Refusal for a term that no
     client evaluates rightly."""
+    fields, compared = list[tuple[PartitionColumn, Mask, pa.Array]](), {term.column for term in asked.terms.values()}
+    for field in partitions:
+        known = np.ones(len(files), np.bool_) if field.known is None else field.known[files]
+        if field.column in compared and known.any():
+            fields.append((field, known, field.values.take(pa.array(files[known]))))
 
     def leaf(node: Leaf) -> Mask:
         answer = np.ones(len(files), np.bool_)
         if isinstance(node, Constant):
             return answer & bool(node.value)
         term = asked.terms.get(node) if isinstance(node, Opaque) else None
-        for field in partitions if term is not None else ():
-            if field.column == term.column:  # type: ignore[union-attr]
-                known = np.ones(len(files), np.bool_) if field.known is None else field.known[files]
-                if known.any():
-                    answer[known] &= _field(term, field, files[known])  # type: ignore[arg-type]
+        for field, known, values in fields:
+            if term is not None and field.column == term.column:
+                answer[known] &= _field(term, field, values)
         return answer
 
     return asked.tree.fold(leaf, np.logical_not, np.logical_and.reduce, np.logical_or.reduce)
 
 
-def _field(term: Term, field: PartitionColumn, files: npt.NDArray[np.int64]) -> Mask:
+def _field(term: Term, field: PartitionColumn, values: pa.Array) -> Mask:
     """Evaluate a leaf on the values of one partition field, all of which are known."""
     name, _, width = field.transform.rstrip("] ").partition("[")
-    values = field.values.take(pa.array(files))
     if term.transform and term.transform != "identity":
         if name == "identity":
             raise Refusal(
                 f"a transform of a column is evaluated by the partition field that it makes; {term.column.name!r} is a"
                 f" partition column itself, of which clients take {term.transform} for the value; compare the column"
             )
-        return _compared(term, values) if _alike(term.transform, field.transform) else _all(values)
-    if term.op in ("is-null", "not-null") and name in EVALUATED - {"void"}:
-        return _compared(term, values)
-    if name == "identity":
+        alike = term.transform.replace(" ", "") == field.transform.replace(" ", "")
+        return _compared(term, values) if alike else _all(values)
+    if name == "identity" or (term.op in ("is-null", "not-null") and name in EVALUATED - {"void"}):
         return _compared(term, values)
     if name in _PERIODS:
         return _period(term, values, name)
@@ -78,10 +79,6 @@ def _field(term: Term, field: PartitionColumn, files: npt.NDArray[np.int64]) -> 
 
 def _all(values: pa.Array) -> Mask:
     return np.ones(len(values), np.bool_)
-
-
-def _alike(asked: str, made: str) -> bool:
-    return asked.replace(" ", "") == made.replace(" ", "")
 
 
 def _period(term: Term, values: pa.Array, name: str) -> Mask:
@@ -105,10 +102,10 @@ def _period(term: Term, values: pa.Array, name: str) -> Mask:
 def _truncated(term: Term, values: pa.Array, width: int) -> Mask:
     texts = pa.types.is_string(term.type)
     if texts and term.op in ("starts-with", "not-starts-with"):
-        (prefix,) = term.values
-        if term.op == "not-starts-with" and len(str(prefix)) > width:
+        prefix = str(term.values[0])
+        if term.op == "not-starts-with" and len(prefix) > width:
             return _all(values)
-        return _compared(Term(term.op, term.column, term.type, "", (str(prefix)[:width],)), values)
+        return _compared(Term(term.op, term.column, term.type, "", (prefix[:width],)), values)
     numbers = pa.types.is_integer(term.type)
     if width < 1 or not (texts or numbers) or term.op not in ("lt", "lt-eq", "gt", "gt-eq", "eq", "in"):
         return _all(values)

@@ -35,7 +35,7 @@ from metaindex.query import Pruner
 from .clients import Client, Spelling
 from .filters import Filter, read_filter, text_of
 from .partitions import may_match
-from .served import Json, Page, Refusal, ServedSnapshot, ServedTable
+from .served import Page, Refusal, ServedSnapshot, ServedTable
 
 logger = logging.getLogger("metaindex")
 
@@ -293,13 +293,11 @@ def _hashes(paths: pa.Array) -> npt.NDArray[np.uint64]:
 def _enough(page: Page, most_rows: int) -> int | None:
     """Return how many files of a page have so many rows, by the counts that the client reads by: those of a log may be
     claims. Files with deletes are not counted. None if all have too few."""
-    rows = [0 if task.get("delete-file-references") else _record_count(task) for task in page.tasks]
+    files = [cast(Mapping[str, int], task["data-file"]) for task in page.tasks]
+    deleted = [bool(task.get("delete-file-references")) for task in page.tasks]
+    rows = [0 if some else file["record-count"] for file, some in zip(files, deleted, strict=True)]
     enough = int(np.searchsorted(np.cumsum(rows), max(most_rows, 0))) + 1
     return enough if enough <= len(rows) else None
-
-
-def _record_count(task: Json) -> int:
-    return cast(Mapping[str, int], task["data-file"])["record-count"]
 
 
 def _check_tried(client: Client) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from metaindex.formats import Field, Schema
 from metaindex.serve import Refusal
-from metaindex.serve.filters import MOST_LEAVES, read_filter, text_of
+from metaindex.serve.filters import MOST_LEAVES, MOST_VALUES, read_filter, text_of
 from tests.serve.lake import leaf
 
 U = UUID("00000000-0000-0000-0000-00000000004a")
@@ -162,7 +162,14 @@ def test_ten_thousand_levels_are_read_and_too_many_leaves_refused() -> None:
         deep = {"type": "not", "child": deep}
     assert [term.op for term in terms(deep)] == ["eq"]
     with pytest.raises(Refusal, match="at most"):
-        read_filter(leaf("in", [1] * (MOST_LEAVES + 1), "i"), schema())
+        read_filter(leaf("in", [1] * (MOST_VALUES + 1), "i"), schema())
+    for deep_side, other in (("left", "right"), ("right", "left")):
+        chain: Any = leaf("eq", 5, "i")
+        for _ in range(MOST_LEAVES - 1):
+            chain = {"type": "or", deep_side: chain, other: leaf("eq", 5, "i")}
+        assert len(terms(chain)) == MOST_LEAVES
+        with pytest.raises(Refusal, match="at most"):
+            read_filter({"type": "or", deep_side: chain, other: leaf("eq", 5, "i")}, schema())
 
 
 @pytest.mark.parametrize(
