@@ -83,12 +83,12 @@ class FileFooter:
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
-        """Return each row group's first row in the file, and its uncompressed bytes. The last entry holds the number of
-        all rows."""
+        """Return each row group's first row in the file, and its uncompressed bytes: one a row, at least, to which few
+        may unpack. The last entry holds the number of all rows."""
         out, first = [], 0
         for number in range(self.metadata.num_row_groups):
             group = self.metadata.row_group(number)
-            out.append((first, group.total_byte_size))
+            out.append((first, max(group.total_byte_size, group.num_rows)))
             first += group.num_rows
         return [*out, (first, 0)]
 

@@ -128,7 +128,7 @@ class _FileReader:
     def __init__(self, scan: ScanPlan, *, apart: bool = False, within: bool = False) -> None:
         """`apart`: a batch is of one row group; `within`: the budget is checked file by file."""
         snapshot = scan.snapshot
-        self._budget = scan.budget if within else ANY
+        self._budget, self._values = scan.budget if within else ANY, scan.budget
         self._storage = self._whole = scan.storage
         self._snapshot = snapshot
         if is_remote(scan.storage.root) and _bytes_of(scan, scan.file_rows) <= _FEW_BYTES:
@@ -255,7 +255,14 @@ class _FileReader:
         names = [f.name for f in telling] + [_PLACE]
         kept = [at for at, f in enumerate(telling) if f.name not in shared]
 
+        def unpacked(count: int, arrays: list[pa.Array]) -> None:
+            with self._lock:
+                self._values = self._values.after_values(
+                    8 * count * (len(wanted) - len(arrays)) + sum(array.nbytes for array in arrays)
+                )
+
         def left(first: int, count: int, arrays: list[pa.Array]) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
+            unpacked(count, arrays)
             told = whole((*compared, *telling), arrays, count)
             place = _numbers(count)
             batch = pa.RecordBatch.from_arrays([*told[len(compared) :], place], names)
@@ -282,6 +289,8 @@ class _FileReader:
             else:
                 parts = self._rows.read(source, in_file, where, self._row_groups, path=path, now=now, choice=choice)
             for first, count, arrays in parts:
+                if choice is None:
+                    unpacked(count, arrays)
                 yield first, whole(self._fields, arrays, count)
 
     def _shared(self, field: Field, row: int) -> pa.Scalar | None:

@@ -14,6 +14,7 @@ from metaindex.storage import Storage, each_at
 
 Rows = npt.NDArray[np.int64]
 _AT_ONCE = 16
+_UNPACKED = 100
 
 
 class TooCostlyError(ScanError):
@@ -40,6 +41,7 @@ class ReadBudget:
 
     most: int | None = None
     spent: int = 0
+    unpacked: int = 0
 
     def after_rows(self, storage: Storage, files: FileTable, rows: Rows, times: int = 1) -> Self:
         """Return what is left once these files were read whole, so many times. Raises TooCostlyError. A log may claim
@@ -64,12 +66,25 @@ class ReadBudget:
             return self
         return self._check(rows, np.minimum(_sizes(files, rows), Footer.TAIL), 1, "the ends of ")
 
+    def after_values(self, size_bytes: int) -> Self:
+        """Return what is left once values of so many bytes were unpacked: a small file may have any number of them.
+        Raises ScanError."""
+        if self.most is None:
+            return self
+        unpacked, most = self.unpacked + size_bytes, _UNPACKED * self.most
+        if unpacked > most:
+            raise ScanError(
+                f"a query unpacks at most {human_bytes(most)} of values here; this one would unpack more; ask for fewer"
+                f" rows, or allow more with {Cure('setting', 'Config(most_read_bytes=...)')}"
+            )
+        return type(self)(self.most, self.spent, unpacked)
+
     def _check(self, rows: Rows, sizes: Rows, times: int, of: str = "") -> Self:
         assert self.most is not None
         total = self.spent + times * int(sizes.sum())
         if total > self.most:
             raise TooCostlyError(len(rows), total, self.most, of)
-        return type(self)(self.most, total)
+        return type(self)(self.most, total, self.unpacked)
 
 
 ANY: Final = ReadBudget()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from metaindex.core import MissingDependencyError
 
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 2
 """Calls that are answered side by side. One that its client gave up keeps its place until it ends."""
+_LEAST_MEMORY: Final = 1 << 30
+_UNPACKED: Final = 16
+"""How many times its budget a server may take of memory: a file of a few bytes may unpack to all of a machine's."""
 _ABOUT: Final = (
     "Tables of a data lake and their indexes, read only. Begin with tables, then schema. prune shows what a question"
     " costs before you ask it. A call that would read more than its budget is refused before anything is read, and"
@@ -22,15 +28,27 @@ _ABOUT: Final = (
 
 
 def serve_agents(agents: Agents, version: str) -> None:
-    """Serve the tools on standard input and output until the input ends. `version`: of the server, for clients. Raises
-    MissingDependencyError."""
+    """Serve the tools on standard input and output until the input ends. From then on the memory of this process is
+    bounded, by the budget. `version`: of the server, for clients. Raises MissingDependencyError."""
     try:
         import anyio
 
         server = _server(agents, version)
     except ImportError as error:
         raise MissingDependencyError.lacking("a server for agents", "mcp") from error
+    _bound_memory(_LEAST_MEMORY + _UNPACKED * agents.budget_bytes)
     anyio.run(partial(_run, server))
+
+
+def _bound_memory(most: int) -> None:
+    """Let no more be taken by this process: what would is an error, of one call. On Linux."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        now, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if now == resource.RLIM_INFINITY or now > most:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    pa.set_memory_pool(pa.system_memory_pool())  # which gives back what is freed
 
 
 async def _run(server: Server[Any]) -> None:

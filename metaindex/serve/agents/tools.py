@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -86,6 +87,10 @@ class Agents:
             return _refusal(type(error).__name__, str(error))
         except RecursionError:
             return _refusal("ArgumentError", "conditions are read to a bounded depth; this one is deeper; simplify it")
+        except MemoryError:
+            return _refusal(
+                "ScanError", "a call has bounded memory; this one needs more; ask for fewer columns or rows"
+            )
         except Exception as error:  # noqa: BLE001 - one table, or one question, does not end the server
             return _refusal(type(error).__name__, f"an answer failed unexpectedly: {first_line(error)}; ask otherwise")
 
@@ -109,11 +114,9 @@ class Agents:
         conditions = [given["where"]] if isinstance(given.get("where"), str) else given.get("where") or []
         candidates: list[str] = []
         if conditions and tool != "what_if":
-            try:
+            with suppress(MetaIndexError):
                 weighed = self.places.open(given["table"], 0).what_if(list(conditions), sample=0)
                 candidates = [cost.candidate for cost in weighed.candidates]
-            except MetaIndexError:
-                candidates = []
         if candidates:
             facts = {kind.name for kind in KINDS if kind.keeps_facts}  # help less where values are in every range
             told["indexes_that_may_help"] = sorted(candidates, key=lambda name: name.partition("(")[0] in facts)

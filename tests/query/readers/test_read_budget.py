@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
@@ -126,6 +128,24 @@ def test_a_scan_with_a_limit_stops_before_the_file_that_is_too_much(lake: Lake) 
     assert table.scan(limit=ROWS).to_arrow().num_rows == ROWS
     with pytest.raises(TooCostlyError):
         table.scan(limit=FILES * ROWS).to_arrow()
+
+
+def test_a_small_file_of_very_many_values_is_read_as_far_as_the_budget_goes(tmp_path: Path) -> None:
+    """Ten million rows of few bytes, in one row group whose footer claims that it unpacks to few."""
+    rows = 10_000_000
+    values = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows), pa.int32()), pa.array([7], pa.int64()))
+    pq.write_table(pa.table({"a": values.dictionary_decode()}), tmp_path / "a.parquet", row_group_size=rows)
+    size = (tmp_path / "a.parquet").stat().st_size
+    assert size < 50_000
+    table = mi.open_table(tmp_path, config=Config(most_read_bytes=2 * size))
+    for ask in (
+        lambda: table.count("a + 1 = 8"),
+        lambda: table.scan("a < 9 OR a + 1 > 2").to_arrow(),
+        table.scan().to_arrow,
+    ):
+        with pytest.raises(mi.ScanError, match="unpacks at most"):
+            ask()
+    assert mi.open_table(tmp_path, config=Config(most_read_bytes=rows)).count("a + 1 = 8") == rows
 
 
 def test_a_log_that_claims_small_files_is_not_believed(tmp_path: Path) -> None:
