@@ -274,6 +274,7 @@ def _forget_stdout() -> None:
 
 
 _OTHERWISE = {
+    "allow_locations": "--allow-location",
     "copies": "--no-copies",
     "history": "--history",
     "if_not_exists": "--if-not-exists",
@@ -281,6 +282,7 @@ _OTHERWISE = {
     "budget_bytes": "--budget",
     "retention": "--retention 0s",
     "tables": "--as",
+    "token": "--token-file",
 }
 """Options that are not called as arguments of Python are, or take no value."""
 _SETTINGS = {

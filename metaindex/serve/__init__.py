@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .agents.tools import Agents as Agents
     from .catalog import Catalog as Catalog
     from .clients import Client as Client
-    from .served import Refusal as Refusal
+    from .refusal import Refusal as Refusal
     from .served import ServedSnapshot as ServedSnapshot
     from .served import ServedTable as ServedTable
     from .server import Server as Server

@@ -20,7 +20,8 @@ from metaindex.table import tables_below
 
 from .in_place import Documented, IcebergTable
 from .plans import Plans
-from .served import Refusal, ServedTable
+from .refusal import Refusal
+from .served import ServedTable
 
 _MOST_OPEN: Final = 256
 Namespace = tuple[str, ...]
@@ -67,6 +68,8 @@ class Catalog:
 
     def _root(self, path: str) -> Root:
         whole = path.rstrip("/") if is_remote(path) else os.path.realpath(path)
+        if not is_remote(path) and not os.path.isdir(whole):
+            raise ArgumentError(f"a root is a folder of tables, or a table; {path!r} is none")
         above, _, name = whole.rpartition("/")
         is_table = next(iter(tables_below(whole, self._options)), None) == ""
         return Root(_named(above.rpartition("/")[2]), above, name) if is_table else Root(_named(name), whole)

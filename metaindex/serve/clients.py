@@ -41,6 +41,8 @@ class Client:
     equality_deletes: bool = True
     vectors_by_offset: bool = True
     """Whether a deletion vector is read from any file at an offset; else it needs a Puffin file of its own."""
+    negates_lacking: bool = False
+    """Whether it takes a negated condition for true of a file that lacks the column."""
     misread: frozenset[str] = frozenset()
     """Facts of data files that it refuses or reads wrong: milliseconds, unsigned, time, nanoseconds, decimal_partition.
     """
@@ -58,6 +60,7 @@ PYICEBERG: Final = Client(
     null_partitions=False,
     equality_deletes=False,
     vectors_by_offset=False,
+    negates_lacking=True,
     misread=frozenset({"decimal_partition"}),
 )
 _KNOWN: Final = {"apache iceberg": JAVA, "pyiceberg": PYICEBERG}

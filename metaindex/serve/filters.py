@@ -46,17 +46,17 @@ from metaindex.expressions import (
 )
 from metaindex.formats import Field, Schema
 
-from .served import Refusal
+from .refusal import Refusal
 
 MOST_LEAVES: Final = 5_000  # each is evaluated over all files, while others who ask for a plan of the table wait
 MOST_VALUES: Final = 100_000  # of all IN lists together
 Value = bool | int | float | str | bytes | Decimal
 _EPOCH = dt.datetime(1970, 1, 1)
-_NEGATED = {
+NEGATED = {
     "lt": "gt-eq", "lt-eq": "gt", "gt": "lt-eq", "gt-eq": "lt", "eq": "not-eq", "in": "not-in",
     "is-null": "not-null", "is-nan": "not-nan", "starts-with": "not-starts-with",
 }  # fmt: skip
-_NEGATED |= {negated: op for op, negated in _NEGATED.items()}
+NEGATED |= {negated: op for op, negated in NEGATED.items()}
 _COMPARED = {"lt": Op.LT, "lt-eq": Op.LE, "gt": Op.GT, "gt-eq": Op.GE, "eq": Op.EQ, "not-eq": Op.NE}
 _UNARY = {"is-null", "not-null", "is-nan", "not-nan"}
 _GREATEST = float(np.finfo(np.float32).max)
@@ -179,7 +179,7 @@ class _Columns:
 
 def _term(node: Mapping[str, object], columns: _Columns, turned: bool) -> Term:
     op = str(node["type"]).lower()
-    if op not in _NEGATED:
+    if op not in NEGATED:
         raise Unreadable
     transform, name = "", node.get("term")
     match name:
@@ -199,7 +199,7 @@ def _term(node: Mapping[str, object], columns: _Columns, turned: bool) -> Term:
     values = tuple(_physical(value, compared) for value in map(_plain, said))
     if op.endswith("starts-with") and not all(isinstance(value, str) for value in values):
         raise Unreadable
-    return Term(_NEGATED[op] if turned else op, column, of, transform, values, turned)
+    return Term(NEGATED[op] if turned else op, column, of, transform, values, turned)
 
 
 def _plain(said: object) -> object:

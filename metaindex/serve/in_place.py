@@ -18,7 +18,8 @@ from metaindex.query import Handle
 
 from .clients import Client, Spelling
 from .partitions import EVALUATED
-from .served import Json, Loaded, Page, PartitionColumn, Refusal
+from .refusal import Refusal
+from .served import Json, Loaded, Page, PartitionColumn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -158,7 +159,13 @@ class IcebergSnapshot:
                     plain = values.cast(pa.string()) if pa.types.is_large_string(values.type) else values
                     yield PartitionColumn(ColumnRef(leaf.parts), field.transform, plain, known)
 
-    def tasks(self, files: npt.NDArray[np.int64], client: Client, statistics: Sequence[str] | None = None) -> Page:
+    def tasks(
+        self,
+        files: npt.NDArray[np.int64],
+        client: Client,
+        statistics: Sequence[str] | None = None,
+        asked: object = None,
+    ) -> Page:
         """Return the tasks of these files. Raises Refusal for deletes and values that a client cannot read."""
         spelled = _Spelled(self.details.metadata, client)
         rows = _rows(self.details.data, files)

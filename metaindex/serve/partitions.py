@@ -27,7 +27,8 @@ from metaindex.core import Mask
 from metaindex.expressions import Constant, Leaf, Opaque
 
 from .filters import Filter, Term, Value
-from .served import PartitionColumn, Refusal
+from .refusal import Refusal
+from .served import PartitionColumn
 
 _PERIODS: Final = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 _FIXED: Final = ("year", "month", "hour")

@@ -35,7 +35,8 @@ from metaindex.query import Pruner
 from .clients import Client, Spelling
 from .filters import Filter, read_filter, text_of
 from .partitions import may_match
-from .served import Page, Refusal, ServedSnapshot, ServedTable
+from .refusal import Refusal
+from .served import Page, ServedSnapshot, ServedTable
 
 logger = logging.getLogger("metaindex")
 
@@ -126,8 +127,9 @@ class Plans:
         with self.lock:
             started = time.perf_counter()
             served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
-            files = self._files(served, scan, client)
-            files, page = self._first_page(served, files, size, scan, client)
+            asked = _asked(served, scan, client)
+            files = self._files(served, asked)
+            files, page = self._first_page(served, files, size, scan, client, asked)
             _check_tokens(scan, len(files), size)
             places = self._places_of(served.snapshot) if len(files) > size else None
         kept, seconds = len(files), time.perf_counter() - started
@@ -154,6 +156,7 @@ class Plans:
         scan = Scan(
             said["snapshot"],
             said["filter"],
+            case_sensitive=said["cased"],
             own_schema=said["own"],
             statistics=None if said["statistics"] is None else tuple(said["statistics"]),
         )
@@ -166,17 +169,18 @@ class Plans:
             places = self._places_of(served.snapshot)
             if said["files"] != places.sign:
                 raise _no_such_page("the snapshot has other files now")
-            page = served.tasks(places.files(said["ranks"]), client, scan.statistics)
+            asked = _asked(served, scan, client) if client.negates_lacking else None
+            page = served.tasks(places.files(said["ranks"]), client, scan.statistics, asked)
         return _answer(page, _residual(scan, served.snapshot.schema, client), {})
 
     def _first_page(
-        self, served: ServedSnapshot, files: Files, size: int, scan: Scan, client: Client
+        self, served: ServedSnapshot, files: Files, size: int, scan: Scan, client: Client, asked: Filter | None
     ) -> tuple[Files, Page]:
         """Return the files and the first page of a plan. For the first rows of a table, they are a few files that have
         so many."""
         few = size if scan.filter is not None or scan.most_rows is None else min(_FEW, size)
         while True:
-            page = served.tasks(files[:few], client, scan.statistics)
+            page = served.tasks(files[:few], client, scan.statistics, asked)
             enough = None if scan.filter is not None or scan.most_rows is None else _enough(page, scan.most_rows)
             if enough is not None:
                 return files[:enough], replace(page, tasks=page.tasks[:enough])
@@ -184,24 +188,11 @@ class Plans:
                 return files, page
             few = min(few * _FEW, size)
 
-    def _files(self, served: ServedSnapshot, scan: Scan, client: Client) -> Files:
-        """Return the files that a plan names, in the order of the snapshot. Raises Refusal for a client that counts
-        from tasks where it may mean other columns by the names of its filter."""
+    def _files(self, served: ServedSnapshot, asked: Filter | None) -> Files:
+        """Return the files that a plan names, in the order of the snapshot."""
         snapshot = served.snapshot
-        every = np.arange(len(snapshot.files), dtype=np.int64)
-        if scan.filter is None:
-            return every
-        unsure: frozenset[str] = frozenset() if scan.own_schema else getattr(served, "unsure", frozenset())
-        if unsure and client.obeys_tables:
-            raise Refusal(
-                f"a filter names columns by names that stand for one column; {sorted(unsure)[0]!r} was another one"
-                " before; load the table anew",
-                status=406,
-                kind="UnsupportedOperationException",
-            )
-        asked = read_filter(scan.filter, snapshot.schema, case_sensitive=scan.case_sensitive, unsure=unsure)
-        if not len(every):
-            return every
+        if asked is None or not len(snapshot.files):
+            return np.arange(len(snapshot.files), dtype=np.int64)
         files = self._pruned(snapshot, asked)
         return files[may_match(asked, served.partitions(), files)]
 
@@ -241,6 +232,7 @@ class Plans:
             "table": self.name,
             "snapshot": served.id,
             "own": scan.own_schema,
+            "cased": scan.case_sensitive,
             "filter": scan.filter,
             "statistics": scan.statistics,
             "files": places.sign,
@@ -298,6 +290,22 @@ def _enough(page: Page, most_rows: int) -> int | None:
     rows = [0 if some else file["record-count"] for file, some in zip(files, deleted, strict=True)]
     enough = int(np.searchsorted(np.cumsum(rows), max(most_rows, 0))) + 1
     return enough if enough <= len(rows) else None
+
+
+def _asked(served: ServedSnapshot, scan: Scan, client: Client) -> Filter | None:
+    """Return the filter of a request, None for all rows. Raises Refusal for a client that counts from tasks where it
+    may mean other columns by the names of its filter."""
+    if scan.filter is None:
+        return None
+    unsure: frozenset[str] = frozenset() if scan.own_schema else getattr(served, "unsure", frozenset())
+    if unsure and client.obeys_tables:
+        raise Refusal(
+            f"a filter names columns by names that stand for one column; {sorted(unsure)[0]!r} was another one before;"
+            " load the table anew",
+            status=406,
+            kind="UnsupportedOperationException",
+        )
+    return read_filter(scan.filter, served.snapshot.schema, case_sensitive=scan.case_sensitive, unsure=unsure)
 
 
 def _check_tried(client: Client) -> None:
@@ -358,8 +366,8 @@ def _opened(token: str) -> dict[str, Any]:
         said: Any = json.loads(text) if unpacked.eof else None
         match said:
             case {
-                "table": list(), "snapshot": int(), "own": bool(), "filter": _, "statistics": list() | None,
-                "files": str(), "ranks": str(ranks),
+                "table": list(), "snapshot": int(), "own": bool(), "cased": bool(), "filter": _,
+                "statistics": list() | None, "files": str(), "ranks": str(ranks),
             }:  # fmt: skip
                 return {**said, "ranks": _numbers(BitMap.deserialize(base64.b64decode(ranks, validate=True)))}
     except (ValueError, IndexError, binascii.Error, zlib.error, RecursionError, OverflowError) as error:

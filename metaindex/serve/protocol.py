@@ -20,7 +20,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Final
+from typing import Final, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from metaindex.core import (
@@ -37,7 +37,8 @@ from metaindex.core import (
 from .catalog import Catalog, Namespace, no_such_namespace
 from .clients import Client, client_of
 from .plans import Plans, Scan
-from .served import Refusal
+from .refusal import Refusal
+from .served import NOWHERE, Json
 
 logger = logging.getLogger("metaindex")
 
@@ -249,7 +250,10 @@ class Service(Answers):
 def _loaded(plans: Plans, client: Client, known: str | None) -> Response:
     with plans.lock:
         loaded = plans.table.load(client)
-    content: dict[str, object] = {"metadata": loaded.metadata, "config": dict(loaded.config)}
+    kept = cast(Json, loaded.metadata.get("properties") or {})
+    properties = {**kept, "write.data.path": NOWHERE, "write.metadata.path": NOWHERE}  # a writer leaves nothing behind
+    metadata = {**loaded.metadata, "properties": properties}
+    content: dict[str, object] = {"metadata": metadata, "config": dict(loaded.config)}
     if loaded.location is not None:
         content["metadata-location"] = loaded.location
     return tagged(content, known)

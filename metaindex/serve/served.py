@@ -13,29 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core import Mask, MetaIndexError, dataclass
+from metaindex.core import Mask, dataclass
 from metaindex.expressions import ColumnRef
 from metaindex.formats import Snapshot
 from metaindex.query import Handle
 
 from .clients import Client
+from .filters import Filter
 
 Json = Mapping[str, object]
-
-
-class Refusal(MetaIndexError):
-    """A request that is answered by an error of the protocol. `kind`: Iceberg's name of the exception, by which clients
-    raise their own."""
-
-    def __init__(self, message: str, *, status: int = 400, kind: str = "BadRequestException") -> None:
-        super().__init__(message)
-        self.status, self.kind = status, kind
+NOWHERE: Final = "this-catalog-is-read-only://metaindex"
+"""A folder of a scheme that no file system has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +76,16 @@ class ServedSnapshot(Protocol):
     def partitions(self) -> Sequence[PartitionColumn]:
         """Return every partition field. Each is evaluated exactly at the end of a plan."""
 
-    def tasks(self, files: npt.NDArray[np.int64], client: Client, statistics: Sequence[str] | None = None) -> Page:
-        """Return the tasks of these files, in their order. `statistics`: columns whose counts and bounds are sent, too;
-        None: none. Raises Refusal for what this client would read wrong."""
+    def tasks(
+        self,
+        files: npt.NDArray[np.int64],
+        client: Client,
+        statistics: Sequence[str] | None = None,
+        asked: Filter | None = None,
+    ) -> Page:
+        """Return the tasks of these files, in their order; of those of which no row can match `asked`, the filter that
+        the client applies, it may leave out some. `statistics`: columns whose counts and bounds are sent, too; None:
+        none. Raises Refusal for what this client would read wrong."""
 
 
 class ServedTable(Protocol):

@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, Self
 
-from metaindex.core import ArgumentError, Config, Cure
+from metaindex.core import ArgumentError, Config, Cure, Words
 
 from .catalog import Catalog
 from .protocol import Answers, Request, Response, Service, joined
@@ -54,7 +54,7 @@ class Server:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening; answers that are being made are sent."""
+        """Stop listening, and end every connection; answers that are being made are sent."""
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
@@ -62,7 +62,8 @@ class Server:
 
     def wait(self) -> None:
         """Wait until the server is closed."""
-        self._thread.join()
+        while self._thread.is_alive():
+            self._thread.join(1)  # without an end, libraries with signal handlers of their own keep Ctrl-C out
 
     def __enter__(self) -> Self:
         return self
@@ -109,7 +110,7 @@ def open_server(
 
     Raises ArgumentError; StorageError for a root that cannot be looked into.
     """
-    token = token or os.environ.get(TOKEN) or None
+    token = token if token is not None else os.environ.get(TOKEN) or None
     if before is not None:
         if roots or token is not None:
             raise ArgumentError(
@@ -124,7 +125,12 @@ def open_server(
         proxy = Proxy(Upstream(before), opener, plan_all=plan_all, trust_clients=trust_clients)
         return Server(proxy, host, port, tls=_context(tls))
     if plan_all or allow_locations:
-        raise ArgumentError("plan_all and allow_locations are of a proxy; no catalog was named; give before, too")
+        raise ArgumentError(
+            f"{Cure('argument', 'plan_all')} and {Cure('argument', 'allow_locations')} are of a proxy; no catalog was"
+            f" named; give {Cure('argument', 'before')}, too"
+        )
+    if not isinstance(port, int) or not 0 <= port < 1 << 16:
+        raise ArgumentError(f"a port is a whole number below 65,536; got {port!r}")
     if token is None and not _is_loopback(host):
         raise ArgumentError(
             f"a server that other machines reach asks for a token; {host!r} is no loopback address; give one in a file"
@@ -174,7 +180,8 @@ class _Door(ThreadingHTTPServer):
 
     def __init__(self, service: Answers, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._service, self._tls = service, tls
+        self._service, self._tls, self._ended = service, tls, False
+        self._answer = Words.kept(service.answer)
         self._room, self._lock = threading.BoundedSemaphore(MOST_CONNECTIONS), threading.Lock()
         self._silent: dict[Any, socket.socket] = {}  # connections whose client is waited for, longest first
         names = {"localhost", "127.0.0.1", "[::1]", host, f"[{host}]"}
@@ -205,11 +212,20 @@ class _Door(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         logger.debug("a connection ended", exc_info=True)
 
+    def server_close(self) -> None:
+        """Listen no more, and end every connection; one that is answered now, after its answer."""
+        super().server_close()
+        self._ended = True
+        while self._silent:
+            self._close_longest()
+
     def wait(self, client_address: Any, connection: socket.socket) -> None:
         """Note that a request of the client is waited for."""
         with self._lock:
             self._silent.pop(client_address, None)
             self._silent[client_address] = connection
+        if self._ended:
+            self._close_longest()
 
     def _heard(self, client_address: Any) -> None:
         with self._lock:
@@ -244,7 +260,7 @@ class _Door(ThreadingHTTPServer):
     def answered(self, client_address: Any, request: Request) -> Response:
         """Return the answer to a request."""
         self._heard(client_address)
-        return self._service.answer(request)
+        return self._answer(request)
 
 
 def _host_of(header: str) -> str:

@@ -156,6 +156,7 @@ def made_up(**said: Any) -> str:
         "table": ["lake", "t"],
         "snapshot": 1,
         "own": False,
+        "cased": True,
         "filter": None,
         "statistics": None,
         "files": "",

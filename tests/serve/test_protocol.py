@@ -5,7 +5,10 @@ import http.client
 import json
 import os
 import random
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -234,8 +237,14 @@ def test_other_machines_need_a_token(lake: Path, tmp_path: Path, monkeypatch: py
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.com"):
         with pytest.raises(mi.ArgumentError, match="METAINDEX_SERVE_TOKEN"):
             open_server(lake, host=host)
-    with pytest.raises(mi.ArgumentError, match="16 printable"):
-        open_server(lake, token="short")
+    for token in ("short", ""):  # as of an empty file
+        with pytest.raises(mi.ArgumentError, match="16 printable"):
+            open_server(lake, token=token)
+    for port in ("8181", -1, 1 << 16):
+        with pytest.raises(mi.ArgumentError, match="a port is"):
+            open_server(lake, port=port)  # type: ignore[arg-type]
+    with pytest.raises(mi.ArgumentError, match="a root is a folder of tables"):
+        open_server(lake, tmp_path / "nowhere")
     (tmp_path / "token").write_text(TOKEN + "\n")
     assert token_in(str(tmp_path / "token")) == TOKEN
     with pytest.raises(mi.ArgumentError, match="readable file"):
@@ -245,6 +254,32 @@ def test_other_machines_need_a_token(lake: Path, tmp_path: Path, monkeypatch: py
         there = http.client.HTTPConnection("127.0.0.1", urlsplit(server.uri).port)
         there.request("GET", "/v1/config", headers={"Host": "anything"})
         assert there.getresponse().status == 401
+
+
+def test_a_server_that_is_closed_answers_nobody(lake: Path) -> None:
+    with open_server(lake) as server:
+        held = http.client.HTTPConnection("127.0.0.1", urlsplit(server.uri).port)
+        held.request("GET", "/v1/config")
+        assert held.getresponse().read()
+    with pytest.raises((OSError, http.client.HTTPException)):  # noqa: PT012 - whichever notices first
+        held.request("GET", "/v1/config")
+        held.getresponse()
+
+
+def test_ctrl_c_ends_the_command_whoever_handles_signals_too(lake: Path) -> None:
+    """Polars, which reads a table's manifests, has a handler of its own."""
+    words = [sys.executable, "-m", "metaindex", "serve", str(lake), "--port", "0", "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            uri = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")["uri"]
+            there = http.client.HTTPConnection(urlsplit(uri).netloc)
+            there.request("GET", TABLE)
+            assert there.getresponse().status == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
 
 
 def test_a_page_in_a_browser_cannot_ask_by_a_name_of_its_own(server: Server) -> None:

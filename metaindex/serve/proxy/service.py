@@ -26,7 +26,8 @@ from metaindex.core import BoundedCache, dataclass
 from metaindex.serve.clients import Client, client_of
 from metaindex.serve.plans import Plans
 from metaindex.serve.protocol import ENDPOINTS, Answers, Request, Response, tagged
-from metaindex.serve.served import Json, Refusal
+from metaindex.serve.refusal import Refusal
+from metaindex.serve.served import Json
 
 from .opening import Opener
 from .upstream import Upstream

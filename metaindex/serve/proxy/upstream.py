@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from metaindex.core import ArgumentError
 from metaindex.serve.protocol import Request, Response, joined
-from metaindex.serve.served import Refusal
+from metaindex.serve.refusal import Refusal
 
 logger = logging.getLogger("metaindex")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from metaindex.formats import At
 from metaindex.query import Handle
-from metaindex.serve.served import Refusal, ServedTable
+from metaindex.serve.refusal import Refusal
+from metaindex.serve.served import ServedTable
 
 from .table import ShownTable
 from .vectors import Vectors

@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from metaindex.core import dataclass
 from metaindex.formats import Field, Schema
-from metaindex.serve.served import Json, Refusal
+from metaindex.serve.refusal import Refusal
+from metaindex.serve.served import Json
 
 MILLISECONDS = "milliseconds"
 UNSIGNED = "unsigned"
@@ -52,11 +53,16 @@ class Column:
         for child in self.children:
             yield from child
 
-    def named(self, above: str = "") -> Iterator[tuple[str, Column]]:
+    def named(self) -> Iterator[tuple[str, Column]]:
         """Yield the column and all inside it by the names that Iceberg gives them, joined by dots."""
-        yield f"{above}{self.name}", self
+        return ((".".join(names), column) for names, column in self.placed())
+
+    def placed(self, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Column]]:
+        """Yield the column and all inside it with the names that lead there."""
+        names = (*above, self.name)
+        yield names, self
         for child in self.children:
-            yield from child.named(f"{above}{self.name}.")
+            yield from child.placed(names)
 
     @property
     def facts(self) -> frozenset[str]:

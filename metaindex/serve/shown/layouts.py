@@ -9,16 +9,17 @@ of all with the same columns. What is not known to be read right is refused, by 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import pyarrow as pa
 
 from metaindex.core import BoundedCache, MetaIndexError, dataclass, first_line
 from metaindex.formats import Field, FileTable, Footer, Layouts
-from metaindex.serve.served import Refusal
+from metaindex.serve.refusal import Refusal
 from metaindex.storage import Storage, each_at
 
-from .columns import ELEMENT, KEY, MILLISECONDS, TIME, UNSIGNED, VALUE, Column, primitive
+from .columns import ELEMENT, KEY, MILLISECONDS, TIME, UNSIGNED, VALUE, Column, Path, primitive
 
 _HELD_BYTES = 32 << 20  # of what is known of files
 _OVERHEAD = 400  # bytes of memory for a file, beside its path
@@ -51,11 +52,13 @@ class FileType(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Findings in a footer. `odd`: why the file cannot be shown; `facts`: what not every client reads right."""
+    """Findings in a footer. `odd`: why the file cannot be shown; `facts`: what not every client reads right; `lacks`:
+    the columns that it does not hold."""
 
     rows: int = 0
     facts: frozenset[str] = frozenset()
     odd: str = ""
+    lacks: frozenset[Path] = frozenset()
 
 
 class LookedAt:
@@ -64,7 +67,7 @@ class LookedAt:
     def __init__(self, columns: Sequence[Column], *, in_log: bool) -> None:
         self._columns, self._in_log = columns, in_log
         self._layouts = Layouts(())
-        self._verdicts: dict[bytes, tuple[frozenset[str], str]] = {}
+        self._verdicts: dict[bytes, Looked] = {}
         self._files: BoundedCache[tuple[object, ...], Looked] = BoundedCache(limit_bytes=_HELD_BYTES)
 
     def look(self, storage: Storage, files: FileTable) -> list[Looked]:
@@ -91,10 +94,10 @@ class LookedAt:
             if len(self._verdicts) >= _SCHEMAS:
                 self._layouts, self._verdicts = Layouts(()), {}
             verdict = self._verdicts[schema.prefix] = verdict_of(self._columns, schema.root, in_log=self._in_log)
-        facts, odd = verdict
+        odd = verdict.odd
         if not odd and footer.in_older_calendar and any(pa.types.is_temporal(c.type) for c in _all(self._columns)):
             odd = "holds days or times of the calendar before 1582, which only Spark's own reader shifts"
-        return Looked(footer.metadata.num_rows, facts, odd)
+        return replace(verdict, rows=footer.metadata.num_rows, odd=odd)
 
 
 _UNREAD = "cannot be read"
@@ -116,16 +119,18 @@ class _Odd(Exception):
     """A file's columns are not known to be read right."""
 
 
-def verdict_of(columns: Sequence[Column], root: Element, *, in_log: bool) -> tuple[frozenset[str], str]:
-    """Return the facts of files with these columns, and why they cannot be shown, empty if they can. `in_log`: a log
-    says the partition values, which files may hold, too; by a folder's name alone they need not agree."""
+def verdict_of(columns: Sequence[Column], root: Element, *, in_log: bool) -> Looked:
+    """Return what is found of files with these columns. `in_log`: a log says the partition values, which files may
+    hold, too; by a folder's name alone they need not agree."""
     try:
         _check_ids(columns, root)
         facts: set[str] = set()
         _compare(columns, root.children, facts, in_log=in_log)
     except _Odd as odd:
-        return frozenset(), str(odd)
-    return frozenset(facts), ""
+        return Looked(odd=str(odd))
+    held = {path for path, _ in _by_path(root, ())}
+    lacks = frozenset(column.path for column in _all(columns) if column.path not in held)
+    return Looked(facts=frozenset(facts), lacks=lacks)
 
 
 def _check_ids(columns: Sequence[Column], root: Element) -> None:

@@ -1,7 +1,6 @@
 """The metadata of a shown table, as Iceberg's table metadata of format 2: one snapshot a version, and no manifests.
 
-Nobody who plans here opens a manifest list or a metadata file, and none is there. Whoever tries to write finds that the
-table's folders for data and metadata are of a scheme that no file system has: nothing is left behind.
+Nobody who plans here opens a manifest list or a metadata file, and none is there.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ import numpy as np
 
 from metaindex.core import Vector, dataclass
 from metaindex.formats import Snapshot, Version
-from metaindex.serve.served import Json, Refusal
+from metaindex.serve.refusal import Refusal
+from metaindex.serve.served import NOWHERE, Json
 
 from .columns import Column, Path, columns_of, ids_of, name_mapping
 from .partitions import Constants, Specs
 
-NOWHERE = "read-only://shown/by/metaindex"
 _FORMAT = 2
 """One reader takes INT96, which Spark writes into Delta tables, in formats 1 and 2 alone; deletion vectors are read in
 format 2 all the same."""
@@ -96,7 +95,7 @@ def _metadata(
                 "timestamp-ms": version.timestamp_ms,
                 "schema-id": schemas.setdefault(fields, len(schemas)),
                 "manifest-list": f"{NOWHERE}/manifests-of-{number}.avro",
-                "summary": {"operation": "append", **(_totals(now) if place == len(versions) - 1 else {})},
+                "summary": {"operation": "overwrite", **(_totals(now) if place == len(versions) - 1 else {})},
                 **above,
             }
         )
@@ -126,8 +125,6 @@ def _metadata(
         "metadata-log": [],
         "properties": {
             "schema.name-mapping.default": name_mapping([columns for _, columns in versions.values()], ids),
-            "write.data.path": NOWHERE,
-            "write.metadata.path": NOWHERE,
         },
     }
 

@@ -22,7 +22,8 @@ from metaindex.core import Mask, dataclass
 from metaindex.expressions import to_physical
 from metaindex.formats import Schema, Snapshot
 from metaindex.serve.clients import Spelling
-from metaindex.serve.served import Json, Refusal
+from metaindex.serve.refusal import Refusal
+from metaindex.serve.served import Json
 
 from .columns import Column, Path, primitive
 
@@ -105,6 +106,16 @@ class Constants:
 
     def _nulls(self) -> npt.NDArray[np.bool_]:
         return np.column_stack([np.asarray(values.is_null()) for values in self.values])
+
+    def given(self, files: npt.NDArray[np.int64]) -> list[frozenset[Path]]:
+        """Return the columns that tasks of these files give a value for."""
+        if not self.columns:
+            return [frozenset()] * len(files)
+        paths = [column.path for column in self.columns]
+        nulls, made = self._nulls()[files], dict[bytes, frozenset[Path]]()
+        for row in np.unique(nulls, axis=0):
+            made[row.tobytes()] = frozenset(path for path, null in zip(paths, row.tolist(), strict=True) if not null)
+        return [made[row.tobytes()] for row in nulls]
 
     def spelt(self, files: npt.NDArray[np.int64], spelling: Spelling, specs: Specs, table: str) -> list[Json]:
         """Return what tasks of these files say of partitions: a spec, and the values of its fields."""

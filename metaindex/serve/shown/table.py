@@ -19,10 +19,13 @@ from metaindex.expressions import ColumnRef
 from metaindex.formats import At, Field, Schema, Snapshot, Version
 from metaindex.query import Handle, refuse_replaced
 from metaindex.serve.clients import Client
-from metaindex.serve.served import Json, Loaded, Page, PartitionColumn, Refusal
+from metaindex.serve.filters import Filter
+from metaindex.serve.refusal import Refusal
+from metaindex.serve.served import Json, Loaded, Page, PartitionColumn
 
-from .columns import Column, columns_of
-from .layouts import LookedAt, refuse
+from .columns import Column, Path, columns_of
+from .lacking import may_match_lacking
+from .layouts import Looked, LookedAt, refuse
 from .metadata import Described, number_of
 from .partitions import Constants
 from .statistics import add_statistics
@@ -96,8 +99,8 @@ class ShownTable:
                     if snapshot.version == version:
                         return snapshot
         raise Refusal(
-            f"a shown table is read at a version that it still has; {handle.path} has none of snapshot id {number};"
-            " load the table again"
+            f"a shown table is read at one of its newest {_VERSIONS} versions; {handle.path} shows none of snapshot id"
+            f" {number}; load the table again, or read an older version by metaindex itself"
         )
 
     def _number(self, snapshot: Snapshot) -> int:
@@ -171,7 +174,13 @@ class ShownSnapshot:
                 f" that holds {wrong[0].replace('_', ' ')}; use another client, or metaindex itself"
             )
 
-    def tasks(self, files: npt.NDArray[np.int64], client: Client, statistics: Sequence[str] | None = None) -> Page:
+    def tasks(
+        self,
+        files: npt.NDArray[np.int64],
+        client: Client,
+        statistics: Sequence[str] | None = None,
+        asked: Filter | None = None,
+    ) -> Page:
         self.refuse(client)
         chosen, table = self.snapshot.files.take(pa.array(files, pa.int64())), self.snapshot.table
         paths = chosen.paths.to_pylist()
@@ -179,6 +188,10 @@ class ShownSnapshot:
         for path, each in zip(paths, looked, strict=True):
             refuse(each, path, table)
         self.refuse(client, frozenset().union(*(each.facts for each in looked)))
+        if asked is not None and client.negates_lacking:
+            matching = self._matching(files, looked, asked, client)
+            if not all(matching):
+                return self.tasks(files[np.array(matching, np.bool_)], client, statistics, asked)
         try:
             refuse_replaced(self._handle.ref.storage, self.snapshot, files.tolist())
         except (ScanError, ObjectNotFoundError) as error:
@@ -198,11 +211,33 @@ class ShownSnapshot:
                 delete_files.append({**self._vector(row, uri, vector, client), **constant})
             tasks.append(task)
         if statistics is not None:
-            asked = [column for column in self.columns if column.name in statistics and column.path in self._ids]
+            stated = [column for column in self.columns if column.name in statistics and column.path in self._ids]
             add_statistics(
-                self._handle.ref.storage, self.snapshot, chosen, tasks, {c: self._ids[c.path] for c in asked}
+                self._handle.ref.storage, self.snapshot, chosen, tasks, {c: self._ids[c.path] for c in stated}
             )
         return Page(tasks, delete_files)
+
+    def _matching(
+        self, files: npt.NDArray[np.int64], looked: Sequence[Looked], asked: Filter, client: Client
+    ) -> list[bool]:
+        """Return which files may match where they lack columns. Raises Refusal where the client would find rows that do
+        not."""
+        named = {column.path: ColumnRef(names) for top in self.columns for names, column in top.placed()}
+        constant = self._constants.given(files)
+        judged: dict[frozenset[Path], bool | None] = {}
+        matching = []
+        for each, given in zip(looked, constant, strict=True):
+            lacks = each.lacks - given
+            if lacks not in judged:
+                judged[lacks] = may_match_lacking(asked, {named[path] for path in lacks})
+            if (may := judged[lacks]) is None:
+                raise Refusal(
+                    f"{client} takes a negated condition on a column for true of files that lack it; some of"
+                    f" {self.snapshot.table} lack one of the filter; write the condition as an AND with IS NOT NULL, or"
+                    " read the table by metaindex itself"
+                )
+            matching.append(may)
+        return matching
 
     def _vector(self, row: int, uri: str, identity: str, client: Client) -> Json:
         details = self.snapshot.details

@@ -35,7 +35,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "NOT is forgotten",
         "metaindex/serve/filters.py",
-        "return Term(_NEGATED[op] if turned else op,",
+        "return Term(NEGATED[op] if turned else op,",
         "return Term(op,",
         _FILTERS,
         "rows are lost",

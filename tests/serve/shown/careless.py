@@ -14,7 +14,8 @@ import numpy as np
 
 from metaindex.query import Handle
 from metaindex.serve.clients import Client, client_of
-from metaindex.serve.served import Refusal, ServedTable
+from metaindex.serve.refusal import Refusal
+from metaindex.serve.served import ServedTable
 from metaindex.serve.shown import shown
 
 _BASE = "/v1/{prefix}/namespaces/{namespace}/tables/{table}"

@@ -201,11 +201,11 @@ def _plan_of(number: int) -> Any:
 
 
 def test_a_write_leaves_nothing_behind(tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
+    lake = tmp_path / "lake" / "lake"
     write_deltalake(lake, pa.table({"id": [1]}))
     before = sorted(lake.rglob("*"))
-    with served(lake=lake) as (address, _):
-        theirs = catalog(address).load_table("lake.lake")
+    with mi.open_server(lake.parent) as server:
+        theirs = catalog(server.uri).load_table("lake.lake")
         with pytest.raises(ValueError, match="read-only"):
             theirs.append(pa.table({"id": [2]}))
         assert in_order(theirs.scan().to_arrow().to_pylist()) == in_order([{"id": 1}])

@@ -14,7 +14,8 @@ import pytest
 import metaindex as mi
 from metaindex.query import Handle
 from metaindex.serve.clients import Client
-from metaindex.serve.served import Page, Refusal
+from metaindex.serve.refusal import Refusal
+from metaindex.serve.served import Page
 from metaindex.serve.shown import shown
 from tests.serve.lake import JAVA_1_12 as JAVA
 from tests.serve.lake import PYICEBERG_0_12 as PYICEBERG
@@ -253,10 +254,10 @@ def test_texts_cannot_be_shown(tmp_path: Path, name: str, content: str) -> None:
 
 
 def test_a_write_leaves_no_row_behind(tmp_path: Path) -> None:
-    lake = settled(tmp_path / "lake", {"a.parquet": pa.table({"id": [1]})})
+    lake = settled(tmp_path / "lake" / "lake", {"a.parquet": pa.table({"id": [1]})})
     before = sorted(lake.rglob("*"))
-    with served(lake=lake) as (address, _):
-        theirs = catalog(address).load_table("lake.lake")
+    with mi.open_server(lake.parent) as server:
+        theirs = catalog(server.uri).load_table("lake.lake")
         with pytest.raises(ValueError, match="read-only"):
             theirs.append(pa.table({"id": [2]}))
         assert in_order(theirs.scan().to_arrow().to_pylist()) == in_order([{"id": 1}])

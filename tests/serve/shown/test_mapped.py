@@ -11,7 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from metaindex.query import Handle
-from metaindex.serve.served import Refusal
+from metaindex.serve.refusal import Refusal
 from metaindex.serve.shown import shown
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.serve.lake import JAVA_1_12 as JAVA

@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from pyiceberg.exceptions import BadRequestError
 
 import metaindex as mi
 from tests.query.aggregates.lakes import HandDelta
 from tests.serve.lake import planned
 from tests.serve.lake import served as plans_of
-from tests.serve.shown.seen import as_shown
+from tests.serve.shown.seen import as_shown, catalog
 from tests.tables import settled
 
 SCATTERED = [17 * n % 101 for n in range(100)]
@@ -80,3 +81,27 @@ def test_a_limit_is_met_whatever_the_log_says_of_rows(tmp_path: Path) -> None:
     assert [task["data-file"]["record-count"] for task in plan["tasks"]] == [2, 2, 2]
     assert len(planned(plans_of(lake.root), min_rows_requested=20)["tasks"]) == 10
     assert len(planned(plans_of(lake.root), min_rows_requested=500)["tasks"]) == 12
+
+
+NEGATED = (
+    *("p != 'a'", "NOT (p = 'a')", "v != 7", "NOT (v < 8)", "p != 'a' AND id > 1", "v != 7 AND v IS NOT NULL"),
+    *("NOT (p = 'a' OR v = 9)", "v = 9 OR id = 1", "v IS NULL", "p NOT LIKE 'b%'", "id != 1", "NOT (v IS NOT NULL)"),
+)
+EITHER = ("v != 7 OR id = 1", "p != 'a' OR id = 1", "NOT (v < 8 AND p = 'a')")
+
+
+def test_negated_conditions_on_columns_that_files_lack(tmp_path: Path) -> None:
+    """Of such a file pyiceberg takes them for true."""
+    path = tmp_path / "lake" / "t"
+    old, new = {"id": [1, 2], "p": ["a", None]}, {"id": [3, 4, 5, 6], "p": ["a", "b", None, "a"], "v": [7, None, 9, 9]}
+    write_deltalake(path, pa.table(old), partition_by=["p"])
+    write_deltalake(path, pa.table(new), mode="append", schema_mode="merge", partition_by=["p"])
+    indexed(path)
+    with mi.open_server(tmp_path / "lake") as server:
+        as_shown(server.uri, path, "t", *NEGATED)
+        table = catalog(server.uri).load_table("lake.t")
+        for condition in EITHER:
+            with pytest.raises(BadRequestError, match="AND with IS NOT NULL"):
+                table.scan(condition).to_arrow()
+        whole = "(v != 7 AND v IS NOT NULL) OR id = 1"
+        assert sorted(table.scan(whole).to_arrow()["id"].to_pylist()) == [1, 5, 6]
