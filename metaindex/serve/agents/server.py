@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 2
 """Calls that are answered side by side. One that its client gave up keeps its place until it ends."""
-_LEAST_MEMORY: Final = 1 << 30
+_LEAST_MEMORY: Final = 4 << 30  # of which allocators reserve one or two that they never use
 _UNPACKED: Final = 16
 """How many times its budget a server may take of memory: a file of a few bytes may unpack to all of a machine's."""
 _ABOUT: Final = (
