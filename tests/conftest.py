@@ -120,11 +120,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "print_blob": True,
         "suppress_health_check": [hypothesis.HealthCheck.too_slow],
     }
-    # Every run draws others: two thirds of Hypothesis' own hundred a run find as much in as many runs more.
-    hypothesis.settings.register_profile("default", **common, max_examples=60)
+    # A commit is judged by the same examples each time; every run of the whole and of a soak draws others.
+    hypothesis.settings.register_profile("default", **common, max_examples=20, derandomize=True)
+    hypothesis.settings.register_profile("whole", **common, max_examples=60)
     hypothesis.settings.register_profile("soak", **common, max_examples=5000)
-    hypothesis.settings.register_profile("fast", **common, max_examples=10)
-    wanted = [name for name in ("soak", "fast") if os.environ.get(f"METAINDEX_{name.upper()}")]
+    hypothesis.settings.register_profile("fast", **common, max_examples=10, derandomize=True)
+    wanted = [name for name in ("soak", "whole", "fast") if os.environ.get(f"METAINDEX_{name.upper()}")]
     hypothesis.settings.load_profile(wanted[0] if wanted else "default")
     if "fast" in wanted:
         os.fsync = _left_to_the_system

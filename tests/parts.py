@@ -116,6 +116,7 @@ def run(part: Part, folder: Path) -> Done:
     junit.unlink(missing_ok=True)
     environ = {**os.environ, compiling.VARIABLE: "1", "PYTEST_ADDOPTS": f"--junitxml={junit}"}
     environ.pop("METAINDEX_FAST", None)
+    environ["METAINDEX_WHOLE"] = "1"
     started = time.monotonic()
     codes = [subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode for command in part.commands]
     tests, skipped, wrong = counted(junit)

@@ -88,7 +88,7 @@ def run(tests: tuple[str, ...], copy: Path) -> int:
         "not spark and not s3",
         *tests,
     ]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "METAINDEX_WHOLE": "1"}
     try:
         return subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, timeout=_LIMIT_SECONDS, check=False

@@ -93,7 +93,7 @@ def told(result: PruneResult) -> object:
 
 
 @settings(
-    max_examples={10: 3, 60: 20}.get(_PROFILE, _PROFILE // 10),
+    max_examples={10: 3, 20: 7, 60: 20}.get(_PROFILE, _PROFILE // 10),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
 )
