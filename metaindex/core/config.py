@@ -94,9 +94,9 @@ class Config:
     * `cache_bytes`: decoded index columns kept in memory by an opened table, and a quarter as much for footers of data
       files. All tables of a process together keep no more than the largest of their `cache_bytes`.
     * `most_read_bytes`: a query that would open data files with more bytes than this is refused before it opens one
-      (TooCostlyError says what it would open); a scan with a limit, before the file that would exceed it. Engines that
-      read files by themselves are given none. What is read of logs, indexes and deletes does not count, nor what advice
-      reads, which has a limit of its own (`sample`). None: no limit.
+      (TooCostlyError says what it would open); a scan with a limit, before the file that would exceed it; one that
+      unpacks to a hundred times as much, where it does (ScanError). Engines that read files by themselves are given
+      none. Logs, indexes and deletes do not count, nor what advice reads, which has its `sample`. None: no limit.
     * `settle_seconds`: how long create and refresh wait, once, for plain files that were written a moment ago: a file
       younger than 2 seconds is not believed to keep its identity, and stays uncovered.
     * `time_zone`: of dates and times without a zone in predicates over columns of instants.
