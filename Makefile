@@ -84,7 +84,7 @@ test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few e
 test-all: install ## everything, in parts of an hour that are not repeated for a commit (tests/parts.py); PART=s3 is one
 	@$(RUN) -m tests.parts $(PART)
 
-test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make test-spark SPARK=3.5 (or 4.0; 3.5 with SCALA=2.13)
+test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make test-spark SPARK=4.3 (3.5 with SCALA=2.13, too)
 	@$(SPARK_RUN) -m metaindex.spark java
 	@$(SPARK_RUN) -m metaindex.spark jars
 	@$(SPARK_RUN) -m pytest -ra -n 2 --dist worksteal -m "spark and not s3" $(ARGS)

@@ -2,9 +2,10 @@
 
     make test-spark SPARK=3.5 ARGS="$(.venv/bin/python -m tests.each_spark tests)"     the tests, on Spark 3.5
     METAINDEX_EACH_SPARK=1 make test-spark ...                                         writes what was seen
-    .venv/bin/python -m tests.each_spark write                                 the table of docs/spark-reference.md anew
+    .venv/bin/python -m tests.each_spark write                                 the tables of the docs anew
 
-The table of the docs is drawn from that file, which `tests/docs/test_each_spark.py` makes sure of. The Spark of
+The table of `docs/spark-reference.md` is drawn from that file, and the one of `docs/install.md` from the lines and pins
+that there are, which `tests/docs/test_each_spark.py` makes sure of. The Spark of
 `requirements/dev.txt` has no part in the file: it runs every test, and the others the promises
 (`tests/other_sparks.py`). A test that fails for want of a format, of which nothing has been published for its Spark, is
 skipped.
@@ -24,7 +25,7 @@ import pytest
 from metaindex.core import SparkRelease
 from metaindex.core.jvm.releases import NEWEST as NEWEST
 from metaindex.core.jvm.releases import RELEASES
-from metaindex.spark.jars import JarGroup, is_pinned, jars_of
+from metaindex.spark.jars import JarGroup, awaited, is_pinned, jars_of
 from metaindex.spark.pins import PINS
 
 VARIABLE: Final = "METAINDEX_EACH_SPARK"
@@ -43,6 +44,7 @@ UNKNOWN: Final = ("DATA_SOURCE_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE", "TA
 NONE: Final = "not yet"
 """The version of a format that has not been published for a Spark."""
 DOCS: Final = ROOT / "docs" / "spark-reference.md"
+INSTALL: Final = ROOT / "docs" / "install.md"
 BEGIN: Final = "<!-- each Spark: drawn by tests/each_spark.py -->"
 END: Final = "<!-- until here -->"
 
@@ -161,6 +163,30 @@ def table(seen: Mapping[str, Any]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (*lines, *rows))
 
 
+def offered() -> str:
+    """Each line of Spark with its Javas, and its formats or what is waited for, as Markdown."""
+    groups = (JarGroup.DELTA, JarGroup.ICEBERG)
+    lines = ["Spark", "Java", *(str(group).capitalize() for group in groups)], ["---"] * (2 + len(groups))
+    rows = [
+        [release.name, ", ".join(map(str, release.javas)), *(_format(group, release) for group in groups)]
+        for release in reversed(RELEASES)
+    ]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (*lines, *rows))
+
+
+def _format(group: JarGroup, release: SparkRelease) -> str:
+    jars = (jar.coordinate for jar in jars_of(release) if jar.group == group)
+    return next(
+        (name.rpartition(":")[2] for name in jars if "-spark" in name), f"waits for `{awaited(group, release)}`"
+    )
+
+
+def drawn(page: Path, table: str) -> str:
+    """The page with a table in the place of its own."""
+    before, _, rest = page.read_text("utf-8").partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.partition(END)[2]}"
+
+
 def _told(counts: Mapping[str, int]) -> str:
     if not counts:
         return "not run"
@@ -234,10 +260,8 @@ def main(arguments: list[str]) -> int:
         case ["tests"]:
             sys.stdout.write(" ".join(tests()) + "\n")
         case ["write"]:
-            before, _, rest = DOCS.read_text("utf-8").partition(BEGIN)
-            after = rest.partition(END)[2]
-            drawn = table(json.loads(SEEN.read_text()))
-            DOCS.write_text(f"{before}{BEGIN}\n\n{drawn}\n\n{END}{after}", "utf-8")
+            DOCS.write_text(drawn(DOCS, table(json.loads(SEEN.read_text()))), "utf-8")
+            INSTALL.write_text(drawn(INSTALL, offered()), "utf-8")
         case _:
             sys.stderr.write("usage: python -m tests.each_spark tests|write\n")
             return 2

@@ -7,7 +7,7 @@ import sys
 from metaindex.core import MetaIndexError, SparkRelease
 
 from .extension_jar import EXTENSION, write_jar
-from .jars import Jar, JarGroup, is_pinned, jar_paths
+from .jars import Jar, JarGroup, is_pinned, jar_paths, not_published
 from .runtime import find_java, run_daemon
 
 _USAGE = (
@@ -40,15 +40,19 @@ def main(arguments: list[str]) -> int:
 
 
 def _pinned() -> list[JarGroup]:
-    """The formats that the installed Spark has jars of."""
-    release = SparkRelease.installed()
-    return [group for group in (JarGroup.DELTA, JarGroup.ICEBERG) if is_pinned(group, release)]
+    """Return the formats that the installed Spark has jars of; a line is printed for each that is waited for."""
+    release, pinned = SparkRelease.installed(), []
+    for group in (JarGroup.DELTA, JarGroup.ICEBERG):
+        if is_pinned(group, release):
+            pinned.append(group)
+        else:
+            sys.stdout.write(f"jars: none of {group} for Spark {release.name}{not_published(group, release)}\n")
+    return pinned
 
 
 def _jars(groups: list[JarGroup]) -> None:
     paths = jar_paths(groups, progress=_say, verify=True)
     if not paths:
-        sys.stdout.write("jars: none are published for this Spark\n")
         return
     size_bytes = sum(path.stat().st_size for path in paths)
     named = " and ".join(groups)

@@ -146,10 +146,15 @@ def jar_paths(
     return paths
 
 
+def awaited(group: JarGroup, release: SparkRelease) -> str:
+    """Return the artifact of a format for a Spark, of which a pin is all that is missing; "" for another group."""
+    return _ARTIFACTS.get(group, "").format(release.name)
+
+
 def not_published(group: JarGroup, release: SparkRelease) -> str:
-    """The artifact of which a pin is all that is missing, in brackets."""
-    name = _ARTIFACTS.get(group)
-    return "" if name is None else f" ({name.format(release.name)} is not published yet)"
+    """Return what is waited for, in brackets."""
+    name = awaited(group, release)
+    return name and f" ({name} is not published yet)"
 
 
 def _is_whole(path: Path, jar: Jar, verify: bool) -> bool:

@@ -80,6 +80,10 @@ PINS: Final[Mapping[str, Mapping[str, _Pins]]] = {
             ("io.delta:delta-spark_4.1_2.13:4.4.0", 9_471_929, "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10"),
             *_DELTA_4_4,
         ),
+        "4.2": (
+            ("io.delta:delta-spark_4.2_2.13:4.4.0", 9_515_916, "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead"),
+            *_DELTA_4_4,
+        ),
     },
     "iceberg": {
         "3.5": (

@@ -2,12 +2,30 @@
 
 import json
 
-from tests.each_spark import BEGIN, DOCS, END, FEATURES, NAMES, PINNED, ROOT, SEEN, table
+from tests.each_spark import (
+    DOCS,
+    FEATURES,
+    INSTALL,
+    NAMES,
+    PINNED,
+    PINS,
+    RELEASES,
+    ROOT,
+    SEEN,
+    drawn,
+    offered,
+    table,
+)
 
 
 def test_the_table_of_the_docs_is_what_was_seen() -> None:
-    drawn = DOCS.read_text("utf-8").partition(BEGIN)[2].partition(END)[0].strip()
-    assert drawn == table(json.loads(SEEN.read_text()))
+    assert DOCS.read_text("utf-8") == drawn(DOCS, table(json.loads(SEEN.read_text())))
+
+
+def test_the_formats_of_the_docs_are_those_that_are_pinned() -> None:
+    assert INSTALL.read_text("utf-8") == drawn(INSTALL, offered())
+    published = sum(release.name in PINS[format_] for format_ in ("delta", "iceberg") for release in RELEASES)
+    assert published + offered().count("waits for") == 2 * len(RELEASES)
 
 
 def test_what_was_seen_is_of_sparks_and_features_that_there_are() -> None:

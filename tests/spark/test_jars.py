@@ -229,6 +229,6 @@ def test_a_group_without_jars_for_a_spark_is_refused_in_a_line(environ: dict[str
 def test_a_format_that_is_not_published_for_a_spark_is_named(environ: dict[str, str]) -> None:
     """With it, a pin is all that is missing."""
     with pytest.raises(
-        JarError, match=r"delta for Spark 4\.3 \(io\.delta:delta-spark_4\.3_2\.13 is not published yet\)"
+        JarError, match=r"delta for Spark 9\.0 \(io\.delta:delta-spark_9\.0_2\.13 is not published yet\)"
     ):
-        jar_paths([JarGroup.DELTA], environ=environ, release=replace(PINNED, name="4.3"))
+        jar_paths([JarGroup.DELTA], environ=environ, release=replace(PINNED, name="9.0"))

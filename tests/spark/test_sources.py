@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 import metaindex
 from metaindex.core import SparkDriver, SparkRelease, UnsupportedFeatureError
 from metaindex.core.jvm.sources import java_sources
-from tests.each_spark import NEWEST, RELEASES
+from tests.each_spark import NEWEST, RELEASES, lacked
 
 PACKAGE = Path(metaindex.__file__).parent
 ROOMS = sorted(
@@ -35,7 +35,8 @@ def test_every_class_compiles_in_this_spark(spark: SparkSession, room: str) -> N
         try:
             classes.named(name).getDeclaredMethods()
         except Py4JJavaError as error:
-            wrong.append(f"{name}: {error.java_exception}")
+            if not lacked(error):  # a class of a format that has not been published for this Spark
+                wrong.append(f"{name}: {error.java_exception}")
     assert wrong == []
 
 
@@ -76,11 +77,10 @@ def test_sequences_are_those_of_scala(room: str) -> None:
     assert any(pattern.search(text) for text in newest.values())
 
 
-@pytest.mark.parametrize("version", ["3.4.4", "3.50.1", "4.2.1", "4.10.0", "5.0.0", ""])
+@pytest.mark.parametrize("version", ["3.4.4", "3.50.1", "4.10.0", "5.0.0", ""])
 def test_a_spark_that_nobody_has_tried_is_refused_in_one_line(version: str) -> None:
-    with pytest.raises(
-        UnsupportedFeatureError, match=r"Spark 3\.5, 4\.0 and 4\.1; this one is .*table\.scan"
-    ) as refused:
+    named = re.escape(SparkRelease.known_names())
+    with pytest.raises(UnsupportedFeatureError, match=rf"Spark {named}; this one is .*table\.scan") as refused:
         SparkRelease.of(version)
     assert "\n" not in str(refused.value)
 
@@ -90,14 +90,14 @@ def test_a_release_is_known_by_its_line(version: str, name: str) -> None:
     assert SparkRelease.of(version).name == name
 
 
-@pytest.mark.parametrize(("version", "name"), [("4.4.0", "4.4"), ("4.10.1", "4.10"), ("5.0.0-preview1", "5.0")])
+@pytest.mark.parametrize(("version", "name"), [("4.9.0", "4.9"), ("4.10.1", "4.10"), ("5.0.0-preview1", "5.0")])
 def test_a_newer_spark_is_taken_to_be_as_the_one_before_it_for_a_trial(version: str, name: str) -> None:
     release = SparkRelease.skipping(version)
     assert (release.name, release.tried, release.javas) == (name, False, NEWEST.javas)
     assert release.uses(NEWEST.folder)
-    assert release.uses("spark44")
+    assert release.uses("spark49")
     assert not release.uses("sparks")
-    assert not NEWEST.uses("spark44")
+    assert not NEWEST.uses("spark49")
 
 
 def test_a_line_that_was_left_out_is_as_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:

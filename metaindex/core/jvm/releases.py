@@ -121,5 +121,7 @@ RELEASES: Final = (
     SparkRelease("3.5", (8, 11, 17), (17,), _PACKAGED_17, classic=False),
     SparkRelease("4.0", (17, 21), (17, 21), _PACKAGED_21),
     SparkRelease("4.1", (17, 21), (17, 21), _PACKAGED_21),
+    SparkRelease("4.2", (17, 21), (17, 21), _PACKAGED_21),
+    SparkRelease("4.3", (17, 21), (17, 21), _PACKAGED_21),
 )
 NEWEST: Final = RELEASES[-1]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from metaindex.core import (
     BuildError,
     DamagedIndexError,
     MetaIndexError,
+    MissingDependencyError,
     OutsideTableError,
     Progress,
     SparkDriver,
@@ -179,6 +181,8 @@ def _on_spark(spark: SparkSession, only_spark: bool) -> Iterator[None]:
 
     from .spark_workers import ship
 
+    if find_spec("pandas") is None:  # Spark asks for it before it gives tasks Arrow
+        raise MissingDependencyError.lacking("a build by Spark", "pandas")
     try:
         with SparkDriver.interrupts_first():
             ship(spark, only_spark)

@@ -44,7 +44,8 @@ def rows_of(spark: SparkSession, start: int = 0, files: int = FILES) -> DataFram
 
 
 def dims(spark: SparkSession, folder: Path) -> None:
-    """A small side: a row a key of the fact, some NULL, some twice, some nowhere. As files, and as a Delta table."""
+    """A small side: a row a key of the fact, some NULL, some twice, some nowhere. As files, and as what gives the same
+    rows each time: a Delta table, or where there is none the rows themselves."""
     rows = spark.range(0, 420, 1, 2).selectExpr(
         "CAST(IF(id % 37 = 2, NULL, IF(id = 9, 8, id)) AS int) AS k",
         "IF(id % 37 = 2, NULL, concat('n', id)) AS name",
@@ -55,10 +56,11 @@ def dims(spark: SparkSession, folder: Path) -> None:
         "CAST(id AS int) AS w",
         "id",
     )
-    form = "parquet" if lacks("delta") else "delta"
-    rows.write.format(form).save(str(folder / "dim"))
     rows.write.parquet(str(folder / "plain dim"))
-    spark.read.format(form).load(str(folder / "dim")).createOrReplaceTempView("dim")
+    if not lacks("delta"):
+        rows.write.format("delta").save(str(folder / "dim"))
+        rows = spark.read.format("delta").load(str(folder / "dim"))
+    rows.createOrReplaceTempView("dim")
     spark.read.parquet(str(folder / "plain dim")).createOrReplaceTempView("plain")
 
 

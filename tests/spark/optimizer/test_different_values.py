@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import metaindex as mi
 from metaindex.core import SparkDriver
+from tests.each_spark import lacks
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_first_rows import opened, same
 
@@ -63,17 +64,21 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     for number in range(FILES):
         pq.write_table(content(number), folder / "files" / f"{number:02}.parquet")
         write_deltalake(str(folder / "delta"), content(number), mode="append")
-    spark.sql("CREATE NAMESPACE IF NOT EXISTS iceberg.different")
-    frame = spark.read.parquet(str(folder / "files"))
-    frame.writeTo("iceberg.different.t").using("iceberg").tableProperty("write.distribution-mode", "none").create()
-    for place in (folder / "files", folder / "delta", location_of(spark, "iceberg.different.t")):
+    places = [folder / "files", folder / "delta"]
+    if not lacks("iceberg"):
+        spark.sql("CREATE NAMESPACE IF NOT EXISTS iceberg.different")
+        frame = spark.read.parquet(str(folder / "files"))
+        frame.writeTo("iceberg.different.t").using("iceberg").tableProperty("write.distribution-mode", "none").create()
+        places.append(Path(location_of(spark, "iceberg.different.t")))
+    for place in places:
         mi.open_table(str(place)).create_index("each", *KINDS, builder="local")
     yield {
         "parquet": f"parquet.`{folder}/files`",
         "delta": f"delta.`{folder}/delta`",
         "iceberg": "iceberg.different.t",
     }
-    spark.sql("DROP TABLE iceberg.different.t")
+    if not lacks("iceberg"):
+        spark.sql("DROP TABLE iceberg.different.t")
 
 
 @pytest.mark.parametrize("name", ["parquet", "delta"])
