@@ -268,7 +268,9 @@ def test_a_server_that_is_closed_answers_nobody(lake: Path) -> None:
 
 def test_ctrl_c_ends_the_command_whoever_handles_signals_too(lake: Path) -> None:
     """Polars, which reads a table's manifests, has a handler of its own."""
-    words = [sys.executable, "-m", "metaindex", "serve", str(lake), "--port", "0", "--json"]
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # what runs in the background may ignore it
+    command = f"import signal, sys; {heard}; from metaindex.cli.main import main; sys.exit(main())"
+    words = [sys.executable, "-c", command, "serve", str(lake), "--port", "0", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
