@@ -19,7 +19,6 @@ import math
 import re
 import secrets
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 from uuid import UUID
@@ -82,10 +81,12 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter over one schema: AND and OR over leaves that are opaque but for their `terms`."""
+    """A filter over one schema: AND and OR over leaves that are opaque but for their `terms`. `unread`: the operators
+    of the others, and whether each stands under NOT."""
 
     tree: Predicate
     terms: Mapping[Opaque, Term]
+    unread: Collection[tuple[str, bool]] = ()
 
     def for_pruning(self, schema: Schema, time_zone: str) -> Predicate:
         """Return the wide predicate, bound to the schema. A leaf that cannot be bound is opaque."""
@@ -104,6 +105,7 @@ def read_filter(
     """Read the JSON of a filter. `unsure`: names of columns by which a client may mean others, as `Field.alike` gives
     them. Raises Refusal for what is no expression, or too large to be read."""
     columns, terms, leaves, values = _Columns(schema, case_sensitive, unsure), dict[Opaque, Term](), 0, 0
+    unread: set[tuple[str, bool]] = set()
     todo: list[tuple[object, bool] | tuple[str]] = [(said, False)]
     done: list[Predicate] = []
     while todo:
@@ -123,15 +125,17 @@ def read_filter(
                 leaves, among = leaves + 1, node.get("values")
                 values += len(among) if isinstance(among, list) else 0
                 leaf = Opaque(f"{leaves}: {op[:40]}")
-                with suppress(Unreadable, ValueError, OverflowError, InvalidOperation, TypeError, KeyError):
-                    terms[leaf] = _term(node, columns, turned)  # else it is opaque, and keeps every file
+                try:
+                    terms[leaf] = _term(node, columns, turned)
+                except (Unreadable, ValueError, OverflowError, InvalidOperation, TypeError, KeyError):
+                    unread.add((op.lower(), turned))  # it is opaque, and keeps every file
                 done.append(leaf)
             case _:
                 raise Refusal("a filter is an expression of the REST specification; got something else")
         if leaves > MOST_LEAVES or values > MOST_VALUES:
             raise Refusal(f"a filter has at most {MOST_LEAVES:,} leaves and {MOST_VALUES:,} values; this one has more")
     (tree,) = done
-    return Filter(tree, terms)
+    return Filter(tree, terms, unread)
 
 
 def text_of(said: object, schema: Schema | None) -> str:

@@ -256,10 +256,11 @@ class _FileReader:
         kept = [at for at, f in enumerate(telling) if f.name not in shared]
 
         def unpacked(count: int, arrays: list[pa.Array]) -> None:
+            if self._values.most is None:
+                return
+            size_bytes = 8 * count * (len(wanted) - len(arrays)) + sum(array.nbytes for array in arrays)
             with self._lock:
-                self._values = self._values.after_values(
-                    8 * count * (len(wanted) - len(arrays)) + sum(array.nbytes for array in arrays)
-                )
+                self._values = self._values.after_values(size_bytes)
 
         def left(first: int, count: int, arrays: list[pa.Array]) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
             unpacked(count, arrays)

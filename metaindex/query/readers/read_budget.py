@@ -67,10 +67,9 @@ class ReadBudget:
         return self._check(rows, np.minimum(_sizes(files, rows), Footer.TAIL), 1, "the ends of ")
 
     def after_values(self, size_bytes: int) -> Self:
-        """Return what is left once values of so many bytes were unpacked: a small file may have any number of them.
-        Raises ScanError."""
-        if self.most is None:
-            return self
+        """Return what is left of a budget that there is once values of so many bytes were unpacked: a small file may
+        have any number of them. Raises ScanError."""
+        assert self.most is not None
         unpacked, most = self.unpacked + size_bytes, _UNPACKED * self.most
         if unpacked > most:
             raise ScanError(

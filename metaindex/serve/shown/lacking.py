@@ -16,21 +16,18 @@ _LACKING_MATCHES = _NULL_MATCHES | {"not-eq", "not-starts-with", "not-nan"}
 
 
 def may_match_lacking(asked: Filter, lacked: Collection[ColumnRef]) -> bool | None:
-    """Return whether rows of a file without these columns may match; None where pyiceberg finds others, too."""
+    """Return whether rows of a file without these columns may match; None where pyiceberg may find others, too."""
     terms = {leaf: term for leaf, term in asked.terms.items() if term.column in lacked and not term.transform}
 
     def left(holds: Callable[[Term], bool]) -> Predicate:
         """Return what is left of the filter where these terms are constants."""
         return normalize(asked.tree.transform(lambda leaf: Constant(holds(terms[leaf])) if leaf in terms else leaf))
 
-    meant = left(_means)
+    meant = left(lambda term: term.op in _NULL_MATCHES)
     if meant == Constant(False):
         return False
-    return True if meant == left(_finds) else None
-
-
-def _means(term: Term) -> bool:
-    return term.op in _NULL_MATCHES
+    doubtful = bool(lacked) and any(turned or op in _LACKING_MATCHES - _NULL_MATCHES for op, turned in asked.unread)
+    return None if doubtful or meant != left(_finds) else True
 
 
 def _finds(term: Term) -> bool:

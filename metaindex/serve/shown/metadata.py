@@ -123,9 +123,7 @@ def _metadata(
         "refs": {"main": {"snapshot-id": current["snapshot-id"], "type": "branch"}},
         "snapshot-log": [{"snapshot-id": s["snapshot-id"], "timestamp-ms": s["timestamp-ms"]} for s in snapshots],
         "metadata-log": [],
-        "properties": {
-            "schema.name-mapping.default": name_mapping([columns for _, columns in versions.values()], ids),
-        },
+        "properties": {"schema.name-mapping.default": name_mapping([columns for _, columns in versions.values()], ids)},
     }
 
 

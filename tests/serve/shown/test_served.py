@@ -1,6 +1,7 @@
 """Shown tables over the real server: the files of a plan are those that the indexes and partitions leave, and rows are
 as metaindex reads them."""
 
+import decimal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from deltalake import write_deltalake
 from pyiceberg.exceptions import BadRequestError
 
 import metaindex as mi
+from metaindex.serve import Refusal
 from tests.query.aggregates.lakes import HandDelta
-from tests.serve.lake import planned
+from tests.serve.lake import PYICEBERG_0_12, planned
 from tests.serve.lake import served as plans_of
 from tests.serve.shown.seen import as_shown, catalog
 from tests.tables import settled
@@ -105,3 +107,21 @@ def test_negated_conditions_on_columns_that_files_lack(tmp_path: Path) -> None:
                 table.scan(condition).to_arrow()
         whole = "(v != 7 AND v IS NOT NULL) OR id = 1"
         assert sorted(table.scan(whole).to_arrow()["id"].to_pylist()) == [1, 5, 6]
+
+
+def test_a_negated_condition_that_cannot_be_read_may_be_on_a_column_that_files_lack(tmp_path: Path) -> None:
+    path = tmp_path / "lake" / "t"
+    write_deltalake(path, pa.table({"id": [1, 2]}))
+    widened = {"id": [3, 4], "v": pa.array([decimal.Decimal("1.25"), None], pa.decimal128(9, 2))}
+    write_deltalake(path, pa.table(widened), mode="append", schema_mode="merge")
+    plans = plans_of(indexed(path))
+    for op, files in (("eq", 2), ("not-eq", 0)):
+        for turned in (False, True):
+            unread = {"type": op, "term": "v", "value": "1.2345"}  # readers round it, each in its own way
+            asked = {"type": "not", "child": unread} if turned else unread
+            if turned or not files:
+                with pytest.raises(Refusal, match="AND with IS NOT NULL"):
+                    planned(plans, asked, PYICEBERG_0_12)
+            else:
+                assert len(planned(plans, asked, PYICEBERG_0_12)["tasks"]) == files
+            assert len(planned(plans, asked)["tasks"]) == 2
