@@ -28,12 +28,17 @@ _VECTORS = "'delta.enableDeletionVectors' = 'true'"
 @contextmanager
 def catalog(spark: "SparkSession", **paths: Path) -> Iterator[tuple[str, Careless]]:
     """Serve tables to a catalog of its own; the namespace's name in Spark, and the server."""
-    name = f"shown{next(_NAMES)}"
     with served(**paths) as (address, careless):
-        settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": address}
-        for key, value in {**settings, ".cache-enabled": "false"}.items():
-            spark.conf.set(f"spark.sql.catalog.{name}{key}", value)
-        yield f"{name}.lake", careless
+        yield namespace(spark, address), careless
+
+
+def namespace(spark: "SparkSession", address: str) -> str:
+    """Make a catalog of a server; the name of its namespace `lake` in Spark."""
+    name = f"shown{next(_NAMES)}"
+    settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": address}
+    for key, value in {**settings, ".cache-enabled": "false"}.items():
+        spark.conf.set(f"spark.sql.catalog.{name}{key}", value)
+    return f"{name}.lake"
 
 
 def plain(value: Any) -> Any:
@@ -234,10 +239,11 @@ def test_folders(spark: "SparkSession", tmp_path: Path) -> None:
 
 
 def test_a_write_leaves_nothing_behind(spark: "SparkSession", tmp_path: Path) -> None:
-    path = tmp_path / "lake"
+    path = tmp_path / "lake" / "lake"
     spark.sql(f"CREATE TABLE delta.`{path}` USING delta AS SELECT id FROM range(5)")
     before = sorted(os.walk(path))
-    with catalog(spark, lake=path) as (lake, _):
+    with mi.open_server(path.parent) as server:
+        lake = namespace(spark, server.uri)
         for change in ("INSERT INTO {} VALUES (7)", "DELETE FROM {} WHERE id = 1", "DROP TABLE {}"):
             with pytest.raises(Exception, match=r"o\d+|support|scheme"):
                 spark.sql(change.format(f"{lake}.lake"))
