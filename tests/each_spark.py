@@ -41,6 +41,8 @@ NAMES: Final = tuple(sorted({*PINS["delta"], *(release.name for release in RELEA
 """Of the Sparks, and of their Scala where it is not PyPI's."""
 UNKNOWN: Final = ("DATA_SOURCE_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE", "TABLE_OR_VIEW_NOT_FOUND")
 """Conditions of Spark's errors about a name whose format is not there."""
+OF_DELTA: Final = ("'CONVERT'", "'OPTIMIZE'")
+"""Where Spark's own grammar stops at a statement of Delta's."""
 NONE: Final = "not yet"
 """The version of a format that has not been published for a Spark."""
 DOCS: Final = ROOT / "docs" / "spark-reference.md"
@@ -201,6 +203,11 @@ def lacks(group: JarGroup | str) -> bool:
     return not is_pinned(JarGroup(group), SparkRelease.installed())
 
 
+def needs(group: JarGroup | str) -> pytest.MarkDecorator:
+    """Skips a test of which no error says that a format is not there."""
+    return pytest.mark.skipif(lacks(group), reason=f"{group} has not been published for it")
+
+
 def lacked(error: BaseException | None) -> str | None:
     """The format which the Spark that runs lacks, if an error says that it is not there."""
     if error is None:
@@ -226,8 +233,8 @@ def _unknown(error: BaseException) -> set[str]:
 
 
 def _named(error: Any) -> set[str]:
-    if error.getCondition() == "PARSE_SYNTAX_ERROR" and error.getMessageParameters()["error"] == "'CONVERT'":
-        return {"delta"}  # whose word it is
+    if error.getCondition() == "PARSE_SYNTAX_ERROR" and error.getMessageParameters()["error"] in OF_DELTA:
+        return {"delta"}
     if error.getCondition() not in UNKNOWN:
         return set()
     return {re.split(r"`?\.`?", str(value).strip("`"))[0] for value in dict(error.getMessageParameters()).values()}

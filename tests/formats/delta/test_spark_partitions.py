@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from metaindex.core import FormatError, SparkDriver
 from metaindex.formats.delta.schema import _PRIMITIVES
+from tests.each_spark import needs
 from tests.facts import Facts
 from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, remove, snapshot
 from tests.formats.delta.test_casts import CASTS
@@ -148,6 +149,7 @@ def odd_logs(root: Path) -> dict[str, Path]:
 REFUSED_HERE = {"size is absent"}  # Spark leaves the file out
 
 
+@needs("delta")
 def test_what_spark_reads_of_odd_logs_is_read_as_spark_reads_it(facts: Facts, tmp_path: Path) -> None:
     import metaindex as mi
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from metaindex.core import CorruptTableError, FormatError, MetaIndexError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, FormatError, MetaIndexError, SparkDriver, UnsupportedFeatureError
 from metaindex.formats.files import json_bounds
 from metaindex.formats.files.beginnings import LOOKED_AT
 from metaindex.formats.files.schema_text import MOST_DEEP, parse_ddl
@@ -400,8 +400,6 @@ def test_a_schema_is_no_deeper_than_a_text_may_be(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_spark_reads_the_same_columns(spark: SparkSession, tmp_path: Path) -> None:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     from metaindex.formats.files.schema_text import plain_type
 
     quoted = "it is" if spark.version.startswith("3.5") else "it''s"  # a quote written twice is one from 4.0 on
@@ -410,7 +408,7 @@ def test_spark_reads_the_same_columns(spark: SparkSession, tmp_path: Path) -> No
         "MAP<STRING, DATE>>>",
         "ts TIMESTAMP, n TIMESTAMP_NTZ, t ARRAY<DEC>, s struct<not: int, comment: string>",
     ):
-        theirs = to_arrow_schema(spark.read.schema(text).json(str(tmp_path)).schema)
+        theirs = SparkDriver.arrow_of(spark.read.schema(text).json(str(tmp_path))).schema
         ours = parse_ddl(text)
         assert ours.names == theirs.names
         assert [plain_type(field.type) for field in theirs] == [field.type for field in ours]

@@ -14,6 +14,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import NotATableError
+from tests.each_spark import needs
 
 ROWS = pa.table({"id": pa.array(range(6), pa.int64()), "s": ["a", None, "b", "c", "d", "e"]})
 
@@ -151,6 +152,7 @@ print("shared")
 
 
 @pytest.mark.spark
+@needs("iceberg")
 def test_one_sqlite_file_is_the_catalog_of_spark_and_of_pyiceberg(catalog: Any, tmp_path: Path) -> None:
     """In a process of its own: the driver for sqlite must be on the JVM's class path when it starts."""
     script = tmp_path / "share.py"
