@@ -72,7 +72,7 @@ class Catalog:
             raise ArgumentError(f"a root is a folder of tables, or a table; {path!r} is none")
         above, _, name = whole.rpartition("/")
         is_table = next(iter(tables_below(whole, self._options)), None) == ""
-        return Root(_named(above.rpartition("/")[2]), above, name) if is_table else Root(_named(name), whole)
+        return Root(above.rpartition("/")[2] or "lake", above, name) if is_table else Root(name or "lake", whole)
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -135,10 +135,6 @@ class Catalog:
         from .shown import shown
 
         return shown(handle, self._cache)
-
-
-def _named(name: str) -> str:
-    return name or "lake"
 
 
 def _is_plain(part: str) -> bool:

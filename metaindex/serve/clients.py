@@ -41,6 +41,8 @@ class Client:
     equality_deletes: bool = True
     vectors_by_offset: bool = True
     """Whether a deletion vector is read from any file at an offset; else it needs a Puffin file of its own."""
+    reads_statistics: bool = True
+    """Whether counts and bounds in tasks are of use to it: pyiceberg parses them, and lets the bounds go."""
     negates_lacking: bool = False
     """Whether it takes a negated condition for true of a file that lacks the column."""
     misread: frozenset[str] = frozenset()
@@ -60,6 +62,7 @@ PYICEBERG: Final = Client(
     null_partitions=False,
     equality_deletes=False,
     vectors_by_offset=False,
+    reads_statistics=False,
     negates_lacking=True,
     misread=frozenset({"decimal_partition"}),
 )

@@ -56,11 +56,7 @@ class IcebergTable:
         unsure = client.obeys_tables and bool(_unsure(_schemas_of(document)))
         if unsure or not client.tried or why_not[1]:
             if client.tried and not client.obeys_tables:
-                raise Refusal(
-                    f"{client} plans every table of a catalog where it plans one; {why_not[1]}",
-                    status=406,
-                    kind="UnsupportedOperationException",
-                )
+                raise Refusal.unsupported(f"{client} plans every table of a catalog where it plans one; {why_not[1]}")
             return Loaded(document, {"scan-planning-mode": "client"}, file)
         if client.spelling is Spelling.PHYSICAL:
             document = {**document, "partition-specs": [*_specs_of(document), *_narrower(document)]}
@@ -79,11 +75,9 @@ class IcebergTable:
             self.handle.confined(snapshot.files)
             served = IcebergSnapshot(snapshot)
             if served.details.place.moved:
-                raise Refusal(
+                raise Refusal.unsupported(
                     f"files are read by the locations in a table's metadata; that of {self.handle.path} names"
-                    f" {served.details.place.claimed}; serve it there, or rewrite its paths (rewrite_table_path)",
-                    status=406,
-                    kind="UnsupportedOperationException",
+                    f" {served.details.place.claimed}; serve it there, or rewrite its paths (rewrite_table_path)"
                 )
             self._snapshots.keep(key, served)
         return served
@@ -146,7 +140,7 @@ class IcebergSnapshot:
             for field in specs[spec_id].fields:
                 leaf = columns.get(field.source_id)
                 if field.transform.partition("[")[0] not in EVALUATED:
-                    raise Refusal(_not_evaluated(field), status=406, kind="UnsupportedOperationException")
+                    raise Refusal.unsupported(_not_evaluated(field))
                 if leaf is None or field.transform == "void":
                     continue
                 if field.transform == "identity":

@@ -48,6 +48,7 @@ _MOST_FILTER: Final = 8 << 20  # each task repeats it
 _MOST_REPEATED: Final = 16 << 20  # bytes of a filter in all tokens of a plan
 _FEW: Final = 8  # files for the first rows of a table, at first, and how many times as many then
 _MOST_TOKEN: Final = 16 << 20
+_COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 Files = npt.NDArray[np.int64]
 
 
@@ -69,10 +70,8 @@ class Scan:
         if not isinstance(body, dict):
             raise Refusal("a request for a plan is a JSON object; got something else")
         if body.get("start-snapshot-id") is not None or body.get("end-snapshot-id") is not None:
-            raise Refusal(
-                "plans are of one snapshot; the request names two; read the changes without this catalog",
-                status=406,
-                kind="UnsupportedOperationException",
+            raise Refusal.unsupported(
+                "plans are of one snapshot; the request names two; read the changes without this catalog"
             )
         select, statistics = _names(body, "select"), _names(body, "stats-fields")
         said = None if body.get("filter") is True else body.get("filter")  # Java says so of no filter
@@ -123,6 +122,7 @@ class Plans:
     def plan(self, scan: Scan, client: Client) -> bytes:
         """Return the answer to a request for a plan. Raises Refusal, and what the table raises."""
         _check_tried(client)
+        scan = scan if client.reads_statistics else replace(scan, statistics=None)
         size = _page_size(scan)
         with self.lock:
             started = time.perf_counter()
@@ -178,10 +178,11 @@ class Plans:
     ) -> tuple[Files, Page]:
         """Return the files and the first page of a plan. For the first rows of a table, they are a few files that have
         so many."""
-        few = size if scan.filter is not None or scan.most_rows is None else min(_FEW, size)
+        most = None if scan.filter is not None else scan.most_rows
+        few = size if most is None else min(_FEW, size)
         while True:
             page = served.tasks(files[:few], client, scan.statistics, asked)
-            enough = None if scan.filter is not None or scan.most_rows is None else _enough(page, scan.most_rows)
+            enough = None if most is None else _enough(page, most)
             if enough is not None:
                 return files[:enough], replace(page, tasks=page.tasks[:enough])
             if few == size or few >= len(files):
@@ -238,7 +239,7 @@ class Plans:
             "files": places.sign,
             "ranks": base64.b64encode(ranks.serialize()).decode(),
         }
-        packed = zlib.compress(json.dumps(said, separators=(",", ":")).encode(), 6)
+        packed = zlib.compress(_COMPACT(said).encode(), 6)
         return base64.urlsafe_b64encode(xxhash.xxh64_digest(packed) + packed).decode()
 
 
@@ -299,22 +300,18 @@ def _asked(served: ServedSnapshot, scan: Scan, client: Client) -> Filter | None:
         return None
     unsure: frozenset[str] = frozenset() if scan.own_schema else getattr(served, "unsure", frozenset())
     if unsure and client.obeys_tables:
-        raise Refusal(
+        raise Refusal.unsupported(
             f"a filter names columns by names that stand for one column; {sorted(unsure)[0]!r} was another one before;"
-            " load the table anew",
-            status=406,
-            kind="UnsupportedOperationException",
+            " load the table anew"
         )
     return read_filter(scan.filter, served.snapshot.schema, case_sensitive=scan.case_sensitive, unsure=unsure)
 
 
 def _check_tried(client: Client) -> None:
     if not client.tried:
-        raise Refusal(
+        raise Refusal.unsupported(
             f"plans are made for clients that were tried; {client} was not; let it plan by itself, or start the"
-            f" server with {Cure('argument', 'trust_clients')}",
-            status=406,
-            kind="UnsupportedOperationException",
+            f" server with {Cure('argument', 'trust_clients')}"
         )
 
 
@@ -333,11 +330,9 @@ def _check_tokens(scan: Scan, files: int, size: int) -> None:
     """Raise Refusal if the tokens of a plan, each of which repeats the filter, would be too long together."""
     repeated = -(-max(files - size, 0) // size) * len(json.dumps([scan.filter, scan.statistics]))
     if repeated > _MOST_REPEATED:
-        raise Refusal(
+        raise Refusal.unsupported(
             f"the pages of a plan repeat at most {_MOST_REPEATED:,} bytes of its filter and stats-fields; these have"
-            f" {repeated:,} over {files:,} files; ask with a shorter filter, or read the table without this catalog",
-            status=406,
-            kind="UnsupportedOperationException",
+            f" {repeated:,} over {files:,} files; ask with a shorter filter, or read the table without this catalog"
         )
 
 
@@ -353,7 +348,7 @@ def _answer(page: Page, residual: str, more: Mapping[str, object]) -> bytes:
     parts = [json.dumps(name) + ":" + json.dumps(value) for name, value in more.items()]
     if page.delete_files:
         parts.append('"delete-files":' + json.dumps(page.delete_files))
-    tasks = ",".join(json.dumps(task, separators=(",", ":"))[:-1] + end for task in page.tasks)
+    tasks = ",".join(_COMPACT(task)[:-1] + end for task in page.tasks)
     return ("{" + ",".join([*parts, f'"file-scan-tasks":[{tasks}]']) + "}").encode()
 
 

@@ -286,8 +286,6 @@ def read_json(body: bytes) -> object:
 
 
 def _unknown(request: Request) -> Refusal:
-    return Refusal(
-        f"the catalog is read only and has no other endpoints; {request.method[:10]} of this path is none",
-        status=406,
-        kind="UnsupportedOperationException",
+    return Refusal.unsupported(
+        f"the catalog is read only and has no other endpoints; {request.method[:10]} of this path is none"
     )

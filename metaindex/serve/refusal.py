@@ -12,3 +12,8 @@ class Refusal(MetaIndexError):
     def __init__(self, message: str, *, status: int = 400, kind: str = "BadRequestException") -> None:
         super().__init__(message)
         self.status, self.kind = status, kind
+
+    @classmethod
+    def unsupported(cls, message: str) -> Refusal:
+        """Return the refusal of what no retry and no other spelling makes possible."""
+        return cls(message, status=406, kind="UnsupportedOperationException")

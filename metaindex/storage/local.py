@@ -75,17 +75,12 @@ class LocalStorage:
         shown = prefix.rstrip("/") + "/" if prefix.strip("/") else prefix
         if local_path_of_uri(prefix) is not None:
             shown = self.uri(prefix).rstrip("/") + "/"
-        listed = self._walk(self.uri(prefix), shown, recursive, start_after, ())
-        if self.confines is None:
-            yield from listed
-            return
-        for info in listed:
-            self.uri(info.path)
-            yield info
+        yield from self._walk(self.uri(prefix), shown, recursive, start_after, ())
 
     def _walk(
-        self, folder: str, shown: str, recursive: bool, start_after: str, above: tuple[str, ...]
+        self, folder: str, shown: str, recursive: bool, start_after: str, above: tuple[str, ...], linked: bool = False
     ) -> Iterator[ObjectInfo]:
+        """`linked`: the folder was reached by a link. All else in a folder that was checked is where the folder is."""
         with disk_errors(folder, "list"):
             try:
                 with os.scandir(folder) as entries:
@@ -99,7 +94,7 @@ class LocalStorage:
                     raise StorageError(
                         f"cannot list {entry.path!r}: the link leads to a folder above it; remove the link"
                     )
-                yield from self._walk(entry.path, path, recursive, start_after, here)
+                yield from self._walk(entry.path, path, recursive, start_after, here, linked or entry.is_symlink())
             elif not entry.name.startswith(TEMPORARY):
                 try:
                     stat = entry.stat()
@@ -107,6 +102,8 @@ class LocalStorage:
                     continue  # gone since the folder was read, or a link to nothing
                 except OSError as error:
                     raise mapped(error, entry.path, "list") from error
+                if linked or entry.is_symlink():
+                    self.uri(path)
                 yield info_of(path, stat)
 
     @staticmethod
@@ -145,11 +142,11 @@ class LocalStorage:
         return info_of(path, stat)
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
-        where = self.uri(path)
         if self.confines is not None:
             with self.open_input(path) as source:
                 source.seek(min(start, source.size()))
                 return bytes(source.read(length))
+        where = self.uri(path)
         with disk_errors(where, "read"), open(where, "rb", buffering=0, opener=at_once) as file:
             return read_part(file, size_of_regular(os.fstat(file.fileno()), where), start, length)
 

@@ -133,6 +133,34 @@ def test_the_roots_own_path_may_be_a_link(tmp_path: Path) -> None:
     assert table.scan("a = 3").to_arrow().num_rows == 2
 
 
+def test_what_lies_deeper_behind_a_link_is_refused(tmp_path: Path, secret: Path) -> None:
+    (secret.parent / "deeper").mkdir()
+    secret.rename(secret.parent / "deeper" / "secret.parquet")
+    inner = LocalStorage(plain(tmp_path / "lake", "sub", secret.parent))
+    with pytest.raises(OutsideTableError):
+        list(confined(inner, Confines.of(inner)).list(""))
+
+
+def test_links_are_not_looked_for_again_at_each_file_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each plan of an Iceberg table lists its metadata, which may be thousands of files."""
+    real, resolved = os.path.realpath, list[str]()
+    monkeypatch.setattr(os.path, "realpath", lambda path, **how: (resolved.append(path), real(path, **how))[1])
+    counts = []
+    for many in (1, 50):
+        root = tmp_path / f"of-{many}"
+        root.mkdir()
+        for number in range(many):
+            (root / f"{number:02d}.json").write_bytes(b"")
+        inner = LocalStorage(str(root))
+        store = confined(inner, Confines.of(inner))
+        resolved.clear()
+        assert len(list(store.list(""))) == many
+        counts.append(len(resolved))
+    assert counts[0] == counts[1]
+
+
 def test_a_name_that_comes_to_lead_elsewhere_is_refused_when_it_is_opened(tmp_path: Path, secret: Path) -> None:
     (tmp_path / "lake").mkdir()
     inner = LocalStorage(str(tmp_path / "lake"))

@@ -22,6 +22,7 @@ import metaindex as mi
 from metaindex.serve import open_server
 from tests.formats.iceberg.written import WrittenHistory
 from tests.formats.iceberg.written_rows import plain
+from tests.serve.lake import JAVA_1_12, PYICEBERG_0_12, planned, served
 
 CONDITIONS = """
     id = 7 | id in (1, 4, 9) | id > 3 and id < 9 | id != 4 | not id in (1, 2) | id is null | id is not null
@@ -208,3 +209,15 @@ def test_a_write_is_refused_and_leaves_nothing(numbers: tuple[Any, Any, Path]) -
             write()
     assert len(over.scan("id = 1").to_arrow()) == 1
     assert sorted((root / "lake").rglob("*")) == before
+
+
+def test_statistics_are_sent_to_those_who_read_them(tmp_path: Path) -> None:
+    """pyiceberg parses counts and bounds of each file, and lets the bounds go; Java answers MIN and MAX by them."""
+    catalog = SqlCatalog("made", uri=f"sqlite:///{tmp_path}/made.db", warehouse=str(tmp_path))
+    catalog.create_namespace("n")
+    three = pa.table({"id": [1, 2, 3]})
+    catalog.create_table("n.t", three.schema, location=str(tmp_path / "lake" / "t")).append(three)
+    plans = served(tmp_path / "lake" / "t")
+    for client, sent in ((JAVA_1_12, True), (PYICEBERG_0_12, False)):
+        files = [task["data-file"] for task in planned(plans, None, client, select=["id"])["tasks"]]
+        assert [bool({"value-counts", "lower-bounds"} & set(file)) for file in files] == [sent] * len(files)

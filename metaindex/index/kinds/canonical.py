@@ -294,8 +294,7 @@ def _hash_plain(values: list[object], t: pa.DataType) -> Hashes | None:
             texts = [str(value).encode() for value in values]
         except UnicodeEncodeError:
             return None
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        return hash_slices(np.frombuffer(b"".join(texts), np.uint8), np.cumsum(lengths) - lengths, lengths)
+        return np.fromiter(map(xxhash.xxh64_intdigest, texts), np.uint64, len(texts))
     return None
 
 
