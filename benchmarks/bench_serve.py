@@ -1,5 +1,6 @@
 """Plans by `metaindex serve` beside the client's own planning, in turns within one run, over one Iceberg table of 2,000
-files (`--files 100000` for another number).
+files (`--files 100000` for another number). A table of `METADATA_FROM` files or more exists as metadata alone, in whose
+statistics a value is in the bounds of six files: it is planned by pyiceberg, and no row is read.
 
 * needle: one value of a column without order, which statistics cannot skip by; range: a hundredth of the files by
   their bounds; nothing skipped: a condition that every file may meet; no filter.
@@ -32,11 +33,14 @@ import pyarrow.parquet as pq
 
 import metaindex as mi
 
+from .iceberg_table import write_table
 from .processes import children_cpu_seconds
 from .telling import Figures, add_options, folder_of, teller
 
-FILES, ROWS, TURNS = 2_000, 200, 15
+FILES, ROWS, COLUMNS, TURNS = 2_000, 200, 4, 15
 AT_ONCE, PLANS = (1, 8, 64), 400
+METADATA_FROM = 50_000
+SKIPS_NOTHING_TO = 200_000  # files: a plan of all of a million takes a client minutes and gigabytes, whoever makes it
 _HEADERS = {"X-Client-Version": "PyIceberg 0.12.0", "Content-Type": "application/json"}
 
 
@@ -48,12 +52,12 @@ def measure(folder: Path, files: int, turns: int, plans: int) -> Figures:
     os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"  # no warning: the table's own planner is what is asked
     table = folder / f"serve-{files}" / "lake" / "t"
     if not (table / "made").exists():
-        _make(table, files)
+        (_make if files < METADATA_FROM else _make_metadata)(table, files)
     figures: Figures = []
     with _serving(table.parent) as (uri, server):
         figures += _each(table, uri, files, turns)
         for clients in AT_ONCE:
-            figures.append(_at_once(uri, clients, plans))
+            figures.append(_at_once(uri, clients, plans, files))
         figures[-1]["server MB"] = _resident(server)
     return figures
 
@@ -76,6 +80,13 @@ def _make(table: Path, files: int) -> None:
     made.add_files(paths, check_duplicate_files=False)
     mi.open_table(table).create_index("find", mi.ColumnStats(), mi.Values("name"), builder="local")
     (table / "made").write_text(rows["name"][0].as_py())
+
+
+def _make_metadata(table: Path, files: int) -> None:
+    if not (table / "metadata" / "version-hint.text").exists():
+        write_table(table, files, COLUMNS)
+    mi.open_table(table).create_index("find", mi.ColumnStats(trust_log=True), builder="local")
+    (table / "made").write_text("")
 
 
 @contextmanager
@@ -105,6 +116,8 @@ def _each(table: Path, uri: str, files: int, turns: int) -> Figures:
         "server": load_catalog("served", type="rest", uri=uri).load_table(("lake", "t")),
         "client": StaticTable.from_metadata(str(newest)),
     }
+    if files >= METADATA_FROM:
+        return _plans(planners, files, turns)
     ranged = files * ROWS // 100
     filters = {
         "needle": (iceberg.EqualTo("name", name), pl.col("name") == name),
@@ -123,6 +136,23 @@ def _each(table: Path, uri: str, files: int, turns: int) -> Figures:
             calls = {who: partial(ask, planned) for who, planned in planners.items()}
             figures += _in_turns(what, client, calls, turns)
     return figures
+
+
+def _plans(planners: dict[str, Any], files: int, turns: int) -> Figures:
+    from pyiceberg import expressions as iceberg
+
+    asked = {"needle": iceberg.EqualTo("c00", files // 2), "range": iceberg.LessThan("c00", files // 100)}
+    if files <= SKIPS_NOTHING_TO:
+        asked |= {"nothing skipped": iceberg.GreaterThan("c01", -1.0), "no filter": iceberg.AlwaysTrue()}
+    figures: Figures = []
+    for what, own in asked.items():
+        calls = {who: partial(_planned, table, own) for who, table in planners.items()}
+        figures += _in_turns(what, "pyiceberg plan", calls, turns)
+    return figures
+
+
+def _planned(table: Any, filter: Any) -> int:  # noqa: A002
+    return sum(1 for _ in table.scan(row_filter=filter, selected_fields=("c00",)).plan_files())
 
 
 def _in_turns(what: str, client: str, asked: dict[str, Callable[[], int]], turns: int) -> Figures:
@@ -152,7 +182,7 @@ def _in_turns(what: str, client: str, asked: dict[str, Callable[[], int]], turns
     ]
 
 
-def _at_once(uri: str, clients: int, plans: int) -> dict[str, object]:
+def _at_once(uri: str, clients: int, plans: int, files: int) -> dict[str, object]:
     host = uri.partition("//")[2]
     loaded = json.loads(_post(http.client.HTTPConnection(host), "GET", "", None))
     snapshot = loaded["metadata"]["current-snapshot-id"]
@@ -164,7 +194,9 @@ def _at_once(uri: str, clients: int, plans: int) -> dict[str, object]:
         connection = http.client.HTTPConnection(host, timeout=120)
         try:
             for number in range(many):
-                condition = {"type": "eq", "term": "name", "value": f"n{number:09d}"}
+                condition: dict[str, object] = {"type": "eq", "term": "name", "value": f"n{number:09d}"}
+                if files >= METADATA_FROM:
+                    condition = {"type": "eq", "term": "c00", "value": number * 997 % files}
                 began = time.perf_counter()
                 body = _post(connection, "POST", "/plan", {"snapshot-id": snapshot, "filter": condition})
                 waits.append(time.perf_counter() - began)
