@@ -7,9 +7,10 @@
 `exhaustive` is whatever needs an S3 server, whatever needs Spark and is not named in that file, and by its mark:
 
     @pytest.mark.exhaustive                  a matrix, every case of it
-    @pytest.mark.exhaustive(but="delta")     all cases but the one of this name
+    @pytest.mark.exhaustive(but="delta")     all cases but the one of this name, or those whose first or last parameter
+                                             has it; `but=("delta", "json")`: of one of these names
 
-and `slow` likewise, whose `but` may also be the first or the last parameter of several cases.
+and `slow` likewise. A test that a mutant names has at least one case that is not `exhaustive`.
 
 Whoever calls pytest itself gets every case of what they name.
 """
@@ -50,16 +51,17 @@ def is_named(nodeid: str, names: Collection[str]) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before `-m` chooses. Whoever takes the session needs a JVM, also without having said so: `-m "not spark"` must
     never start one."""
+    without_delta = lacks("delta")
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         for fixture, mark in (("spark", pytest.mark.spark), ("s3_server", pytest.mark.s3)):
             if fixture in fixtures:
                 item.add_marker(mark)
-        if is_named(item.nodeid, _PROMISED) or (lacks("delta") and is_named(_of_delta(item.nodeid), _PROMISED)):
+        if is_named(item.nodeid, _PROMISED) or (without_delta and is_named(_of_delta(item.nodeid), _PROMISED)):
             item.add_marker(pytest.mark.promise)
         for mark_of in filter(None, map(item.get_closest_marker, ("exhaustive", "slow"))):
             _check(item, mark_of)
-            if "but" in mark_of.kwargs and _is_case(item.nodeid, mark_of.kwargs["but"], part=mark_of.name == "slow"):
+            if "but" in mark_of.kwargs and _is_case(item.nodeid, mark_of.kwargs["but"]):
                 item.own_markers.remove(mark_of)
         if item.get_closest_marker("s3") or (
             item.get_closest_marker("spark") and not item.get_closest_marker("promise")
@@ -73,10 +75,12 @@ def _of_delta(nodeid: str) -> str:
     return f"{function}[{case.replace('parquet', 'delta')}"
 
 
-def _is_case(nodeid: str, name: str, *, part: bool) -> bool:
-    """Is it the case of this name, or `part` of the name of this one?"""
-    case = nodeid.partition("[")[2].removesuffix("]")
-    return case == name or (part and (case.startswith(f"{name}-") or case.endswith(f"-{name}")))
+def _is_case(nodeid: str, but: str | tuple[str, ...]) -> bool:
+    """Is it the case of one of these names, or one whose first or last parameter has it?"""
+    case = f"-{nodeid.partition('[')[2].removesuffix(']')}-"
+    return any(
+        case.startswith(f"-{name}-") or case.endswith(f"-{name}-") for name in ((but,) if isinstance(but, str) else but)
+    )
 
 
 def _check(item: pytest.Item, mark: pytest.Mark) -> None:
@@ -84,9 +88,12 @@ def _check(item: pytest.Item, mark: pytest.Mark) -> None:
         raise pytest.UsageError(f"`{mark.name}` takes but= alone; {item.nodeid} has {mark}")
     # Mutants are run without Spark and servers.
     without = item.get_closest_marker("spark") or item.get_closest_marker("s3")
-    if mark.name == "exhaustive" and not without and is_named(item.nodeid, _OF_MUTANTS):
+    whole = "but" not in mark.kwargs and mark not in getattr(getattr(item, "callspec", None), "marks", ())
+    named = item.nodeid in _OF_MUTANTS or (whole and is_named(item.nodeid, _OF_MUTANTS))
+    if mark.name == "exhaustive" and not without and named:
         raise pytest.UsageError(
-            f"a test that a mutant names runs at each commit; {item.nodeid} is marked `exhaustive`; take the mark away"
+            f"a test that a mutant names runs at each commit; {item.nodeid} is marked `exhaustive`; "
+            "take the mark away, or mark cases of it"
         )
 
 

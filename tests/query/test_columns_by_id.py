@@ -314,7 +314,7 @@ def measured(values: Iterable[int | None]) -> tuple[int | None, ...]:
     return len(there), min(there, default=None), max(there, default=None), total, different, different
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 12))])
 @pytest.mark.parametrize("made", [IcebergColumns, DeltaColumns, DeltaColumnsById])
 def test_answers_are_of_columns_whatever_they_are_called(tmp_path: Path, made: type[ColumnHistory], seed: int) -> None:
     history = made(tmp_path, Random(seed))

@@ -21,7 +21,8 @@ from .scenes import OPERATION, STATE_OF, VERBS, Scene, calls_of, check_log, chec
 from .scenes import no_waiting as no_waiting
 from .scenes import scene as scene
 
-FEW, SOAK = (bool(os.environ.get(f"METAINDEX_{name}")) for name in ("FAST", "SOAK"))
+FEW, SOAK, WHOLE = (bool(os.environ.get(f"METAINDEX_{name}")) for name in ("FAST", "SOAK", "WHOLE"))
+STEP = 3 if WHOLE else 12
 QUICK = ("refresh", "optimize full", "delete", "cancel", "clean")
 REFUSED = (IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError)
 SIDE_BY_SIDE = ("refresh", "refresh full", "refresh quick", "optimize", "optimize full", "delete")
@@ -59,7 +60,9 @@ def test_a_pair_of_verbs_at_every_interleaving(scene: Scene, first: str, second:
     state = STATE_OF.get(first, "active")
     calls = calls_of(scene, first, state)
     turns = turning_points(calls)
-    for at in [len(calls) * 2 // 3] if FEW else range(len(calls)) if SOAK else turns[hash_of(first, second) % 3 :: 3]:
+    for at in (
+        [len(calls) * 2 // 3] if FEW else range(len(calls)) if SOAK else turns[hash_of(first, second) % STEP :: STEP]
+    ):
         count("races")
         storage = scene.begin(state)
         happened: list[object] = []
@@ -70,8 +73,9 @@ def test_a_pair_of_verbs_at_every_interleaving(scene: Scene, first: str, second:
 
 
 def hash_of(first: str, second: str) -> int:
-    """Pairs take every third turning point, some from the first on, some from the second, some from the third."""
-    return len(first) + len(second)
+    """Pairs take every third turning point, some from the first on, some from the second, some from the third; of
+    those every fourth at each commit."""
+    return len(first) + 5 * len(second)
 
 
 def _race(scene: Scene, storage: MemoryStorage, first: str, second: str, at: int, happened: list[object]) -> None:

@@ -128,6 +128,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.exhaustive(but=("chmod", "parquet"))
 @pytest.mark.slow(but="chmod")
 @pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("change", CHANGES)
@@ -158,6 +159,7 @@ def test_files_are_taken_over_unread(tmp_path: Path, change: str, file_format: s
     assert not opened(folder).refresh_index("ix").changed
 
 
+@pytest.mark.exhaustive(but=("several", "parquet"))
 @pytest.mark.slow(but="several")
 @pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("kinds", KINDS)
@@ -177,6 +179,7 @@ def test_every_kind_is_what_it_was(tmp_path: Path, kinds: str, file_format: str)
     right(folder)
 
 
+@pytest.mark.exhaustive(but=("several", "parquet"))
 @pytest.mark.slow(but="several")
 @pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("kinds", KINDS)

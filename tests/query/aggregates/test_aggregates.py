@@ -3,6 +3,7 @@ or damaged; and how many files were opened."""
 
 import itertools
 import math
+import shutil
 import tempfile
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
@@ -255,6 +256,11 @@ def test_only_files_that_have_to_be_are_opened(
 @pytest.mark.slow
 def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str) -> None:
     made = fill(FIVE[lake](tmp_path))
+    asked_of = [*QUESTIONS[1:5:2], *QUESTIONS[-5:]]
+    expected: list[list[str]] = []
+    for asked, where, _ in asked_of:
+        found, rows = (made.open().aggregate(**asked, where=where, indexes=[]), made.open().scan(where, indexes=[]))
+        expected.append(plain(by_duckdb(rows.to_arrow(), found.table, asked.get("group_by", []))))
     for name, damage in DAMAGES.items():
         table = made.open()
         table.create_index(name, *conftest.kinds(), builder="local")
@@ -262,9 +268,10 @@ def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str)
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and part in str(p.relative_to(folder))):
             put(path, damage(path.read_bytes()))
         again = made.open()
-        for asked, where, _ in [*QUESTIONS[1:5:2], *QUESTIONS[-5:]]:
+        for (asked, where, _), right in zip(asked_of, expected, strict=True):
             found = again.aggregate(**asked, where=where)
-            same(again, found.table, where, asked.get("group_by", []))
+            assert plain([tuple(row.values()) for row in found.table.to_pylist()]) == right
+        shutil.rmtree(folder)
 
 
 def test_types_are_those_of_spark(table: mi.Table) -> None:
