@@ -2,7 +2,6 @@
 pyiceberg's own answers, whatever becomes of names, columns and the mapping afterwards."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from pyiceberg.types import LongType
 
 import metaindex as mi
+from tests.examples import few
 from tests.tables import catalog_in
 
 MAPPING = "schema.name-mapping.default"
@@ -232,9 +232,7 @@ def take(lake: Lake, step: str, opened: mi.Table) -> None:
             opened.refresh_index("found", builder="local")
 
 
-@settings(
-    suppress_health_check=list(HealthCheck), deadline=None, max_examples=2 if os.environ.get("METAINDEX_FAST") else 8
-)
+@settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=few(2, 8))
 @given(st.lists(st.sampled_from([name for name, times in STEPS.items() for _ in range(times)]), max_size=7))
 @example(["column", "drop s", "column"])
 @example(["rename a", "rename a", "rename a"])

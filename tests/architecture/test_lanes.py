@@ -104,6 +104,13 @@ def test_marks_say_what_they_mean_and_are_not_for_tests_of_mutants(tmp_path: Pat
     for mark, refused in (("exhaustive", True), ("slow", False)):
         (tmp_path / named).write_text(f"import pytest\n\n@pytest.mark.{mark}\ndef test_any():\n    pass\n")
         assert ("take the mark away" in _run(tmp_path)[1]) is refused
+    for marks in (
+        '@pytest.mark.exhaustive(but=("a", "b"))\n@pytest.mark.parametrize("case", "abc")',
+        '@pytest.mark.parametrize("case", ["a", "b", pytest.param("c", marks=pytest.mark.exhaustive)])',
+    ):
+        (tmp_path / named).write_text(f"import pytest\n\n{marks}\ndef test_any(case):\n    pass\n")
+        ran, told = _run(tmp_path, "-m", "not exhaustive")
+        assert {test for test in ran if "any" in test} == {"test_any[a]", "test_any[b]"}, told
 
 
 def test_a_name_is_of_a_test_its_function_its_file_or_its_folder() -> None:

@@ -27,6 +27,7 @@ from metaindex.formats.parquet.footers import Footer, read_footers
 from metaindex.formats.parquet.schema import Coding, Compact, FileType
 from metaindex.formats.parquet.trust import Doubt, Found
 from metaindex.storage import LocalStorage
+from tests.examples import few
 from tests.formats.encrypted import write_encrypted
 from tests.formats.footer_surgery import BINARY, COLUMNS, I32, META_DATA, ROW_GROUPS, SCHEMA, Struct, change, statistics
 from tests.formats.footers_of import doubt, footers, one, said, schema_of
@@ -497,8 +498,8 @@ def test_patterns_say_what_thrift_says(random: Random, whole: bytes) -> None:
 
 @pytest.mark.slow
 def test_no_footer_ends_the_process() -> None:
-    """In a process of its own, which is what would end: 3,000 footers changed at random, their statistics asked."""
-    count = 300 if os.environ.get("METAINDEX_FAST") else 3000
+    """In a process of its own, which is what would end: footers changed at random, their statistics asked."""
+    count = few(300, 3000)
     code = f"import tests.formats.{Path(__file__).stem} as it; it.survive({count})"
     python("-c", code, cwd=Path(__file__).parents[2])
 

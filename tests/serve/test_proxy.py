@@ -4,6 +4,7 @@ import gc
 import http.client
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -34,17 +35,27 @@ MODE = "scan-planning-mode"
 ALICE, BOB = "alice-" + "a" * 20, "bob-" + "b" * 20
 
 
-@pytest.fixture
-def behind(tmp_path: Path) -> Iterator[RestCatalog]:
-    """A catalog of two tables, of five files and of one."""
-    with RestCatalog(tmp_path / "behind") as catalog:
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tables, of five files and of one, in `behind`; `kept` is a copy of it."""
+    root = tmp_path_factory.mktemp("lake")
+    with RestCatalog(root / "behind") as catalog:
         direct = load_catalog("direct", type="rest", uri=catalog.uri)
         direct.create_namespace("n")
         for name, parts in (("t", 5), ("other", 1)):
             table = direct.create_table(f"n.{name}", rows(0, 1).schema)
             for part in range(parts):
                 table.append(rows(part * 10, part * 10 + 10))
-        catalog.asked.clear()
+    shutil.copytree(root / "behind", root / "kept")
+    return root
+
+
+@pytest.fixture
+def behind(lake: Path) -> Iterator[RestCatalog]:
+    """A catalog of those tables as they were written, at the place that they name themselves."""
+    shutil.rmtree(lake / "behind")
+    shutil.copytree(lake / "kept", lake / "behind")
+    with RestCatalog(lake / "behind") as catalog:
         yield catalog
 
 

@@ -62,7 +62,7 @@ class Readable(WrittenHistory):
     verbs = "append append positions vector evolve remove"
 
 
-SEEDS = [0, 5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4, 6, 7))]
+SEEDS = [0, 5, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2, 3, 4, 6, 7))]
 
 
 def history(root: Path, seed: int) -> WrittenHistory:

@@ -2,7 +2,6 @@
 (`tests/hanging.py`)."""
 
 import contextlib
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +12,9 @@ import pytest
 import metaindex as mi
 from metaindex.advisor.workloads.template import shape_of_text
 from metaindex.expressions import Comparison, Opaque, Predicate, statement_reads, to_predicate
+from tests.examples import few
 
-MANY = 30_000 if os.environ.get("METAINDEX_FAST") else 300_000
+MANY = few(30_000, 300_000)
 TEXTS = {
     "comments in front": "/* c */\n" * 60 + "SELECT * FROM t WHERE a = 1",
     "many comments, and no statement": "/**/" * MANY + "x",

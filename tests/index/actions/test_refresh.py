@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from tests.examples import few
 from tests.tables import parquet_lake, settle
 
 STEPS = st.lists(
@@ -27,7 +28,7 @@ def rows(number: int) -> pa.Table:
     return pa.table({"id": pa.array(range(number * 10, number * 10 + 10), pa.int64()), "even": [number % 2 == 0] * 10})
 
 
-@settings(max_examples=6 if os.environ.get("METAINDEX_FAST") else 25)
+@settings(max_examples=few(6, 25))
 @given(STEPS)
 @pytest.mark.slow
 def test_an_index_kept_up_by_refreshes_answers_like_a_new_one(steps: list[tuple[str, int]]) -> None:

@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from tests.examples import few
 from tests.histories.driver import RANDOM, History, Index, run
 from tests.index.actions.delta_history import DeltaHistory
 
@@ -106,7 +107,7 @@ def limited(small: bool) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=5 if os.environ.get("METAINDEX_FAST") else 40, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=few(8, 40), phases=(Phase.explicit, Phase.generate))
 @given(st.integers(4, 24), st.booleans(), RANDOM)
 def test_every_version_answers_like_the_table(steps: int, small: bool, random: Random) -> None:
     with tempfile.TemporaryDirectory() as folder, limited(small):

@@ -23,6 +23,7 @@ import metaindex as mi
 from metaindex.index.actions import create
 from metaindex.index.build.local import LocalBuilder
 from metaindex.table import handle_of
+from tests.examples import few
 
 from .faults import MemoryStorage
 from .faults import opened as with_index_in
@@ -353,7 +354,7 @@ OPERATIONS = st.sampled_from(["chmod", "touch", "copy", "other", "new", "gone", 
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=few(4, 20))
 @given(
     st.lists(st.tuples(OPERATIONS, st.integers(1, 4), st.integers(500, 502)), min_size=3, max_size=9),
     st.sampled_from(FORMATS),

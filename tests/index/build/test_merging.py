@@ -1,7 +1,6 @@
 """Merged runs say what a run built of the same files at once would say, row by row; every version gets the answers it
 got before."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +19,10 @@ from metaindex.index.store.kway import merged
 from metaindex.index.store.layout import run_folder
 from metaindex.table import Table, handle_of
 from tests import strategies
+from tests.examples import few
 from tests.query.pruning.test_no_false_skip import arrow_schema
 from tests.tables import settle, settled
 
-FEW = bool(os.environ.get("METAINDEX_FAST"))
 KINDS = ("files", "file_ids", "partitions", "column_stats", "partition_stats")
 
 
@@ -48,7 +47,7 @@ def answers(root: Path, predicates: list[object], versions: tuple[str, ...]) -> 
     ]
 
 
-@settings(max_examples=2 if FEW else 20)
+@settings(max_examples=few(4, 20))
 @given(st.data())
 def test_merged_runs_are_the_run_of_all_files(data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas())

@@ -11,11 +11,10 @@ from typing import IO
 
 import pytest
 
+from tests.examples import few
 from tests.figures import count
 
-PARTS, MUTATIONS = (
-    (20, 5_000) if os.environ.get("METAINDEX_SOAK") else (1, 60 if os.environ.get("METAINDEX_FAST") else 400)
-)
+PARTS, MUTATIONS = (20, 5_000) if os.environ.get("METAINDEX_SOAK") else (1, few(60, 400))
 SECONDS = 600.0
 """Without a sign from the child for so long, it hangs: an answer takes some tens of milliseconds."""
 _WRONG = 10

@@ -1,8 +1,6 @@
 """The first promise for the kinds that key values, each alone and all at once: no dropped file and no row group that is
 left out holds a matching row, at any version."""
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.index import Kind
 from tests import strategies
+from tests.examples import few
 from tests.query.pruning.test_no_false_skip import check, drawn_lake
 
 KINDS = ["bloom", "all", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("hash", "value", "list"))]
@@ -29,7 +28,7 @@ def kinds(name: str, schema: strategies.Schema) -> list[Kind]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=3 if os.environ.get("METAINDEX_FAST") else 15)
+@settings(max_examples=few(4, 15))
 @given(data=st.data())
 def test_dropped_files_and_row_groups_hold_no_matching_row(kind: str, data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas())

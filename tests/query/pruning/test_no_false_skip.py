@@ -1,7 +1,6 @@
 """The first promise, end to end: no dropped file holds a matching row, every row of a certain file matches, a scan
 gives the matching rows and no other."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from metaindex.expressions import Predicate
 from tests import strategies
 from tests.answers import one_answer
 from tests.evaluate import matches
+from tests.examples import few
 from tests.expressions.engines.tables import arrow_schema
 from tests.tables import settle, settled
 
@@ -64,7 +64,7 @@ def check(table: mi.Table, predicate: Predicate, expected: Expected) -> int | No
     return len(wanted)
 
 
-@settings(max_examples=8 if os.environ.get("METAINDEX_FAST") else 25)
+@settings(max_examples=few(8, 25))
 @given(st.data())
 def test_dropped_files_hold_no_matching_row(data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas())

@@ -1,7 +1,6 @@
 """An answer is remembered as long as nothing that it follows from has changed: a handle that has answered before says
 what a new one says."""
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import metaindex as mi
 from metaindex.core import Config
 from metaindex.expressions import Predicate, col
 from metaindex.query.pruning.plan_cache import PlanCache, PlanCacheKey
+from tests.examples import few
 
 
 def commit(root: Path, *numbers: int, kind: pa.DataType | None = None, mode: str = "append") -> None:
@@ -118,7 +118,7 @@ def questions() -> st.SearchStrategy[Predicate | str]:
     )
 
 
-@settings(max_examples=5 if os.environ.get("METAINDEX_FAST") else 25, deadline=None)
+@settings(max_examples=few(5, 25), deadline=None)
 @given(st.data())
 def test_a_handle_that_remembers_answers_as_a_new_one(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

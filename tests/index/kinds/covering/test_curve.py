@@ -28,6 +28,7 @@ from metaindex.index.kinds.registry import KINDS
 from metaindex.index.kinds.served import ROW, StoredPart
 from metaindex.index.store.layout import PartInfo
 from tests.evaluate import matches
+from tests.examples import few
 from tests.tables import settled
 
 from .arrow_builder import ArrowBuilder
@@ -155,7 +156,7 @@ def rows_and_conjuncts(draw: st.DrawFn) -> tuple[list[pa.DataType], list[tuple[A
     return list(types), rows, draw(st.lists(st.sampled_from(every), min_size=1, max_size=3))
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(60, 300))
 @given(rows_and_conjuncts(), st.integers(1, 5), st.integers(0, 20))
 @pytest.mark.slow
 def test_no_matching_row_is_left_out(
