@@ -36,6 +36,7 @@ def main(tools: str) -> int:
     """`tools`: the Python of an environment with requirements/release.txt."""
     if said := _run("git", "status", "--porcelain", cwd=ROOT):
         return _refuse(f"a release is built from a commit; not committed: {said.splitlines()[0].strip()}; commit it")
+    tools = os.path.abspath(tools)  # commands run elsewhere
     environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAVA_HOME")}
     with tempfile.TemporaryDirectory() as place:
         here = Path(place)
