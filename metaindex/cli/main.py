@@ -149,6 +149,10 @@ def _run(parser: arg.Parser, words: Sequence[str], args: argparse.Namespace, out
         return command.run(applied(parser, words, args), out)
     except BrokenPipeError:
         raise
+    except arg.NotUnderstood as stop:
+        out.say(f"metaindex {command.name}: error: {stop.message}")
+        _told(out, "UsageError", stop.message)
+        return arg.USAGE
     except MetaIndexError as error:
         more = hint(getattr(args, "table", None)) if isinstance(error, FormatError) else ""
         message = "; ".join(filter(None, (str(error), more)))

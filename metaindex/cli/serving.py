@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import signal
 from contextlib import suppress
 
@@ -15,6 +16,10 @@ from . import arguments as arg
 def _run(args: argparse.Namespace, out: Output) -> int:
     from metaindex.serve import open_server, token_in
 
+    if not args.places and args.before is None:
+        raise arg.NotUnderstood("what is served is named: ROOT|TABLE..., or --before URI; read metaindex serve --help")
+    if args.verbose:
+        logging.getLogger("metaindex").setLevel(logging.INFO)
     if (args.tls_cert is None) != (args.tls_key is None):
         raise ArgumentError("TLS needs a certificate and its key; one of them was given; give --tls-cert and --tls-key")
     server = open_server(
@@ -79,6 +84,7 @@ alone. Credentials of clients are neither asked for nor logged: clients read the
             arg.option("--tls-key", "FILE", "its key"),
             arg.flag("--trust-clients", "make plans for clients that were not tried, too"),
         ),
+        arg.flag("--verbose", "a line on stderr for each plan: which table and snapshot, files, indexes, time"),
         arg.group(
             "opening the tables",
             arg.option("--cache", "FOLDER", "clients read deletion vectors of Delta there (pyiceberg, Polars)"),

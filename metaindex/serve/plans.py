@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +119,7 @@ class Plans:
         self.lock = threading.Lock()
         self._seconds = index_seconds
         self._places: BoundedCache[Version, tuple[FileTable, _Places]] = BoundedCache(8)
+        self._helped = ""  # indexes of the plan that is made
 
     def plan(self, scan: Scan, client: Client) -> bytes:
         """Return the answer to a request for a plan. Raises Refusal, and what the table raises."""
@@ -125,21 +127,27 @@ class Plans:
         scan = scan if client.reads_statistics else replace(scan, statistics=None)
         size = _page_size(scan)
         with self.lock:
-            started = time.perf_counter()
+            started, self._helped = time.perf_counter(), ""
             served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
             asked = _asked(served, scan, client)
             files = self._files(served, asked)
             files, page = self._first_page(served, files, size, scan, client, asked)
             _check_tokens(scan, len(files), size)
             places = self._places_of(served.snapshot) if len(files) > size else None
-        kept, seconds = len(files), time.perf_counter() - started
+            helped, every, kept = self._helped, len(served.snapshot.files), len(files)
+        seconds = time.perf_counter() - started
+        logger.info(  # no value of the filter: they may be private
+            "plan of %s at snapshot %d for %s: %d of %d files, %.1f ms; %s",
+            *(".".join(self.name), served.id, client, kept, every, seconds * 1000),
+            f"by {helped}" if helped else "by no index",
+        )
         TELEMETRY.query(
             served.snapshot.table,
             client.name,
             seconds,
-            files=(kept, len(served.snapshot.files) - kept),
+            files=(kept, every - kept),
             size_bytes=(None, None),
-            index_used=scan.filter is not None,
+            index_used=bool(helped),
         )
         tokens = (
             []
@@ -147,7 +155,11 @@ class Plans:
             else [self._token(scan, served, places, files[at : at + size]) for at in range(size, len(files), size)]
         )
         residual = _residual(scan, served.snapshot.schema, client)
-        return _answer(page, residual, {"status": "completed", **({"plan-tasks": tokens} if tokens else {})})
+        return _answer(
+            page,
+            residual,
+            {"status": "completed", "plan-id": uuid4().hex, **({"plan-tasks": tokens} if tokens else {})},
+        )
 
     def page(self, token: str, client: Client) -> bytes:
         """Return the tasks that a token of a plan names. Raises Refusal for one that is not of this table."""
@@ -210,12 +222,14 @@ class Plans:
                 with TooLate.after(until if indexes is None else None):
                     return self._kept(snapshot, predicate, indexes)
             except (Exception, TooLate) as error:  # noqa: BLE001 - no client falls back by itself
-                logger.warning("a plan is made without %s: %s", "indexes" if indexes is None else "pruning", error)
+                why = str(error) or f"they took longer than {self._seconds:g} s"
+                logger.warning("a plan is made without %s: %s", "indexes" if indexes is None else "pruning", why)
         return every
 
     def _kept(self, snapshot: Snapshot, predicate: Predicate, indexes: Sequence[str] | None) -> Files:
         pruner = Pruner(*self.table.handle.open_indexes(indexes))
         result = pruner.over(snapshot, predicate)
+        self._helped = ", ".join(report.name for report in result.indexes if report.helped)
         if result.kept_files == len(snapshot.files):
             return np.arange(result.kept_files, dtype=np.int64)
         return self._places_of(snapshot).of(result.files.paths)

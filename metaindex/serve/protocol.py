@@ -29,6 +29,7 @@ from metaindex.core import (
     NotATableError,
     OutsideTableError,
     StorageError,
+    StoragePermissionError,
     UnsupportedFeatureError,
     VersionNotFoundError,
     dataclass,
@@ -44,7 +45,7 @@ logger = logging.getLogger("metaindex")
 
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
 _TABLE = f"{_NAMESPACE}/tables/{{table}}"
-ENDPOINTS: Final = (
+ENDPOINTS: Final = (  # without the DELETE of a plan: Java would send one for each
     "GET /v1/{prefix}/namespaces",
     f"GET {_NAMESPACE}",
     f"HEAD {_NAMESPACE}",
@@ -53,7 +54,6 @@ ENDPOINTS: Final = (
     f"HEAD {_TABLE}",
     f"POST {_TABLE}/plan",
     f"GET {_TABLE}/plan/{{plan-id}}",
-    f"DELETE {_TABLE}/plan/{{plan-id}}",
     f"POST {_TABLE}/tasks",
     f"POST {_TABLE}/metrics",
 )
@@ -148,6 +148,9 @@ class Answers(ABC):
             return Response.error(404, "NoSuchTableException", str(error))
         except (UnsupportedFeatureError, CorruptTableError, OutsideTableError) as error:
             return Response.error(406, "UnsupportedOperationException", str(error))
+        except StoragePermissionError as error:
+            logger.warning("a table may not be read: %s", error)
+            return Response.error(403, "ForbiddenException", "the table's store lets this server not read it")
         except StorageError as error:
             logger.warning("a table could not be read: %s", error)
             return Response.error(503, "ServiceUnavailableException", "the table's store does not answer; try again")

@@ -74,7 +74,7 @@ def test_a_name_cannot_break_the_line(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["scan", "--nope"], ["verify"], ["frobnicate"], ["clean", "t", "i", "--retention", "-1"]]
+    "words", [["scan", "--nope"], ["verify"], ["serve"], ["frobnicate"], ["clean", "t", "i", "--retention", "-1"]]
 )
 def test_a_line_that_is_not_understood_is_an_error_for_machines_too(call: Call, words: list[str]) -> None:
     answer = call(*words, "--json")

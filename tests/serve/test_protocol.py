@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ import metaindex as mi
 from metaindex.serve import Catalog, Server, open_server, token_in
 from metaindex.serve.protocol import ENDPOINTS, Request, Service
 from metaindex.serve.server import MOST_BODY, MOST_CONNECTIONS
+from tests.disks import someone_elses_folder
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
 from tests.serve.lake import HEADERS, leaf, parted
 
@@ -453,3 +455,33 @@ def test_credentials_are_in_no_log(
     said = caplog.text + "".join(capfd.readouterr())
     assert TOKEN not in said
     assert "hidden-value" not in said
+
+
+def test_a_table_that_this_server_may_not_read_is_forbidden() -> None:
+    with someone_elses_folder() as folder:
+        table = parted(folder / "lake" / "t", "int", "identity", [(1, [1])], arrow=pa.int32(), made="int")
+        service = Service(Catalog([folder / "lake"]))
+        assert ask(service, "GET", "/v1/namespaces/lake/tables/t")[0] == 200
+        for metadata in (table / "metadata").iterdir():
+            metadata.chmod(0)
+        status, said = ask(service, "GET", "/v1/namespaces/lake/tables/t")
+        assert (status, said["error"]["type"]) == (403, "ForbiddenException")
+        assert str(folder) not in said["error"]["message"]
+
+
+def test_each_plan_is_told_without_the_values_of_its_filter(lake: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = lake / "sales" / "orders"
+    mi.open_table(table).create_index("find", mi.Values("id"), builder="local")
+    service = Service(Catalog([lake]))
+    with caplog.at_level("INFO", "metaindex"):
+        for client in ("pyiceberg", "java"):
+            asked = {"filter": {"type": "eq", "term": "id", "value": 777_777}}
+            assert ask(service, "POST", f"{TABLE}/plan", asked, **HEADERS[client])[0] == 200
+        assert ask(service, "POST", f"{TABLE}/plan", {})[0] == 200
+    first, second, third = [line for line in caplog.messages if line.startswith("plan of ")]
+    assert re.match(
+        r"plan of lake\.sales\.orders at snapshot \d+ for pyiceberg 0\.12\.0: 0 of 3 files, .* ms; by find", first
+    )
+    assert "iceberg-java 1.12.0: 0 of 3" in second
+    assert re.search(r"3 of 3 files, .*; by no index", third)
+    assert "777" not in caplog.text
