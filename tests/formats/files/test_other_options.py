@@ -234,7 +234,7 @@ def test_options_are_spelled_as_they_are_documented(root: Path) -> None:
 SAID = ({}, {"header": True}, {"header": "TRUE"}, {"HEADER": "true"})
 
 
-@pytest.mark.slow(but="{}")
+@pytest.mark.exhaustive(but="{}")
 @pytest.mark.parametrize("said", SAID, ids=str)
 @pytest.mark.parametrize("built", SAID, ids=str)
 def test_a_header_is_meant_where_nothing_is_said(root: Path, built: dict[str, object], said: dict[str, object]) -> None:

@@ -110,7 +110,7 @@ def changing(form: str, root: Path) -> Callable[[], mi.Table]:
 FORMS = {f.__name__: f for f in (written_anew, written_anew_at_once, made_anew, made_anew_beside)}
 
 
-@pytest.mark.slow(but="written_anew")
+@pytest.mark.exhaustive(but="written_anew")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", FORMS)
 def test_other_bytes_of_the_same_name_and_size_are_another_file(tmp_path: Path, form: str, kind: str) -> None:

@@ -16,7 +16,7 @@ from tests.index.actions.test_identity import count, data
 from tests.tables import catalog_in
 
 LOCAL = mi.Config(builder="local")
-VERSIONS = [pytest.param("1", marks=pytest.mark.slow), "2"]
+VERSIONS = [pytest.param("1", marks=pytest.mark.exhaustive), "2"]
 """Of Iceberg's format."""
 
 

@@ -27,7 +27,9 @@ def behind(table: mi.Table) -> tuple[int | None, ...]:
     return (info.new_files, info.new_bytes, info.gone_files, info.gone_bytes)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "delta" else pytest.mark.slow) for n in FORMATS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "delta" else pytest.mark.exhaustive) for n in FORMATS]
+)
 def test_staleness_is_what_changed_since(tmp_path: Path, name: str) -> None:
     lake = FORMATS[name](tmp_path)
     table = indexed(lake)

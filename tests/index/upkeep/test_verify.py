@@ -63,7 +63,9 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file() and "_metaindex" not in p.parts}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "delta" else pytest.mark.slow) for n in FORMATS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "delta" else pytest.mark.exhaustive) for n in FORMATS]
+)
 def test_a_sound_index_is_found_right_and_every_statistic_is_compared(tmp_path: Path, name: str) -> None:
     table = indexed(FORMATS[name](tmp_path))
     found = table.verify_index("stats", files=None, versions="all", predicates=["id = 15", "name = 'z' AND v < 0"])
@@ -108,7 +110,7 @@ DAMAGES: dict[str, Callable[[mi.Table], object]] = {
 
 
 @pytest.mark.parametrize(
-    "damage", [pytest.param(d, marks=[] if d == "a byte of a page" else pytest.mark.slow) for d in DAMAGES]
+    "damage", [pytest.param(d, marks=[] if d == "a byte of a page" else pytest.mark.exhaustive) for d in DAMAGES]
 )
 def test_a_damaged_run_is_found_and_only_that_one_is_rebuilt(tmp_path: Path, damage: str) -> None:
     lake = delta_lake(tmp_path)
@@ -237,7 +239,7 @@ def _set(name: str, value: object) -> Callable[[pa.Table], pa.Table]:
     [
         ("lower_int", 22),
         *(
-            pytest.param(*one, marks=pytest.mark.slow)
+            pytest.param(*one, marks=pytest.mark.exhaustive)
             for one in [("upper_int", 12), ("null_count", 1), ("value_count", 7), ("lower_int", -5), ("state", 1)]
         ),
     ],

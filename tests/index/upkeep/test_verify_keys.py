@@ -49,7 +49,9 @@ def parts(table: mi.Table, kind: str) -> list[Path]:
     return sorted(Path(table.indexes()[0].location).glob(f"{kind}*/*/*.mix"))
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "parquet" else pytest.mark.slow) for n in FORMATS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "parquet" else pytest.mark.exhaustive) for n in FORMATS]
+)
 def test_a_sound_index_is_found_right_and_every_key_is_compared(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +85,7 @@ def _changed(batches: Iterator[tuple[int, Mapping[str, pa.Array]]]) -> Iterator[
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=[] if k == "bloom_filters" else pytest.mark.slow) for k in KINDS]
+    "kind", [pytest.param(k, marks=[] if k == "bloom_filters" else pytest.mark.exhaustive) for k in KINDS]
 )
 def test_values_that_a_faulty_builder_keyed_are_found_and_repaired(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -107,7 +109,9 @@ def test_values_that_a_faulty_builder_keyed_are_found_and_repaired(
     assert f"{lake.path}/f000.parquet" in lake.open().prune(needle).paths
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=[] if k == "values" else pytest.mark.slow) for k in KINDS])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[] if k == "values" else pytest.mark.exhaustive) for k in KINDS]
+)
 def test_a_damaged_part_is_found_and_only_its_run_is_rebuilt(tmp_path: Path, kind: str) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake, *KINDS.values())

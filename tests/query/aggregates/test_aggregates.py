@@ -241,7 +241,7 @@ QUESTIONS: list[tuple[dict[str, Any], str | None, int]] = [
 ]
 
 
-@pytest.mark.slow(but="delta")
+@pytest.mark.exhaustive(but="delta")
 @pytest.mark.parametrize(("asked", "where", "files"), QUESTIONS)
 def test_only_files_that_have_to_be_are_opened(
     table: mi.Table, asked: dict[str, Any], where: str | None, files: int

@@ -17,7 +17,7 @@ from tests.query.aggregates.lakes import opened_files
 from tests.tables import FIVE
 
 
-@pytest.mark.slow(but="parquet")
+@pytest.mark.exhaustive(but="parquet")
 @pytest.mark.parametrize(("where", "limit", "files"), [
     (None, 7, 1), (None, 10, 1), (None, 11, 2), ("id >= 5", 10, 1), ("id >= 5 AND id < 55", 41, 5), ("id = 23", 1, 1),
     ("id < 0", 5, 0), (None, 0, 0), ("id >= 5", 0, 0),

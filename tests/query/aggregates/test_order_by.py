@@ -94,7 +94,7 @@ def test_deletes_of_iceberg_are_left_out(drawn: Drawn, index: bool, at: int, sid
             check(table, where, keys[: 1 + at % 2] if keys[0][0] != "id" else keys[:1], 3, version)
 
 
-@pytest.mark.slow(but="iceberg")
+@pytest.mark.exhaustive(but="iceberg")
 @pytest.mark.parametrize(("keys", "where", "limit", "files"), [
     ([("id", "desc")], None, 10, 1), ([("id", "desc")], None, 11, 2), (["id"], None, 1, 1), (["id"], None, 60, 6),
     ([("id", "desc")], "id < 35", 10, 2), ([("id", "desc")], "id = 3", 5, 1), (["id"], None, 0, 0),

@@ -21,9 +21,10 @@ from tests.tables import FORMATS, Lake
 FILES, ROWS = 6, 10
 
 
-@pytest.fixture(
-    params=[pytest.param(one, marks=pytest.mark.slow) if one in ("csv", "delta") else one for one in FORMATS]
-)
+_LANES = {"csv": pytest.mark.exhaustive, "delta": pytest.mark.slow}
+
+
+@pytest.fixture(params=[pytest.param(one, marks=_LANES.get(one, ())) for one in FORMATS])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     found = FORMATS[request.param](tmp_path)
     for number in range(FILES):
@@ -72,6 +73,7 @@ def test_a_fresh_index_drops_all_files_but_one(lake: Lake) -> None:
     check(lake, table)
 
 
+@pytest.mark.exhaustive(but=("parquet", "_log"))
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("damage", DAMAGES)

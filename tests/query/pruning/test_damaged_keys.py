@@ -21,7 +21,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-@pytest.mark.slow(but="flipped")
+@pytest.mark.exhaustive(but=("flipped", "truncated"))
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_row_is_lost(kind: str, damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -340,7 +340,7 @@ OF_A_KEY: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("name", OF_A_KEY)
-@pytest.mark.parametrize("place", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, 4))])
+@pytest.mark.parametrize("place", [0, *(pytest.param(one, marks=pytest.mark.exhaustive) for one in range(1, 4))])
 def test_a_key_that_makes_no_sense_loses_no_row_and_no_verb_its_words(keyed: Lake, name: str, place: int) -> None:
     with changed(keyed) as value:
         for run in value["content"]["runs"]:

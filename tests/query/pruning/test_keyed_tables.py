@@ -11,7 +11,7 @@ from tests import strategies
 from tests.examples import few
 from tests.query.pruning.test_no_false_skip import check, drawn_lake
 
-KINDS = ["bloom", "all", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("hash", "value", "list"))]
+KINDS = ["bloom", "all", *(pytest.param(kind, marks=pytest.mark.exhaustive) for kind in ("hash", "value", "list"))]
 
 
 def kinds(name: str, schema: strategies.Schema) -> list[Kind]:

@@ -36,7 +36,7 @@ KINDS = {
 }
 
 
-@pytest.mark.slow(but="csv")
+@pytest.mark.exhaustive(but="csv")
 @pytest.mark.parametrize("ending", ["csv", "json"])
 @pytest.mark.parametrize(("before", "now", "text", "value"), WIDENED, ids=str)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))

@@ -76,7 +76,7 @@ class Given:
 
 
 # The others differ in how files are found and read, which is tested elsewhere.
-_MARKS = {name: () if name == "parquet" else pytest.mark.slow for name in FORMATS}
+_MARKS = {name: () if name == "parquet" else pytest.mark.exhaustive for name in FORMATS}
 
 
 @pytest.fixture(scope="module", params=[pytest.param(name, marks=marks) for name, marks in _MARKS.items()])

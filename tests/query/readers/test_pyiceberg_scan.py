@@ -149,7 +149,7 @@ _BEYOND = [1 << 31, -(1 << 31) - 1, 1 << 40, (1 << 63) - 1]
 _ABOUT_BEYOND = [f"n {op} {value}" for op in ("=", "!=", "<", "<=", ">", ">=", "<=>") for value in _BEYOND]
 
 
-@pytest.mark.slow(but="{}")
+@pytest.mark.exhaustive(but="{}")
 @pytest.mark.parametrize(
     "where", [*_ABOUT_BEYOND, f"n IN (7, {1 << 40})", f"n NOT IN (7, {1 << 40})", f"n IN ({-(1 << 40)}, {1 << 39})"]
 )

@@ -87,7 +87,7 @@ def test_the_table_itself_answers_where_an_index_recorded_other_columns(lake: La
         assert rows(lake.open().scan("id = 23")).to_pylist() == expected.to_pylist(), name
 
 
-@pytest.mark.slow(but="delta")
+@pytest.mark.exhaustive(but="delta")
 @pytest.mark.parametrize("crafted", ["a narrower float", "a narrower integer", "a column that is missing"])
 def test_the_index_is_left_out_with_its_reason_from_then_on(lake: Lake, crafted: str) -> None:
     craft(lake, CRAFTED[crafted])
@@ -103,7 +103,7 @@ def test_the_index_is_left_out_with_its_reason_from_then_on(lake: Lake, crafted:
     assert report.used
 
 
-@pytest.mark.slow(but="parquet")
+@pytest.mark.exhaustive(but="parquet")
 @pytest.mark.parametrize("crafted", CRAFTED)
 def test_places_are_found_whatever_was_recorded(lake: Lake, crafted: str) -> None:
     craft(lake, CRAFTED[crafted])

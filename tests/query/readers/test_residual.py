@@ -153,7 +153,7 @@ def _all_rows(condition: str, rows: pa.Table, zone: str = "UTC", now: dt.datetim
 
 
 @pytest.mark.parametrize(
-    "leaf", [pytest.param(leaf, marks=pytest.mark.slow) if at % 3 else leaf for at, leaf in enumerate(LEAVES)]
+    "leaf", [pytest.param(leaf, marks=pytest.mark.exhaustive) if at % 3 else leaf for at, leaf in enumerate(LEAVES)]
 )
 def test_rows_are_those_of_the_whole_condition(lake: Path, rows: pa.Table, leaf: str) -> None:
     table = mi.open_table(str(lake))

@@ -81,9 +81,9 @@ def test_parts_are_left_out_by_every_column(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several ranges, cut by Spark as they are in Arrow: parts in the order of the curve."""
-    monkeypatch.setattr("metaindex.index.kinds.covering.spark._RANGE_BYTES", 1 << 14)
+    monkeypatch.setattr("metaindex.index.kinds.covering.spark._RANGE_BYTES", 1 << 12)
     path = str(tmp_path / "t")
-    rows = spark.range(0, 40_000, 1, 4).selectExpr(
+    rows = spark.range(0, 10_000, 1, 4).selectExpr(
         "id", "hash(id) AS a", "CAST(hash(id, 1) / 7 AS double) AS b", "CAST(hash(id, 2) AS string) AS c"
     )
     rows.write.format("delta").save(path)
