@@ -31,7 +31,6 @@ from metaindex.core import (
     StorageError,
     StoragePermissionError,
     UnsupportedFeatureError,
-    VersionNotFoundError,
     dataclass,
 )
 
@@ -103,8 +102,8 @@ class Answers(ABC):
     """Answers requests. Holds no state but caches; for any number of threads."""
 
     def __init__(self, *, token: str | None = None, trust_clients: bool = False, most_plans: int = 64) -> None:
-        """`token`: that each request must bear. `most_plans`: of plans and pages at once; others are told to come
-        back."""
+        """`token`: that each request must bear. `most_plans`: of plans, pages and tables at once; others are told to
+        come back."""
         self._token, self._trusted = token, trust_clients
         self._plans = threading.BoundedSemaphore(most_plans)
 
@@ -142,8 +141,6 @@ class Answers(ABC):
             return self._routed(request, url.path, url.query)
         except Refusal as refused:
             return Response.error(refused.status, refused.kind, str(refused))
-        except VersionNotFoundError as error:
-            return Response.error(400, "BadRequestException", str(error))
         except NotATableError as error:
             return Response.error(404, "NoSuchTableException", str(error))
         except (UnsupportedFeatureError, CorruptTableError, OutsideTableError) as error:
@@ -168,11 +165,11 @@ class Answers(ABC):
         """Return the answer of a table that is planned here, but for its metadata."""
         match request.method, rest:
             case "POST", ["plan"]:
-                return self._planned(lambda: plans.plan(Scan.read(read_json(request.body)), client))
+                return self._in_turn(lambda: Response(200, plans.plan(Scan.read(read_json(request.body)), client)))
             case "POST", ["tasks"]:
                 match read_json(request.body):
                     case {"plan-task": str(token)}:
-                        return self._planned(lambda: plans.page(token, client))
+                        return self._in_turn(lambda: Response(200, plans.page(token, client)))
                 raise Refusal("a page is asked by its plan-task, a text; got something else")
             case "DELETE", ["plan", _]:
                 return Response(204)
@@ -182,10 +179,10 @@ class Answers(ABC):
                 )
         raise _unknown(request)
 
-    def _planned(self, made: Callable[[], bytes]) -> Response:
+    def _in_turn(self, made: Callable[[], Response]) -> Response:
         self._take_room()
         try:
-            return Response(200, made())
+            return made()
         finally:
             self._plans.release()
 
@@ -241,7 +238,7 @@ class Service(Answers):
                 case "HEAD", []:
                     return Response(204)
                 case "GET", []:
-                    return _loaded(plans, client, request.headers.get("if-none-match"))
+                    return self._in_turn(lambda: _loaded(plans, client, request.headers.get("if-none-match")))
                 case "POST", ["metrics"]:
                     return Response(204)
             return self._of_plan(plans, request, rest, client)

@@ -17,7 +17,7 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, Self
@@ -31,6 +31,8 @@ logger = logging.getLogger("metaindex")
 
 MOST_CONNECTIONS: Final = 256
 MOST_BODY: Final = 8 << 20
+MOST_SENT: Final = 512 << 20
+"""Bytes of the answers that are being sent, together: whoever reads slowly holds one in memory."""
 IDLE_SECONDS: Final = 60.0
 TOKEN: Final = "METAINDEX_SERVE_TOKEN"  # noqa: S105 - the name of an environment variable
 _SMALL = 1 << 14
@@ -183,6 +185,7 @@ class _Door(ThreadingHTTPServer):
         self._service, self._tls, self._ended = service, tls, False
         self._answer = Words.kept(service.answer)
         self._room, self._lock = threading.BoundedSemaphore(MOST_CONNECTIONS), threading.Lock()
+        self._sent = 0
         self._silent: dict[Any, socket.socket] = {}  # connections whose client is waited for, longest first
         names = {"localhost", "127.0.0.1", "[::1]", host, f"[{host}]"}
         self._names = names if _is_loopback(host) and service.allows({}) else None
@@ -257,10 +260,25 @@ class _Door(ThreadingHTTPServer):
             )
         return None
 
-    def answered(self, client_address: Any, request: Request) -> Response:
-        """Return the answer to a request."""
+    @contextlib.contextmanager
+    def answered(self, client_address: Any, request: Request) -> Iterator[Response]:
+        """Yield the answer to a request, which is sent meanwhile."""
         self._heard(client_address)
-        return self._answer(request)
+        response = self._answer(request)
+        size = len(response.body)
+        with self._lock:
+            fits = not self._sent or self._sent + size <= MOST_SENT
+            self._sent += size if fits else 0
+        if not fits:
+            response, size = (
+                Response.error(429, "TooManyRequestsException", "large answers are being sent; try again"),
+                0,
+            )
+        try:
+            yield response
+        finally:
+            with self._lock:
+                self._sent -= size
 
 
 def _host_of(header: str) -> str:
@@ -300,7 +318,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         request = Request(self.command, self.path, headers, body)
-        self._send(self.server.answered(self.client_address, request), headers)
+        with self.server.answered(self.client_address, request) as response:
+            self._send(response, headers)
         self.server.wait(self.client_address, self.connection)
 
     def _send(self, response: Response, headers: Mapping[str, str]) -> None:

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -369,6 +370,30 @@ def test_connections_that_say_nothing_make_room_for_others(lake: Path) -> None:
             connection = http.client.HTTPConnection("127.0.0.1", urlsplit(server.uri).port, timeout=30)
             connection.request("GET", "/health")
             assert connection.getresponse().status == 200
+
+
+def test_answers_that_nobody_reads_take_bounded_memory(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.serve.server.MOST_SENT", 1 << 20)
+    port = urlsplit(server.uri).port
+    large = json.dumps({"filter": leaf("eq", 1, "id") | {"comment": "x" * (6 << 20)}})
+
+    def status() -> int:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as other:
+            other.request("POST", f"{TABLE}/plan", large, HEADERS["java"])
+            return other.getresponse().status
+
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as slow:
+        slow.sock = socket.socket()
+        slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        slow.sock.connect(("127.0.0.1", port))
+        slow.request("POST", f"{TABLE}/plan", large, HEADERS["java"])
+        answer = slow.getresponse()  # its head is there, and the rest waits
+        assert (answer.status, status()) == (200, 429)
+        assert json.loads(answer.read())["status"] == "completed"
+    until = time.monotonic() + 30
+    while (last := status()) == 429 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert last == 200
 
 
 def test_a_path_that_is_none_is_refused(service: Service) -> None:

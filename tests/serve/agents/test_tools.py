@@ -1,6 +1,7 @@
 """Each tool answers what the table's own face answers, within its budget, and in a bounded size."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,16 @@ def asked(root: Path, tool: str, **arguments: Any) -> dict[str, Any]:
     told = agents(root).call(tool, arguments)
     assert not told.refused, told.data
     return told.data
+
+
+def test_the_guide_names_the_arguments_of_each_tool() -> None:
+    guide = (Path(__file__).parents[3] / "docs/guides/agents.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", guide, re.MULTILINE))
+    known = {tool.name: [(each.name, each.required) for each in tool.parameters] for tool in TOOLS}
+    named = {
+        tool: [(name, bool(bold)) for bold, name in re.findall(r"(\*\*)?`(\w+)`", row)] for tool, row in rows.items()
+    }
+    assert {tool: named[tool] for tool in known} == known
 
 
 @contextmanager
