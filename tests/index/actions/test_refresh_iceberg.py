@@ -55,9 +55,7 @@ class OfAnyVersion(Index):
 
 @pytest.mark.exhaustive(but="2")
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
-@pytest.mark.parametrize(
-    "seed", [1, pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(3, marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.slow
 def test_every_snapshot_answers_like_its_files(tmp_path: Path, seed: int) -> None:
     history = Branched(tmp_path, seed)
