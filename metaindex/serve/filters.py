@@ -199,6 +199,8 @@ def _term(node: Mapping[str, object], columns: _Columns, turned: bool) -> Term:
     said = [] if op in _UNARY else node["values"] if op in ("in", "not-in") else [node["value"]]
     if not isinstance(said, list):
         raise Unreadable
+    if None in map(_plain, said):
+        raise Refusal("a comparison has a value; got null, as pyiceberg sends infinities; ask with a finite number")
     compared = result_type(transform, of)
     values = tuple(_physical(value, compared) for value in map(_plain, said))
     if op.endswith("starts-with") and not all(isinstance(value, str) for value in values):
@@ -233,7 +235,7 @@ def _physical(said: object, of: pa.DataType) -> Value:
     types = pa.types
     if types.is_boolean(of) and isinstance(said, bool):
         return said
-    if isinstance(said, bool) or said is None:
+    if isinstance(said, bool):
         raise Unreadable
     if types.is_integer(of):
         return said if isinstance(said, int) else _whole(said)

@@ -31,8 +31,7 @@ logger = logging.getLogger("metaindex")
 
 MOST_CONNECTIONS: Final = 256
 MOST_BODY: Final = 8 << 20
-MOST_SENT: Final = 512 << 20
-"""Bytes of the answers that are being sent, together: whoever reads slowly holds one in memory."""
+MOST_SENT: Final = 512 << 20  # bytes of all answers that are being sent: who reads slowly keeps one in memory
 IDLE_SECONDS: Final = 60.0
 TOKEN: Final = "METAINDEX_SERVE_TOKEN"  # noqa: S105 - the name of an environment variable
 _SMALL = 1 << 14
@@ -265,15 +264,12 @@ class _Door(ThreadingHTTPServer):
         """Yield the answer to a request, which is sent meanwhile."""
         self._heard(client_address)
         response = self._answer(request)
-        size = len(response.body)
         with self._lock:
-            fits = not self._sent or self._sent + size <= MOST_SENT
-            self._sent += size if fits else 0
+            fits = not self._sent or self._sent + len(response.body) <= MOST_SENT
+            size = len(response.body) if fits else 0
+            self._sent += size
         if not fits:
-            response, size = (
-                Response.error(429, "TooManyRequestsException", "large answers are being sent; try again"),
-                0,
-            )
+            response = Response.error(429, "TooManyRequestsException", "large answers are being sent; try again")
         try:
             yield response
         finally:
