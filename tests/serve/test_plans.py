@@ -403,7 +403,7 @@ def test_a_table_made_anew_at_its_place_is_not_answered_by_what_was_held(tmp_pat
     assert names(planned(plans)) == ["f0", "f1"]
     shutil.rmtree(root)
     parted(root, "string", "identity", [(v, [v]) for v in "xyz"], arrow=pa.string(), made="string")
-    assert planned(plans) == planned(served(root))
+    assert planned(plans)["tasks"] == planned(served(root))["tasks"]
     assert names(planned(plans, leaf("eq", "z"))) == ["f2"]
     rewritten(root, **{"partition-specs": [{"spec-id": 0, "fields": [_FLOATS]}], "schemas": [_OF_FLOATS]})
     assert plans.table.load(JAVA_1_12).config == {"scan-planning-mode": "client"}
