@@ -199,10 +199,10 @@ def _term(node: Mapping[str, object], columns: _Columns, turned: bool) -> Term:
     said = [] if op in _UNARY else node["values"] if op in ("in", "not-in") else [node["value"]]
     if not isinstance(said, list):
         raise Unreadable
-    if None in map(_plain, said):
+    if None in (plain := list(map(_plain, said))):
         raise Refusal("a comparison has a value; got null, as pyiceberg sends infinities; ask with a finite number")
     compared = result_type(transform, of)
-    values = tuple(_physical(value, compared) for value in map(_plain, said))
+    values = tuple(_physical(value, compared) for value in plain)
     if op.endswith("starts-with") and not all(isinstance(value, str) for value in values):
         raise Unreadable
     return Term(NEGATED[op] if turned else op, column, of, transform, values, turned)

@@ -137,7 +137,7 @@ class Plans:
             helped, every, kept = self._helped, len(served.snapshot.files), len(files)
         seconds = time.perf_counter() - started
         logger.info(  # no value of the filter: they may be private
-            "plan of %s at snapshot %d for %s: %d of %d files, %.1f ms; %s",
+            "plan of %r at snapshot %d for %s: %d of %d files, %.1f ms; %s",
             *(".".join(self.name), served.id, client, kept, every, seconds * 1000),
             f"by {helped}" if helped else "by no index",
         )
@@ -229,10 +229,10 @@ class Plans:
     def _kept(self, snapshot: Snapshot, predicate: Predicate, indexes: Sequence[str] | None) -> Files:
         pruner = Pruner(*self.table.handle.open_indexes(indexes))
         result = pruner.over(snapshot, predicate)
+        whole = result.kept_files == len(snapshot.files)
+        kept = np.arange(result.kept_files) if whole else self._places_of(snapshot).of(result.files.paths)
         self._helped = ", ".join(report.name for report in result.indexes if report.helped)
-        if result.kept_files == len(snapshot.files):
-            return np.arange(result.kept_files, dtype=np.int64)
-        return self._places_of(snapshot).of(result.files.paths)
+        return kept
 
     def _places_of(self, snapshot: Snapshot) -> _Places:
         known = self._places.find(snapshot.version)

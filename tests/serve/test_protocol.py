@@ -505,7 +505,7 @@ def test_each_plan_is_told_without_the_values_of_its_filter(lake: Path, caplog: 
         assert ask(service, "POST", f"{TABLE}/plan", {})[0] == 200
     first, second, third = [line for line in caplog.messages if line.startswith("plan of ")]
     assert re.match(
-        r"plan of lake\.sales\.orders at snapshot \d+ for pyiceberg 0\.12\.0: 0 of 3 files, .* ms; by find", first
+        r"plan of 'lake\.sales\.orders' at snapshot \d+ for pyiceberg 0\.12\.0: 0 of 3 files, .* ms; by find", first
     )
     assert "iceberg-java 1.12.0: 0 of 3" in second
     assert re.search(r"3 of 3 files, .*; by no index", third)
