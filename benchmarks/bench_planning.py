@@ -10,13 +10,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
 import metaindex.spark as rule
 
-from .processes import children_cpu_seconds
 from .spark import quiet_session
 from .telling import Figures, add_options, folder_of, teller
 from .tpch.measured import median
@@ -54,18 +54,29 @@ def measure(
         plain, ours = spark.newSession(), spark.newSession()
         there = spark.conf.get("spark.sql.extensions", "").lower()
         formats = [kind for kind in FORMATS if kind == "parquet" or kind in there]
-        names = [(kind, index, _table(spark, folder, kind, index)) for kind in formats for index in indexes]
+        cases = [
+            (f"{kind}, {index}, {what}", text.format(_table(spark, folder, kind, index)))
+            for kind in formats
+            for index in indexes
+            for what, text in QUERIES.items()
+        ]
         rule.enable(ours)
+        found = {told: _Case() for told, _ in cases}
         try:
-            for kind, index, name in names:
-                for what, text in QUERIES.items():
-                    told = f"{kind}, {index}, {what}"
-                    out.append(_in_turns(plain, ours, turns, text.format(name), told, spark.version))
-                    tell(out[-1:])
+            for turn in range(turns + (warm := max(turns // 4, 1))):
+                print(f"planning: turn {turn + 1} of {turns + warm}", file=sys.stderr, flush=True)
+                for told, text in cases:
+                    found[told].take(plain, ours, text, turn, turn >= warm)
             counts = rule.counts(ours)
             assert (counts.failed, counts.timed_out) == (0, 0), counts.last_error
         finally:
             rule.disable(ours)
+        out = [{"Spark": spark.version, "table, index, query": told, **case.row()} for told, case in found.items()]
+        every = {name: [row[name] for row in out] for name in found[cases[0][0]].row()}
+        out.append(
+            {"Spark": spark.version, "table, index, query": "median", **{n: median(v) for n, v in every.items()}}
+        )
+    tell(out)
     return out
 
 
@@ -91,40 +102,56 @@ def _table(spark: SparkSession, folder: Path, kind: str, index: str) -> str:
     return name
 
 
-def _in_turns(
-    plain: SparkSession, ours: SparkSession, turns: int, text: str, told: str, version: str
-) -> dict[str, object]:
-    found: dict[str, list[tuple[float, float]]] = {"plain": [], "metaindex": []}
-    before = rule.counts(ours)
-    warm = max(turns // 4, 1)
-    for turn in range(turns + warm):
-        if turn == warm:
-            before = rule.counts(ours)
-        pair = [("plain", plain), ("metaindex", ours)]
-        for peer, session in pair if turn % 2 else reversed(pair):
-            found[peer].append(_planned(session, text))
-    print(f"planning: {told} on Spark {version}", file=sys.stderr, flush=True)
-    one, two = found["plain"][warm:], found["metaindex"][warm:]
-    after = rule.counts(ours)
-    return {
-        "Spark": version,
-        "table, index, query": told,
-        "plain ms": median([wall for wall, _ in one]) * 1000,
-        "more ms": median([b - a for (a, _), (b, _) in zip(one, two, strict=True)]) * 1000,
-        "plain, least ms": min(wall for wall, _ in one) * 1000,
-        "more, least ms": (min(wall for wall, _ in two) - min(wall for wall, _ in one)) * 1000,
-        "more CPU ms": median([b - a for (_, a), (_, b) in zip(one, two, strict=True)]) * 1000,
-        "in the rule, ms a plan": (after.seconds - before.seconds) / turns * 1000,
-        "asked a plan": (after.asked - before.asked) / turns,
-        "rewritten": (after.rewritten - before.rewritten) / turns,
-    }
+@dataclass
+class _Case:
+    """A query in turns in both sessions: seconds and CPU seconds of each plan, and what the rule counted."""
+
+    plain: list[tuple[float, float]] = field(default_factory=list)
+    ours: list[tuple[float, float]] = field(default_factory=list)
+    in_rule: list[float] = field(default_factory=list)
+    asked: int = 0
+    rewritten: int = 0
+
+    def take(self, plain: SparkSession, ours: SparkSession, text: str, turn: int, counted: bool) -> None:
+        before = rule.counts(ours)
+        pair = [_planned(session, text) for session in ((plain, ours) if turn % 2 else (ours, plain))]
+        after = rule.counts(ours)
+        if counted:
+            one, two = pair if turn % 2 else reversed(pair)
+            self.plain.append(one)
+            self.ours.append(two)
+            self.in_rule.append(after.seconds - before.seconds)
+            self.asked += after.asked - before.asked
+            self.rewritten += after.rewritten - before.rewritten
+
+    def row(self) -> dict[str, float]:
+        both = list(zip(self.plain, self.ours, strict=True))
+        least = min(wall for wall, _ in self.plain)
+        return {
+            "plain ms": median([wall for wall, _ in self.plain]) * 1000,
+            "more ms": median([b - a for (a, _), (b, _) in both]) * 1000,
+            "plain, least ms": least * 1000,
+            "more, least ms": (min(wall for wall, _ in self.ours) - least) * 1000,
+            "plain CPU ms": median([cpu for _, cpu in self.plain]) * 1000,
+            "more CPU ms": median([b - a for (_, a), (_, b) in both]) * 1000,
+            "in the rule, ms a plan": median(self.in_rule) * 1000,
+            "asked a plan": self.asked / len(both),
+            "rewritten": self.rewritten / len(both),
+        }
 
 
 def _planned(spark: SparkSession, text: str) -> tuple[float, float]:
-    """Seconds, and CPU seconds of the JVM and of Python."""
-    cpu, since = children_cpu_seconds() + time.process_time(), time.perf_counter()
+    """Seconds, and CPU seconds of Python and of the JVM's thread that plans: its compilers and collector run beside."""
+    cpu, since = _cpu(spark), time.perf_counter()
     spark.sql(text)._jdf.queryExecution().executedPlan()
-    return time.perf_counter() - since, children_cpu_seconds() + time.process_time() - cpu
+    wall = time.perf_counter() - since
+    return wall, _cpu(spark) - cpu
+
+
+def _cpu(spark: SparkSession) -> float:
+    """Pinned threads: Python's calls of one thread run in one thread of the JVM."""
+    threads = spark._jvm.java.lang.management.ManagementFactory.getThreadMXBean()
+    return float(threads.getCurrentThreadCpuTime()) / 1e9 + time.process_time()
 
 
 def main() -> int:

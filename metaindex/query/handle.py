@@ -70,6 +70,7 @@ class Handle:
     _folder: IndexFolder | None = None
     _made: dict[object, Any] = field(default_factory=dict)
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = None
+    _resolved: dict[At, Resolved] = field(default_factory=dict)  # since then
 
     def __post_init__(self) -> None:
         if (self.config.confine or self.config.confine_to) and self.ref.confines is None:
@@ -222,12 +223,14 @@ class Handle:
         return at if newest is None else At.of(newest.version)
 
     def resolved(self, at: At, indexes: Sequence[OpenIndex] = ()) -> Resolved:
-        """Resolve a version, with its snapshot on demand. An index that recorded a listing of plain files resolves it
-        without listing; else they are listed once."""
+        """Resolve a version, with its snapshot on demand; plain files that an index has listed are not listed."""
         named = None if at.version is None else self.table_format.version_named(self.ref, str(at.version))
         if named is not None and any(index.versions.find(named) is not None for index in indexes):
             return Resolved(named, lambda: self.snapshot(at))
-        return self.table_format.resolved(self.ref, at)
+        resolved = self._resolved.get(at) or self.table_format.resolved(self.ref, at)
+        if self._looked is not None:
+            self._resolved[at] = resolved
+        return resolved
 
     # -- commands --------------------------------------------------------------------------------------------------
 
@@ -256,8 +259,8 @@ class Handle:
 
     @contextmanager
     def looked_at_once(self) -> Iterator[None]:
-        """Inside, the indexes are looked at once, whatever is asked: for several questions of one query. Inside of
-        itself it does nothing."""
+        """Inside, the indexes and each version are looked at once, whatever is asked: for several questions of one
+        query. Inside of itself it does nothing."""
         if self._looked is not None:
             yield
             return
@@ -266,6 +269,7 @@ class Handle:
             yield
         finally:
             self._looked = None
+            self._resolved.clear()
 
     def open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
         """The indexes that a query may use, and a report of each that it may not. Raises IndexNotFoundError for a name
@@ -307,10 +311,6 @@ class Handle:
             why = refused[0].reason if refused else "it does not exist any more"
             raise IndexNotFoundError(f"a look-up needs an index that can be read; {name!r} cannot be: {why}")
         return indexes[0]
-
-    def usable_indexes(self) -> list[str]:
-        """Names of the indexes that a query may use now, sorted."""
-        return [index.name for index in self.open_indexes(None)[0]]
 
     def recorded(self) -> list[tuple[Version, Schema]]:
         """The newest version that each usable index has recorded, and the schema that the table had."""

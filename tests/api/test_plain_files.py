@@ -140,7 +140,8 @@ def test_a_location_of_indexes_stays_where_it_is(lake: Path, monkeypatch: pytest
     table.create_index("stats", mi.ColumnStats())
     monkeypatch.chdir("/")
     assert [one.name for one in table.indexes()] == ["stats"]
-    assert handle_of(mi.open_table(lake / "data", config=config)).usable_indexes() == ["stats"]
+    opened, _ = handle_of(mi.open_table(lake / "data", config=config)).open_indexes(None)
+    assert [index.name for index in opened] == ["stats"]
 
 
 def test_a_query_lists_the_folder_once_and_one_that_trusts_the_index_not_at_all(

@@ -283,7 +283,8 @@ def explained(query: DataFrame, *, run: bool = False, counted: bool = False) -> 
         reason = refused if refused is not None and rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)), enabled.unasked(), counted)
+        with enabled.handler.planner.tables.looked_at_once():
+            scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)), enabled.unasked(), counted)
         scans += [ExplainedScan(each.scan, None, Reason[each.why], whole=each.listed) for each in survey.passed]
     shown = _text(after)
     read, read_bytes, dropped = executed(query.sparkSession, after) if run else (None, None, ())

@@ -42,7 +42,7 @@ def replaced(files: FileTable, root: str) -> Mask:
 
 @contextmanager
 def looked_at_once() -> Iterator[None]:
-    """Look at each file, or index beside a scan, only once while this thread plans one query inside."""
+    """Look at each file only once while this thread plans one query inside."""
     _local.seen = {}
     try:
         yield

@@ -34,10 +34,12 @@ def signs(files: FileTable) -> pa.ChunkedArray:
 
 def normal(files: FileTable, root: str) -> pa.ChunkedArray:
     """Return one spelling of a file for every engine: an absolute local path, or //bucket/key (`Nodes.normal`)."""
-    paths = files.paths
-    inside = pc.invert(
-        pc.or_(pc.starts_with(paths, "/"), pc.match_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*:/"))
-    )
-    whole = pc.if_else(inside, pc.binary_join_element_wise(root.rstrip("/"), paths, "/"), paths)
-    whole = pc.replace_substring_regex(whole, "^file:/*", "/")
-    return pc.replace_substring_regex(whole, "^[A-Za-z][A-Za-z0-9+.-]*://", "//")
+    paths, root = files.paths, _spelled(pa.scalar(root)).as_py().rstrip("/")
+    inside = pc.invert(pc.match_substring_regex(paths, "^(/|[A-Za-z][A-Za-z0-9+.-]*:/)"))
+    below = pc.binary_join_element_wise(root, paths, "/")
+    return below if pc.all(inside).as_py() else pc.if_else(inside, below, _spelled(paths))
+
+
+def _spelled(paths: pa.Array) -> pa.Array:
+    paths = pc.replace_substring_regex(paths, "^file:/*", "/")
+    return pc.replace_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*://", "//")

@@ -40,7 +40,7 @@ from .answer_counts import AnswerCounts
 from .candidates import Offered, offered
 from .covers import Cover, cover_now, cover_reply, ranked
 from .reasons import Reason
-from .replaced import looked_at_once, proved_now
+from .replaced import proved_now
 from .replies import normal, packed, signs
 from .request import AggregateAsked, Files, FirstAsked, Iceberg, Request, Requests, SparkScan
 from .scans import at_version
@@ -80,13 +80,13 @@ class ScanPlanner:
     counts: AnswerCounts
     cores: int | None = None  # that work on a query
     skips_only: bool = False  # whole files: no covering index, no answer from an index, no join, no row group
-    _tables: Tables = field(init=False)
+    tables: Tables = field(init=False)
     _noting: QueryLog | None = field(init=False)
     _requests: Requests = field(default_factory=Requests)
     _broken: frozenset[str] = frozenset()  # runs of covering indexes that queries of the session failed to read
 
     def __post_init__(self) -> None:
-        self._tables = Tables(self.config, self.storage_options)
+        self.tables = Tables(self.config, self.storage_options)
         self._noting = self.config.query_log_settings
 
     def read(self, text: str) -> Request:
@@ -116,32 +116,30 @@ class ScanPlanner:
         """Return the reply, and what is noted of the query once that is given."""
         if not rule.enabled:
             return "", ()
-        if asked.running is not None:
-            narrowed = {str(at): self._narrowed(scan, rule) for at, scan in enumerate(asked.scans)}
-            return json.dumps(narrowed), ()
         started = time.perf_counter()
-        replies = {}
-        plans = self.plan(asked.scans, rule)
-        for number, (scan, planned) in enumerate(zip(asked.scans, plans, strict=True)):
-            reply: dict[str, object] = {}
-            if isinstance(planned.skipping, PruneResult):
-                reply = {"label": _by(planned.skipping), "dropped": _dropped(planned.skipping)}
-            if planned.cover is None and planned.taken is not None and not isinstance(planned.taken, Reason):
-                reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
-            elif planned.cover is None:
-                reply = self._groups(scan, planned.asked, rule) | reply
-            if planned.cover is not None and planned.table is not None:
-                reply["cover"] = cover_reply(planned.cover, scan, handle_of(planned.table).root(None))
-            few = isinstance(planned.skipping, PruneResult) and planned.skipping.kept_files <= 1
-            if scan.joins and rule.joins and not few:
-                columns_ = self.joinable(scan, rule)
-                reply |= {"joins": join_reply(columns_, rule)} if columns_ else {}
-            if reply:
-                replies[str(number)] = reply
-        noted: Sequence[NotedScan] = ()
-        if (self._noting is not None or rule.query_log or TELEMETRY.is_listening()) and not asked.explained:
-            noted = self._noted(asked, plans, rule, time.perf_counter() - started)
+        with self.tables.looked_at_once():
+            if asked.running is not None:
+                return json.dumps({str(at): self._narrowed(scan, rule) for at, scan in enumerate(asked.scans)}), ()
+            plans = self.plan(asked.scans, rule)
+            told = [self._reply(scan, planned, rule) for scan, planned in zip(asked.scans, plans, strict=True)]
+        replies = {str(number): reply for number, reply in enumerate(told) if reply}
+        noting = (self._noting is not None or rule.query_log or TELEMETRY.is_listening()) and not asked.explained
+        noted = self._noted(asked, plans, rule, time.perf_counter() - started) if noting else ()
         return (json.dumps(replies) if replies else ""), noted
+
+    def _reply(self, scan: SparkScan, planned: Planned, rule: RuleConfig) -> dict[str, object]:
+        skips, taken, reply = planned.skipping, planned.taken, dict[str, object]()
+        few = isinstance(skips, PruneResult) and skips.kept_files <= 1
+        if isinstance(skips, PruneResult):
+            reply = {"label": _by(skips), "dropped": _dropped(skips)}
+        if planned.cover is not None and planned.table is not None:
+            reply["cover"] = cover_reply(planned.cover, scan, handle_of(planned.table).root(None))
+        elif taken is not None and not isinstance(taken, Reason):
+            reply[_PARTS[type(taken)]] = taken.reply(str(reply.get("label", "")))
+        else:
+            reply = self._groups(scan, planned.asked, rule) | reply
+        keys = self.joinable(scan, rule) if scan.joins and rule.joins and not few else ()
+        return reply | {"joins": join_reply(keys, rule)} if keys else reply
 
     def _groups(self, scan: SparkScan, result: PruneResult | Reason, rule: RuleConfig) -> dict[str, object]:
         """Return where the row groups lie that are left of kept files, and the indexes that may have said so."""
@@ -162,7 +160,7 @@ class ScanPlanner:
     def _spans(
         self, scan: SparkScan, result: PruneResult, rule: RuleConfig
     ) -> Sequence[tuple[int, list[tuple[int, int]]]] | Reason:
-        table = self._tables.usable(scan, rule)
+        table = self.tables.usable(scan, rule)
         return table if isinstance(table, Reason) else handle_of(table).made(Queries).row_group_spans(result)
 
     def _noted(self, asked: Request, plans: Sequence[Planned], rule: RuleConfig, seconds: float) -> Sequence[NotedScan]:
@@ -172,7 +170,7 @@ class ScanPlanner:
             setting = setting_of(self._noting, rule.query_log)
             if setting is None and not TELEMETRY.is_listening():
                 return ()
-            tables = [self._tables.held(scan) for scan in asked.scans]
+            tables = [self.tables.held(scan) for scan in asked.scans]
             answers = [(planned.asked, planned.cover) for planned in plans]
             return noted_scans(setting, asked.scans, answers, tables, seconds, asked.limit)
         except Exception as error:  # noqa: BLE001 - a query never fails of its log
@@ -182,18 +180,17 @@ class ScanPlanner:
     def plan(self, scans: Sequence[SparkScan], rule: RuleConfig) -> list[Planned]:
         """Return for each scan of a query what is proved about its files, which covering index stands for it, and why
         every other one does not."""
-        with self._tables.looked_at_once(), looked_at_once():
-            pruned = [self.pruned(scan, rule) for scan in scans]
-            decided = [decided_by(answer) for answer in pruned]
-            taken = [self._tried(self._taken, scan, rule) for scan in scans]
-            offers = [self._offered(scan, skipping, rule) for scan, skipping in zip(scans, decided, strict=True)]
-            chosen = ranked(scans, [some for _, some in offers], rule)
-            now = [
-                cover
-                if cover is None or table is None or not scan.plain
-                else cover_now(cover, handle_of(table).root(None), some, rule)
-                for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
-            ]
+        pruned = [self.pruned(scan, rule) for scan in scans]
+        decided = [decided_by(answer) for answer in pruned]
+        taken = [self._tried(self._taken, scan, rule) for scan in scans]
+        offers = [self._offered(scan, skipping, rule) for scan, skipping in zip(scans, decided, strict=True)]
+        chosen = ranked(scans, [some for _, some in offers], rule)
+        now = [
+            cover
+            if cover is None or table is None or not scan.plain
+            else cover_now(cover, handle_of(table).root(None), some, rule)
+            for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
+        ]
         return [_planned(*parts) for parts in zip(decided, now, offers, pruned, taken, strict=True)]
 
     def _taken(self, scan: SparkScan, rule: RuleConfig) -> Taken | Reason | None:
@@ -202,7 +199,7 @@ class ScanPlanner:
         asked = (scan.first if rule.top_k else None) or (scan.aggregate if rule.aggregates else None)
         if self.skips_only or (asked is None and not (scan.any and rule.limit)):
             return None
-        table = self._tables.usable(scan, rule)
+        table = self.tables.usable(scan, rule)
         if isinstance(table, Reason):
             return table
         allowed = self._allowed(table, rule)
@@ -219,7 +216,8 @@ class ScanPlanner:
 
     def _allowed(self, table: Table, rule: RuleConfig) -> list[str] | None:
         """Names of the indexes that may be used; None: all."""
-        return [name for name in handle_of(table).usable_indexes() if rule.allows(name)] if rule.restricted else None
+        opened = handle_of(table).open_indexes(None)[0] if rule.restricted else []
+        return [index.name for index in opened if rule.allows(index.name)] if rule.restricted else None
 
     def _offered(
         self, scan: SparkScan, skipping: PruneResult | Reason, rule: RuleConfig
@@ -232,7 +230,7 @@ class ScanPlanner:
         source = scan.source
         if self.skips_only or (isinstance(source, Files) and source.catalog) or not is_read_as_written(source):
             return None, Offered()
-        table = self._tables.usable(scan, rule)
+        table = self.tables.usable(scan, rule)
         if isinstance(table, Reason) or not are_rows_alike(table, source):
             return None, Offered()
         kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
@@ -247,7 +245,7 @@ class ScanPlanner:
 
     def table_of(self, scan: SparkScan, rule: RuleConfig) -> Table:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
-        return self._tables.table_of(scan, rule)
+        return self.tables.table_of(scan, rule)
 
     def joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None = None) -> tuple[str, ...]:
         """Return the join key columns that a usable index (or `index`) can look up."""
@@ -262,7 +260,7 @@ class ScanPlanner:
             or not is_read_as_written(source)
         ):
             return ()
-        table = self._tables.usable(scan, rule)
+        table = self.tables.usable(scan, rule)
         allowed = None if isinstance(table, Reason) else self._allowed(table, rule)
         if isinstance(table, Reason) or allowed == []:
             return ()
@@ -271,8 +269,7 @@ class ScanPlanner:
 
     def _narrowed(self, scan: SparkScan, rule: RuleConfig) -> dict[str, object]:
         """Return what is skipped in a scan that runs."""
-        with self._tables.looked_at_once(), looked_at_once():
-            result = self.pruned(scan, rule)
+        result = self.pruned(scan, rule)
         if not isinstance(result, PruneResult) or not result.dropped_files:
             return {}
         return {"dropped": _dropped(result), "by": _by(result)}
@@ -288,7 +285,7 @@ class ScanPlanner:
             return ask(*asked, **more)
         except Exception as error:  # noqa: BLE001 - the plan stays as it was
             scan = asked[0]
-            if isinstance(scan, SparkScan) and self._tables.renew(scan):
+            if isinstance(scan, SparkScan) and self.tables.renew(scan):
                 return self._tried(ask, *asked, **more)
             if isinstance(error, UnsupportedFeatureError):
                 self.counts.unsupported(error)
@@ -306,7 +303,7 @@ class ScanPlanner:
             return Reason.NO_VERSION
         if not is_read_as_written(scan.source):
             return Reason.READER_OPTIONS
-        table = self._tables.usable(scan, rule)
+        table = self.tables.usable(scan, rule)
         if isinstance(table, Reason):
             return table
         allowed = self._allowed(table, rule)

@@ -17,7 +17,7 @@ from metaindex.formats import ReadOptions
 from metaindex.query import Handle
 from metaindex.table import Table, handle_of
 
-from . import text_scans
+from . import replaced, text_scans
 from .reasons import Reason
 from .request import Delta, Files, SparkScan
 from .settings import RuleConfig
@@ -55,8 +55,8 @@ class Tables:
 
     @contextmanager
     def looked_at_once(self) -> Iterator[None]:
-        """Answer all scans of a query, which this thread plans inside, by one look at the indexes."""
-        with ExitStack() as once:
+        """Answer all scans of a query, which this thread plans inside, by one look at each index, version and file."""
+        with ExitStack() as once, replaced.looked_at_once():
             self._local.once = once
             try:
                 yield

@@ -19,6 +19,7 @@ from metaindex.spark.optimizer.reasons import Reason
 from metaindex.spark.optimizer.request import Requests, read_request
 from metaindex.spark.optimizer.request_handler import RequestHandler
 from metaindex.spark.optimizer.settings import RuleConfig
+from metaindex.table import handle_of
 
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
 FILES = 6
@@ -97,6 +98,30 @@ def test_a_filter_of_many_terms_is_answered_and_remembered(lake: Path) -> None:
     deltalake.write_deltalake(str(lake), pa.table({"k": pa.array([5], pa.int64()), "s": ["v5"]}), mode="append")
     mi.open_table(str(lake)).refresh_index("all", builder="local")
     assert told(handler(request(lake, [35]))) != told(asking()(many))
+
+
+def test_a_query_looks_at_indexes_and_the_version_once(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filters, row groups, and keys of joins of two scans: with a store each look is requests."""
+    looks: list[str] = []
+
+    def counted(of: type, name: str) -> None:
+        real = getattr(of, name)
+
+        def look(*asked: Any) -> Any:
+            looks.append(name)
+            return real(*asked)
+
+        monkeypatch.setattr(of, name, look)
+
+    handler, asked = asking(), json.loads(request(lake, [5, 35]))
+    asked["scans"] = [asked["scans"][0] | {"joins": ["k"]} for _ in range(2)]
+    handle = handle_of(mi.open_table(str(lake)))
+    counted(type(handle.indexes()), "readable")
+    counted(type(handle.table_format), "resolved")
+    reply = json.loads(handler(json.dumps(asked)))
+    assert handler.counts.failed == 0
+    assert [sorted(reply[number]) for number in "01"] == [["dropped", "joins", "label"]] * 2
+    assert sorted(looks) == ["readable", "resolved"]
 
 
 @pytest.mark.slow
