@@ -46,8 +46,8 @@ class Client:
     negates_lacking: bool = False
     """Whether it takes a negated condition for true of a file that lacks the column."""
     misread: frozenset[str] = frozenset()
-    """Facts of data files that it refuses or reads wrong: milliseconds, unsigned, time, nanoseconds, decimal_partition.
-    """
+    """Facts of data files that it refuses or reads wrong: milliseconds, unsigned, time, nanoseconds, decimal_partition,
+    partition_values."""
 
     def __str__(self) -> str:
         return " ".join([self.name, ".".join(map(str, self.version))]).strip()
@@ -67,9 +67,15 @@ PYICEBERG: Final = Client(
     misread=frozenset({"decimal_partition"}),
 )
 _KNOWN: Final = {"apache iceberg": JAVA, "pyiceberg": PYICEBERG}
-TRIED: Final = {"iceberg-java": {(1, 12)}, "pyiceberg": {(0, 12)}}
-"""Versions, without the last part, whose rows tests compare with the same client planning by itself. Spark is
-`iceberg-java`; Polars comes as pyiceberg."""
+TRIED: Final[Mapping[str, Mapping[tuple[int, ...], frozenset[str]]]] = {
+    "iceberg-java": {(1, 12): frozenset()},
+    "pyiceberg": {(0, 11): frozenset({"partition_values"}), (0, 12): frozenset()},
+}
+"""Versions, without the last part, whose rows tests compare with the same client planning by itself, and what these
+misread beyond other versions: pyiceberg 0.11 has NULL for a partition value of "", 0 or false that a file lacks. Spark
+is `iceberg-java`; Polars comes as pyiceberg."""
+SERVER_PLANS: Final = {"scan-planning-mode": "server", "rest-scan-planning-enabled": "true"}
+"""What a catalog's config says where it plans for its clients; pyiceberg 0.11 knows the second word alone."""
 
 
 def client_of(headers: Mapping[str, str], *, trusted: bool = False) -> Client:
@@ -81,5 +87,7 @@ def client_of(headers: Mapping[str, str], *, trusted: bool = False) -> Client:
         if named is not None:
             client = _KNOWN[named[1].lower()]
             version = tuple(map(int, named[2].split(".")))
-            return replace(client, version=version, tried=trusted or version[:2] in TRIED[client.name])
+            more = TRIED[client.name].get(version[:2])
+            misread = client.misread | (more or frozenset())
+            return replace(client, version=version, tried=trusted or more is not None, misread=misread)
     return Client(tried=trusted)

@@ -35,7 +35,7 @@ from metaindex.core import (
 )
 
 from .catalog import Catalog, Namespace, no_such_namespace
-from .clients import Client, client_of
+from .clients import SERVER_PLANS, Client, client_of
 from .plans import Plans, Scan
 from .refusal import Refusal
 from .served import NOWHERE, Json
@@ -209,7 +209,7 @@ class Service(Answers):
         client = client_of(request.headers, trusted=self._trusted)
         match request.method, parts[1:]:
             case "GET", ["config"]:
-                defaults = {"scan-planning-mode": "server"} if client.tried else {}
+                defaults = SERVER_PLANS if client.tried else {}
                 return Response.of({"defaults": defaults, "overrides": {}, "endpoints": list(ENDPOINTS)})
             case "GET", ["namespaces"]:
                 parent = parse_qs(query).get("parent", [""])[0]

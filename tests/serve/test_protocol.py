@@ -22,6 +22,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.serve import Catalog, Server, open_server, token_in
+from metaindex.serve.clients import SERVER_PLANS
 from metaindex.serve.protocol import ENDPOINTS, Request, Service
 from metaindex.serve.server import MOST_BODY, MOST_CONNECTIONS
 from tests.disks import someone_elses_folder
@@ -101,16 +102,17 @@ def test_config_says_server_to_clients_that_were_tried(service: Service) -> None
     for version, planned in (
         ("Apache Iceberg 1.12.0 (commit x)", True),
         ("PyIceberg 0.12.1", True),
-        ("PyIceberg 0.11.0", False),
+        ("PyIceberg 0.11.1", True),
+        ("PyIceberg 0.10.0", False),
         ("DuckDB", False),
     ):
         said = ask(service, "GET", "/v1/config?warehouse=x", x_client_version=version)[1]
-        assert said["defaults"] == ({"scan-planning-mode": "server"} if planned else {})
+        assert said["defaults"] == (SERVER_PLANS if planned else {})
         assert said["endpoints"] == list(ENDPOINTS)
 
 
 def test_a_client_that_was_not_tried_plans_by_itself(service: Service, lake: Path) -> None:
-    for version in ("Apache Iceberg 1.10.0", "PyIceberg 0.11.0", "someone"):
+    for version in ("Apache Iceberg 1.10.0", "PyIceberg 0.10.0", "someone"):
         status, said = ask(service, "GET", TABLE, x_client_version=version)
         assert (status, said["config"]) == (200, {"scan-planning-mode": "client"})
         assert Path(said["metadata-location"]).exists()

@@ -22,6 +22,7 @@ from pyiceberg.catalog import load_catalog
 
 import metaindex as mi
 from metaindex.serve import Server, open_server
+from metaindex.serve.clients import SERVER_PLANS
 from metaindex.serve.protocol import ENDPOINTS, Request
 from metaindex.serve.proxy import service
 from metaindex.serve.proxy.opening import Opener
@@ -183,7 +184,7 @@ def test_config_is_the_catalogs_with_plans(behind: RestCatalog, plan_all: bool) 
     with closing(proxied(behind, plan_all=plan_all)) as proxy:
         said = ask(proxy, "GET", "/v1/config?warehouse=w")[1]
         assert behind.asked[-1][1] == "/v1/config?warehouse=w"
-        assert said["defaults"] == {"clients": "4", **({MODE: "server"} if plan_all else {})}
+        assert said["defaults"] == {"clients": "4", **(SERVER_PLANS if plan_all else {})}
         assert said["overrides"] == {"prefix": "p"}
         assert set(said["endpoints"]) == {*behind.catalog_config["endpoints"], *PLANS}
         assert said["idempotency-key-lifetime"] == "PT1H"
@@ -340,13 +341,14 @@ def test_credentials_are_in_no_log(
 
 
 @pytest.mark.parametrize("where", ["defaults", "overrides", "table"])
-@pytest.mark.parametrize("mode", ["server", "client"])
+@pytest.mark.parametrize("mode", ["server", "client", "true"])
 @pytest.mark.parametrize("heard", [True, False])
 def test_what_the_catalog_says_of_planning_stands(behind: RestCatalog, where: str, mode: str, heard: bool) -> None:
+    word = {MODE: mode} if mode != "true" else {"rest-scan-planning-enabled": mode}
     if where == "table":
-        behind.table_config = {MODE: mode}
+        behind.table_config = word
     else:
-        behind.catalog_config = {where: {MODE: mode}}
+        behind.catalog_config = {where: word}
     behind.answers["POST", TABLE + "/plan"] = lambda _: (200, {"status": "completed", "of": "the catalog"})
     with closing(proxied(behind, plan_all=True)) as proxy:
         if heard and where != "table":

@@ -23,7 +23,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlencode
 
 from metaindex.core import BoundedCache, dataclass
-from metaindex.serve.clients import Client, client_of
+from metaindex.serve.clients import SERVER_PLANS, Client, client_of
 from metaindex.serve.plans import Plans
 from metaindex.serve.protocol import ENDPOINTS, Answers, Request, Response, tagged
 from metaindex.serve.refusal import Refusal
@@ -172,12 +172,12 @@ class Proxy(Answers):
         for part in ("defaults", "overrides"):  # with a URI of its own the client would ask there
             content[part] = {name: value for name, value in _object(said, part).items() if name != "uri"}
         if self._plan_all:
-            content["defaults"][_MODE] = "server"
+            content["defaults"] |= SERVER_PLANS
         return _changed(answer, Response.of(content))
 
     def _note(self, caller: str, query: str, said: Mapping[str, Any]) -> str:
         """Keep what the catalog says of scan planning to a caller, by the prefix of its paths."""
-        prefix, mode = _prefix(said), str(_defaults(said).get(_MODE, ""))
+        prefix, mode = _prefix(said), "".join(str(_defaults(said).get(word, "")) for word in SERVER_PLANS)
         self._modes.keep((caller, prefix), (time.monotonic() + _CONFIG_SECONDS, mode))
         self._queries.keep(prefix, query)
         return mode
@@ -233,7 +233,7 @@ class Proxy(Answers):
         if content is None:
             self._tables.take(asked.key)
             return answer, None, {}
-        stands = _MODE in _object(content, "config") or self._mode(asked) != ""
+        stands = not SERVER_PLANS.keys().isdisjoint(_object(content, "config")) or self._mode(asked) != ""
         now, file = time.monotonic(), content.get("metadata-location")
         until = now + TABLE_SECONDS
         with self._lock:

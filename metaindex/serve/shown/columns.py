@@ -27,6 +27,7 @@ MILLISECONDS = "milliseconds"
 UNSIGNED = "unsigned"
 TIME = "time"
 DECIMAL_PARTITION = "decimal_partition"
+PARTITION_VALUES = "partition_values"
 
 Path = tuple[str, ...]
 ELEMENT, KEY, VALUE = "element", "key", "value"
@@ -129,6 +130,8 @@ def _facts(column: Column) -> Iterator[str]:
         yield UNSIGNED
     if pa.types.is_time(type_):
         yield TIME
+    if column.partition:
+        yield PARTITION_VALUES
     if column.partition and pa.types.is_decimal(type_):
         yield DECIMAL_PARTITION
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from metaindex.query import Handle
-from metaindex.serve.clients import Client, client_of
+from metaindex.serve.clients import SERVER_PLANS, Client, client_of
 from metaindex.serve.refusal import Refusal
 from metaindex.serve.served import ServedTable
 from metaindex.serve.shown import shown
@@ -33,7 +33,7 @@ class Careless:
         match method, parts:
             case "GET", ["config"]:
                 offered = [f"GET {_BASE}", f"POST {_BASE}/plan"]
-                return {"defaults": {"scan-planning-mode": "server"}, "overrides": {}, "endpoints": offered}
+                return {"defaults": dict(SERVER_PLANS), "overrides": {}, "endpoints": offered}
             case "GET", ["namespaces", "lake", "tables", name] if name in self.tables:
                 loaded = self.tables[name].load(client)
                 return {"metadata": loaded.metadata, "config": dict(loaded.config)}

@@ -14,6 +14,8 @@ from pyiceberg.exceptions import BadRequestError
 
 import metaindex as mi
 from metaindex.query import Handle
+from metaindex.serve.clients import client_of
+from metaindex.serve.refusal import Refusal
 from metaindex.serve.shown import shown
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.query.aggregates.lakes import HandDelta
@@ -105,6 +107,16 @@ def test_a_partition_of_decimals_is_refused_for_pyiceberg(tmp_path: Path) -> Non
         pytest.raises(BadRequestError, match=r"pyiceberg 0.12.0 .* 'd' .*decimal partition"),
     ):
         catalog(address).load_table("lake.lake")
+
+
+def test_partition_columns_are_refused_for_pyiceberg_0_11(tmp_path: Path) -> None:
+    """It has NULL for a partition value of "", 0 or false."""
+    lake = tmp_path / "lake"
+    write_deltalake(lake, pa.table({"id": [1], "p": [False]}), partition_by=["p"])
+    table = shown(Handle.open(lake), None)
+    table.load(client_of({"user-agent": "PyIceberg/0.12.0"}))
+    with pytest.raises(Refusal, match=r"pyiceberg 0.11.1 .* 'p' .*partition values"):
+        table.load(client_of({"user-agent": "PyIceberg/0.11.1"}))
 
 
 def test_deleted_rows(tmp_path: Path) -> None:
