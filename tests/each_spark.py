@@ -208,6 +208,11 @@ def needs(group: JarGroup | str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(lacks(group), reason=f"{group} has not been published for it")
 
 
+def published(*groups: str) -> list[Any]:
+    """Parameters of a test: the formats, each skipped where `needs` skips it."""
+    return [pytest.param(group, marks=needs(group)) for group in groups]
+
+
 def lacked(error: BaseException | None) -> str | None:
     """The format which the Spark that runs lacks, if an error says that it is not there."""
     if error is None:

@@ -11,9 +11,10 @@ from metaindex.serve import Server
 from metaindex.serve.proxy.opening import Opener
 from metaindex.serve.proxy.service import Proxy
 from metaindex.serve.proxy.upstream import Upstream
+from tests.each_spark import needs
 from tests.serve.upstream import RestCatalog
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, needs("iceberg")]
 
 
 @pytest.fixture

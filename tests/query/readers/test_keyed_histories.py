@@ -14,6 +14,7 @@ from metaindex.core import SparkDriver
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate, physical_type
 from metaindex.index import Kind
 from tests.answers import one_answer
+from tests.each_spark import published
 from tests.histories.driver import Index, run
 from tests.histories.spark import SparkHistory, columns_of
 from tests.query.readers.test_random_histories import compare, readable
@@ -26,7 +27,7 @@ STEPS = 20 if SOAK else 8
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+@pytest.mark.parametrize("table_format", published("delta", "iceberg"))
 def test_a_look_up_at_every_version(spark: SparkSession, tmp_path: Path, table_format: str, seed: int) -> None:
     history = SparkHistory(spark, seed, table_format, tmp_path)
     run(STEPS // 3, history)

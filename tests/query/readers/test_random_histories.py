@@ -21,6 +21,7 @@ from metaindex.expressions.engines.polars import to_polars
 from metaindex.query.readers.scan import Scan
 from tests.answers import one_answer
 from tests.duck import connected
+from tests.each_spark import published
 from tests.histories.driver import run
 from tests.histories.spark import SparkHistory, columns_of
 from tests.query.readers.lake import bound
@@ -34,7 +35,7 @@ STEPS = 20 if SOAK else 8
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+@pytest.mark.parametrize("table_format", published("delta", "iceberg"))
 def test_every_version_reads_as_spark_reads_it(
     spark: SparkSession, tmp_path: Path, table_format: str, seed: int
 ) -> None:

@@ -14,13 +14,14 @@ import pytest
 import metaindex as mi
 from metaindex.serve.shown.columns import Column
 from metaindex.serve.shown.partitions import Constants, Specs
+from tests.each_spark import needs
 from tests.serve.shown.careless import Careless, served
 from tests.tables import settled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, needs("iceberg")]
 _NAMES = iter(range(1000))
 _VECTORS = "'delta.enableDeletionVectors' = 'true'"
 

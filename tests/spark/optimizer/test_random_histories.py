@@ -18,6 +18,7 @@ import metaindex as mi
 import metaindex.spark as rule
 from metaindex.core import MetaIndexError, SparkDriver
 from metaindex.index import Kind
+from tests.each_spark import published
 from tests.figures import count
 from tests.histories.driver import Index, run
 from tests.histories.spark import SparkHistory, columns_of
@@ -56,7 +57,7 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+@pytest.mark.parametrize("table_format", published("delta", "iceberg"))
 def test_indexes_follow_a_random_history(session: SparkSession, tmp_path: Path, table_format: str, seed: int) -> None:
     history = (WiderHistory if seed % 2 else SparkHistory)(session, 5000 + seed, table_format, tmp_path)
     run(STEPS, history, OfAnyKind(history), oracles=[lambda: ask(history)] * QUESTIONS)
