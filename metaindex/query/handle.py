@@ -70,7 +70,7 @@ class Handle:
     _folder: IndexFolder | None = None
     _made: dict[object, Any] = field(default_factory=dict)
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = None
-    _resolved: dict[At, Resolved] = field(default_factory=dict)  # since then
+    _resolved: dict[At, Resolved] = field(default_factory=dict)  # in the same look
 
     def __post_init__(self) -> None:
         if (self.config.confine or self.config.confine_to) and self.ref.confines is None:

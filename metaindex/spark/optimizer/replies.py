@@ -40,6 +40,6 @@ def normal(files: FileTable, root: str) -> pa.ChunkedArray:
     return below if pc.all(inside).as_py() else pc.if_else(inside, below, _spelled(paths))
 
 
-def _spelled(paths: pa.Array) -> pa.Array:
+def _spelled(paths: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
     paths = pc.replace_substring_regex(paths, "^file:/*", "/")
     return pc.replace_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*://", "//")
