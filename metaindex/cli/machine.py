@@ -29,7 +29,7 @@ def _doctor(args: argparse.Namespace, out: Output) -> int:
 
 DOCTOR = Command(
     "doctor",
-    "what is missing or wrong on this machine, and with this table's place?",
+    "what is wrong with packages and settings here, and with this table's place?",
     """Looks at what no error says: versions of the installed packages, variables that nobody reads, and whether Spark's
 defaults switch metaindex on. With TABLE: can its indexes be written, does put-if-absent have one winner there, and do
 the clocks agree? (How indexes are, metaindex indexes tells.)
