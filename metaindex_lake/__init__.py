@@ -4,6 +4,8 @@ the same command: where both are installed, the files of the later one are there
 import base64
 import hashlib
 import importlib.util
+import json
+import shlex
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +20,7 @@ _PACKAGES: Final = Path(__file__).resolve().parents[1]
 def trouble() -> tuple[str, str] | None:
     """Say what is wrong with the `metaindex` of this environment, and its cure; None where it is ours."""
     pip = f"{sys.executable} -m pip"
-    cure = f"{pip} uninstall --yes {FOREIGN}; {pip} install --force-reinstall --no-deps {DISTRIBUTION}"
+    cure = f"{pip} uninstall --yes {FOREIGN}; {pip} install --force-reinstall --no-deps {_source()}"
     try:
         return f"{FOREIGN} {metadata.version(FOREIGN)} of another project is installed beside {DISTRIBUTION}", cure
     except metadata.PackageNotFoundError:
@@ -33,8 +35,18 @@ def trouble() -> tuple[str, str] | None:
     return None
 
 
+def _source() -> str:
+    """Return what pip installed it from: a wheel or a folder, else its name on the package index."""
+    try:
+        told = metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
+        return shlex.quote(json.loads(told)["url"]) if told else DISTRIBUTION
+    except (metadata.PackageNotFoundError, ValueError, KeyError, TypeError):
+        return DISTRIBUTION
+
+
 def _changed() -> Path | None:
-    """Return the package's first module or the command, if another distribution wrote over it."""
+    """Return the package's first module or the command, if another distribution wrote over it. A command that is not
+    there is nobody's: `pip install --target` and copies of packages put it elsewhere."""
     try:
         files = metadata.files(DISTRIBUTION) or ()
     except metadata.PackageNotFoundError:  # imported from a folder
@@ -45,7 +57,7 @@ def _changed() -> Path | None:
         ):
             path = Path(str(file.locate()))
             if not path.is_file():
-                return path
+                continue
             digest = hashlib.new(file.hash.mode, path.read_bytes()).digest()
             if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != file.hash.value:
                 return path

@@ -173,7 +173,7 @@ def test_whose_metaindex_it_is_is_always_told(installed: Installed, foreign: Pat
     # By the half that a person thinks of first, then by the whole cure.
     subprocess.run([*pip, "uninstall", "--yes", "metaindex"], check=True)
     code, said = told("metaindex-lake")
-    assert (code, "--force-reinstall --no-deps metaindex-lake" in said) == (1, True)
+    assert (code, f"--force-reinstall --no-deps {installed.wheel.as_uri()}" in said) == (1, True)  # without a network
     install(installed.wheel, "--force-reinstall")
     assert told("metaindex-lake")[0] == 0
     # Who wrote over one file, and left no name behind.
@@ -181,3 +181,11 @@ def test_whose_metaindex_it_is_is_always_told(installed: Installed, foreign: Pat
     module.write_text("THEIRS = 1\n")
     code, said = told("metaindex-lake")
     assert (code, str(module) in said) == (1, True)
+    # Packages that stand apart from commands: `pip install --target`, a copy into an image.
+    apart = tmp_path / "apart"
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--no-index", "--target", str(apart), str(installed.wheel)], check=True
+    )
+    environ = {**os.environ, "PYTHONPATH": str(apart)}
+    done = subprocess.run([sys.executable, "-m", "metaindex_lake"], env=environ, cwd=tmp_path, check=False)
+    assert done.returncode == 0

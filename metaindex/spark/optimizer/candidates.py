@@ -53,7 +53,7 @@ class CoverCandidate:
     @property
     def masked(self) -> bool:
         """Return whether a mask removes deleted rows."""
-        return _masked(self.serving)
+        return self.serving.mask_bits <= MASK_BITS
 
 
 @dataclass(slots=True)
@@ -119,10 +119,6 @@ def _rows_of_buckets(parts: Sequence[tuple[int, StoredPart]]) -> list[int]:
     for _, part in parts:
         rows_of_bucket[part.bucket] = rows_of_bucket.get(part.bucket, 0) + part.info.rows
     return list(rows_of_bucket.values())
-
-
-def _masked(served: Serving) -> bool:
-    return served.mask_bits <= MASK_BITS
 
 
 def _candidate(
@@ -238,7 +234,7 @@ def _offer(
         buckets,
         use.order if buckets else (),
         lacking * pruned,
-        0 if _masked(served) else served.deleted_rows,
+        0 if served.mask_bits <= MASK_BITS else served.deleted_rows,
         sent=Offer.share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
         left=min(1.0, served.keys / every_row) if few else 1.0,
         uneven=uneven,

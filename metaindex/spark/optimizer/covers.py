@@ -17,7 +17,7 @@ from metaindex.core import counted, human_bytes
 from . import scans
 from .candidates import CoverCandidate, Offered, as_they_are
 from .reasons import Reason
-from .replies import normal, packed, signs
+from .replies import packed, signed
 from .request import Delta, JoinSide, SparkScan
 from .serving import Serving
 from .settings import RuleConfig
@@ -214,11 +214,10 @@ def _dead(served: Serving) -> str:
 @lru_cache(_HELD)
 def _files(served: Serving, root: str) -> str:
     """Path, sign, number of the run and ordinal of each served file."""
-    paths = normal(served.files, root)
-    runs = [str(run.key.number) for run in served.runs for _ in run.served]
+    runs = [run.key.number for run in served.runs for _ in run.served]
     ordinals = np.concatenate([run.served for run in served.runs]).tolist()
-    rows = zip(paths.to_pylist(), signs(served.files).to_pylist(), runs, ordinals, strict=True)
-    return packed([text for path, sign, run, ordinal in rows for text in (path, sign, run, str(ordinal))])
+    rows = zip(signed(served.files, root), runs, ordinals, strict=True)
+    return packed(["\0".join(map(str, row)) for row in rows])
 
 
 @lru_cache(_HELD)

@@ -130,9 +130,6 @@ def enable(
 
     release = SparkRelease.skipping(spark.version)
     config, storage_options = config or config_of(spark), dict(storage_options or {})
-    _disable(spark)
-    if _key(spark) in _SWITCHED_OFF:
-        put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
     ensure_callback_server_started(SparkDriver(spark).gateway)
     if not release.tried:
         from .trial import tried_out
@@ -141,6 +138,9 @@ def enable(
         logger.warning(
             "Spark %s is newer than what is known; files are skipped, all else is left to Spark", release.name
         )
+    _disable(spark)
+    if _key(spark) in _SWITCHED_OFF:
+        put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
     rule = rule or RuleConfig()
     handler = RequestHandler(config, storage_options, rule, cores_of(spark), skips_only=not release.tried)
     with _LOCK:

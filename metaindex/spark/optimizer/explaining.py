@@ -251,11 +251,9 @@ class QueryExplanation(Shown, Plain):
             f"{scan}: dropped from the plan as the query ran, which needs no row of it; what it had read is in the sum"
             for scan in self.dropped_scans
         ]
-        return [*map(str, read), *dropped, self._in_all()]
-
-    def _in_all(self) -> str:
         expected = f", {human_bytes(self.expected_bytes)} expected" if self.expected_bytes is not None else ""
-        return f"in all: {human_bytes(self.read_bytes or 0)} of the needed columns and of footers{expected}"
+        in_all = f"in all: {human_bytes(self.read_bytes or 0)} of the needed columns and of footers{expected}"
+        return [*map(str, read), *dropped, in_all]
 
 
 def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
@@ -335,7 +333,9 @@ def _whole(
     if scan.listed is not None or scan.plain or scan.source.version is None or not counted:
         return scan.listed
     try:
-        files = handle_of(enabled.handler.planner.table_of(scan, rule)).snapshot(At.asked(scan.source.version)).files
+        files = (
+            handle_of(enabled.handler.planner.tables.table_of(scan, rule)).snapshot(At.asked(scan.source.version)).files
+        )
     except MetaIndexError:
         return None
     return len(files), files.size_bytes

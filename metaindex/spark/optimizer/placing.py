@@ -158,7 +158,8 @@ def made(
     classes = SparkDriver(spark).room_classes(__package__, release)
     try:
         with SparkDriver.interrupts_first():
-            off = [name for name, on in _switches(rule).items() if not on]
+            switches = {"topK": rule.top_k, "limit": rule.limit, "aggregates": rule.aggregates, "joins": rule.joins}
+            off = [name for name, on in switches.items() if not on]  # Java looks at these before it asks
             scans = classes.new("Scans", ",".join(off))
             limit = classes.new("Limit", conf, float(rule.timeout_seconds))
             return classes.new(_RULE, callback, token, scans, conf, limit, ordered), limit
@@ -172,11 +173,6 @@ def _other_insides(spark: SparkSession, error: Any) -> UnsupportedFeatureError:
         f" ({spark.version}, Scala {SparkDriver(spark).scala}) has something else: {_said(error)}; take the rows by"
         " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
     )
-
-
-def _switches(rule: RuleConfig) -> dict[str, bool]:
-    """Return what Java looks at before it asks, by its name in the session's settings."""
-    return {"topK": rule.top_k, "limit": rule.limit, "aggregates": rule.aggregates, "joins": rule.joins}
 
 
 def value_of(part: Any, name: str) -> Any:

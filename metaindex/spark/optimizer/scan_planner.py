@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
-import pyarrow.compute as pc
-
 from metaindex.core import (
     TELEMETRY,
     Config,
@@ -41,7 +39,7 @@ from .candidates import Offered, offered
 from .covers import Cover, cover_now, cover_reply, ranked
 from .reasons import Reason
 from .replaced import proved_now
-from .replies import normal, packed, signs
+from .replies import packed, signed
 from .request import AggregateAsked, Files, FirstAsked, Iceberg, Request, Requests, SparkScan
 from .scans import at_version
 from .settings import RuleConfig
@@ -131,7 +129,7 @@ class ScanPlanner:
         skips, taken, reply = planned.skipping, planned.taken, dict[str, object]()
         few = isinstance(skips, PruneResult) and skips.kept_files <= 1
         if isinstance(skips, PruneResult):
-            reply = {"label": _by(skips), "dropped": _dropped(skips)}
+            reply = {"label": _by(skips), "dropped": packed(signed(skips.dropped, skips.table))}
         if planned.cover is not None and planned.table is not None:
             reply["cover"] = cover_reply(planned.cover, scan, handle_of(planned.table).root(None))
         elif taken is not None and not isinstance(taken, Reason):
@@ -149,13 +147,10 @@ class ScanPlanner:
         if isinstance(left, Reason) or not left:
             return {}
         files = FileTable(result.files.table.take([row for row, _ in left]))
-        names = zip(normal(files, result.table).to_pylist(), signs(files).to_pylist(), strict=True)
-        parts = [
-            (*name, " ".join(str(place) for span in spans for place in span))
-            for name, (_, spans) in zip(names, left, strict=True)
-        ]
+        places = [" ".join(str(place) for span in spans for place in span) for _, spans in left]
+        parts = [text for pair in zip(signed(files, result.table), places, strict=True) for text in pair]
         by = ", ".join(each.name for each in result.indexes if each.used)
-        return {"groups": packed([text for part in parts for text in part]), "label": by}
+        return {"groups": packed(parts), "label": by}
 
     def _spans(
         self, scan: SparkScan, result: PruneResult, rule: RuleConfig
@@ -243,10 +238,6 @@ class ScanPlanner:
             some.candidates = [candidate for candidate, said in zip(some.candidates, told, strict=True) if said]
         return table, some
 
-    def table_of(self, scan: SparkScan, rule: RuleConfig) -> Table:
-        """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
-        return self.tables.table_of(scan, rule)
-
     def joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None = None) -> tuple[str, ...]:
         """Return the join key columns that a usable index (or `index`) can look up."""
         columns = self._tried(self._joinable, scan, rule, index)
@@ -272,7 +263,7 @@ class ScanPlanner:
         result = self.pruned(scan, rule)
         if not isinstance(result, PruneResult) or not result.dropped_files:
             return {}
-        return {"dropped": _dropped(result), "by": _by(result)}
+        return {"dropped": packed(signed(result.dropped, result.table)), "by": _by(result)}
 
     def pruned(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         """Return what is proved about one scan of a request, even if it drops no file, or why nothing is."""
@@ -373,12 +364,6 @@ def _pruned(
 def _by(result: PruneResult) -> str:
     """The indexes that left files out, for people."""
     return ", ".join(each.name for each in result.indexes if each.used and each.dropped_files)
-
-
-def _dropped(result: PruneResult) -> str:
-    """The dropped files, path and sign by turns."""
-    paths = normal(result.dropped, result.table)
-    return packed(pc.binary_join_element_wise(paths, signs(result.dropped), "\0").to_pylist())
 
 
 def _is_known(name: str, table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> bool:

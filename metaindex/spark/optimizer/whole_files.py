@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, Vector, counted
 from metaindex.expressions import And, Constant, Opaque
@@ -25,7 +24,7 @@ from . import text_scans
 from .alike import are_columns_alike, is_read_as_written, judged_of_files
 from .reasons import Reason
 from .replaced import replaced
-from .replies import normal, packed, signs
+from .replies import packed, signed
 from .request import AggregateAsked, Delta, Files, FirstAsked, Iceberg, SparkScan
 from .scans import at_version, named, of_this_table
 
@@ -89,13 +88,12 @@ class ScanFiles:
     def told(self, rows: Rows) -> str:
         """Files, path and sign by turns."""
         some = self.whole.files.take(pa.array(rows))
-        return packed(pc.binary_join_element_wise(normal(some, self.whole.result.table), signs(some), "\0").to_pylist())
+        return packed(signed(some, self.whole.result.table))
 
     def proof(self, rows: Rows) -> str:
         """Return the files' names and signs with the number of deleted rows of each."""
-        some, gone = self.whole.files.take(pa.array(rows)), pa.array(self.whole.deleted.values[rows]).cast(pa.string())
-        names = normal(some, self.whole.result.table)
-        return packed(pc.binary_join_element_wise(names, signs(some), gone, "\0").to_pylist())
+        names = signed(self.whole.files.take(pa.array(rows)), self.whole.result.table)
+        return packed([f"{name}\0{gone}" for name, gone in zip(names, self.whole.deleted.values[rows], strict=True)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +232,6 @@ def _as_texts(values: pa.Array | pa.ChunkedArray) -> list[str | None]:
         return [None if value is None else base64.b64encode(value).decode() for value in values.to_pylist()]
     if pa.types.is_decimal(type_):
         return [None if value is None else str(value) for value in values.to_pylist()]
-    if pa.types.is_boolean(type_):
-        return [None if value is None else str(value).lower() for value in values.to_pylist()]
     return _texts(values)
 
 

@@ -52,7 +52,7 @@ def verdicts(
     if planned.skipping is Reason.FAILED:
         return ()
     answer = planner.pruned(scan, rule) if planned.skipping in _PROVED_NOTHING else planned.skipping
-    table = planner.table_of(scan, rule)
+    table = planner.tables.table_of(scan, rule)
     helps = isinstance(answer, PruneResult) and answer.dropped_files > 0
     credit = handle_of(table).made(Queries).credit(answer) if helps and isinstance(answer, PruneResult) else None
     infos = table.indexes(staleness=False)

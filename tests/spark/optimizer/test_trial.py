@@ -1,5 +1,6 @@
 """A Spark that is newer than all that metaindex knows. The one that runs is taken for one."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from metaindex.core import SparkDriver, SparkRelease, UnsupportedFeatureError
 from metaindex.spark.optimizer import enabling, trial
 from metaindex.spark.optimizer.executed import reads
 from tests.each_spark import RELEASES
+from tests.spark.optimizer.test_held_plans import busy
 from tests.spark.optimizer.test_other_sparks import ROOMS, RULE
 from tests.spark.test_sources import java_sources
 
@@ -104,3 +106,50 @@ def test_one_that_reads_otherwise_than_expected_is_refused_in_a_line(
         assert not rule.is_enabled(newer)
         monkeypatch.setattr(trial, "_EXPECTED", {})
     assert newer.range(3).count() == 3
+
+
+def test_what_the_application_set_is_not_its_sparks(lake: str, newer: SparkSession) -> None:
+    """Sessions begin with the settings of the context; a setting that keeps metaindex off is no reason to refuse."""
+    settings = {
+        "spark.metaindex.enabled": "false",
+        "spark.metaindex.indexes": "none",
+        "spark.metaindex.timeoutSeconds": "0.001",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.sources.useV1SourceList": "",
+    }
+    context = newer.sparkContext._jsc.sc().conf()
+    for name, value in settings.items():
+        context.set(name, value)
+    try:
+        mi.enable(newer)
+    finally:
+        for name in settings:
+            context.remove(name)
+    assert newer.read.parquet(lake).where("id = 70").count() == 1
+    assert rule.counts(newer).failed == 0
+
+
+def test_a_trial_that_fails_changes_nothing_and_is_no_verdict(
+    newer: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mi.enable(newer)
+    trial._SEEN.clear()
+    with monkeypatch.context() as without:
+        without.setattr(tempfile, "tempdir", "/proc")
+        with pytest.raises(UnsupportedFeatureError, match=r"does not: \w+: .*/proc") as why:
+            mi.enable(newer)
+    assert "\n" not in str(why.value)
+    assert rule.is_enabled(newer)
+    mi.enable(newer)
+
+
+def test_a_trial_waits_for_cores_only_so_long(
+    newer: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The jobs of others go on."""
+    with busy(newer, tmp_path / "done"), monkeypatch.context() as soon:
+        soon.setattr(trial, "_MOST_SECONDS", 0.5)
+        with pytest.raises(UnsupportedFeatureError, match="does not: "):
+            mi.enable(newer)
+    assert not rule.is_enabled(newer)
+    mi.enable(newer)
