@@ -162,7 +162,9 @@ def test_whose_metaindex_it_is_is_always_told(installed: Installed, foreign: Pat
         subprocess.run([*pip, "install", "--no-deps", "--no-index", *options, str(wheel)], check=True)
 
     def told(*words: str) -> tuple[int, str]:
-        done = subprocess.run([str(here.bin / words[0]), *words[1:]], capture_output=True, text=True, check=False)
+        environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        command = [str(here.bin / words[0]), *words[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
         return done.returncode, done.stdout + done.stderr
 
     for wheel in (foreign, installed.wheel) if order == "before" else (installed.wheel, foreign):
