@@ -36,11 +36,12 @@ def trouble() -> tuple[str, str] | None:
 
 
 def _source() -> str:
-    """Return what pip installed it from: a wheel or a folder, else its name on the package index."""
+    """Return what pip installed it from (a wheel, a folder, a commit), else its name on the package index."""
     try:
-        told = metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
-        return shlex.quote(json.loads(told)["url"]) if told else DISTRIBUTION
-    except (metadata.PackageNotFoundError, ValueError, KeyError, TypeError):
+        told = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "")
+        vcs = told.get("vcs_info")
+        return shlex.quote(f"{vcs['vcs']}+{told['url']}@{vcs['commit_id']}" if vcs else told["url"])
+    except (metadata.PackageNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return DISTRIBUTION
 
 

@@ -25,9 +25,6 @@ from .request import SparkScan
 from .serving import Serving, serving, usable_runs
 from .settings import RuleConfig
 
-MASK_BITS: Final = 1 << 25
-"""Deleted rows are left out by a mask (here 4 MB), which goes with every task, or by a join with what every executor is
-sent once."""
 _held: Final[BoundedCache[tuple[object, ...], Serving]] = BoundedCache(16)
 """What indexes serve of versions, of all sessions: it follows from immutable things."""
 
@@ -49,11 +46,6 @@ class CoverCandidate:
     @property
     def name(self) -> str:
         return self.serving.index.name
-
-    @property
-    def masked(self) -> bool:
-        """Return whether a mask removes deleted rows."""
-        return self.serving.mask_bits <= MASK_BITS
 
 
 @dataclass(slots=True)
@@ -234,7 +226,7 @@ def _offer(
         buckets,
         use.order if buckets else (),
         lacking * pruned,
-        0 if served.mask_bits <= MASK_BITS else served.deleted_rows,
+        0 if served.masked else served.deleted_rows,
         sent=Offer.share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
         left=min(1.0, served.keys / every_row) if few else 1.0,
         uneven=uneven,

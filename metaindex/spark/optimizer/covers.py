@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
 from metaindex.advisor import Offer
 from metaindex.core import counted, human_bytes
@@ -179,7 +180,7 @@ def cover_reply(cover: Cover, scan: SparkScan, root: str) -> dict[str, object]:
     if not isinstance(scan.source, Delta) or not served.whole:
         reply["served"] = _files(served, root)
     if served.deleted:
-        reply |= {"masked": candidate.masked, **_deleted(served)}
+        reply |= {"masked": served.masked, **_deleted(served)}
     return reply
 
 
@@ -214,10 +215,9 @@ def _dead(served: Serving) -> str:
 @lru_cache(_HELD)
 def _files(served: Serving, root: str) -> str:
     """Path, sign, number of the run and ordinal of each served file."""
-    runs = [run.key.number for run in served.runs for _ in run.served]
-    ordinals = np.concatenate([run.served for run in served.runs]).tolist()
-    rows = zip(signed(served.files, root), runs, ordinals, strict=True)
-    return packed(["\0".join(map(str, row)) for row in rows])
+    runs = np.repeat([run.key.number for run in served.runs], [len(run.served) for run in served.runs])
+    ordinals = np.concatenate([run.served for run in served.runs])
+    return packed(signed(served.files, root, *(pa.array(each).cast(pa.string()) for each in (runs, ordinals))))
 
 
 @lru_cache(_HELD)

@@ -333,9 +333,8 @@ def _whole(
     if scan.listed is not None or scan.plain or scan.source.version is None or not counted:
         return scan.listed
     try:
-        files = (
-            handle_of(enabled.handler.planner.tables.table_of(scan, rule)).snapshot(At.asked(scan.source.version)).files
-        )
+        table = enabled.handler.planner.tables.table_of(scan, rule)
+        files = handle_of(table).snapshot(At.asked(scan.source.version)).files
     except MetaIndexError:
         return None
     return len(files), files.size_bytes

@@ -40,9 +40,9 @@ def normal(files: FileTable, root: str) -> pa.ChunkedArray:
     return below if pc.all(inside).as_py() else pc.if_else(inside, below, _spelled(paths))
 
 
-def signed(files: FileTable, root: str) -> list[str]:
-    """Return name and sign of each file, with a NUL between."""
-    return list(pc.binary_join_element_wise(normal(files, root), signs(files), "\0").to_pylist())
+def signed(files: FileTable, root: str, *more: pa.Array) -> list[str]:
+    """Return name and sign of each file, and what `more` has of it, with a NUL between."""
+    return list(pc.binary_join_element_wise(normal(files, root), signs(files), *more, "\0").to_pylist())
 
 
 def _spelled(paths: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:

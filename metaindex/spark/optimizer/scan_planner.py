@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
+import pyarrow as pa
+
 from metaindex.core import (
     TELEMETRY,
     Config,
@@ -147,10 +149,9 @@ class ScanPlanner:
         if isinstance(left, Reason) or not left:
             return {}
         files = FileTable(result.files.table.take([row for row, _ in left]))
-        places = [" ".join(str(place) for span in spans for place in span) for _, spans in left]
-        parts = [text for pair in zip(signed(files, result.table), places, strict=True) for text in pair]
+        places = pa.array([" ".join(str(place) for span in spans for place in span) for _, spans in left])
         by = ", ".join(each.name for each in result.indexes if each.used)
-        return {"groups": packed(parts), "label": by}
+        return {"groups": packed(signed(files, result.table, places)), "label": by}
 
     def _spans(
         self, scan: SparkScan, result: PruneResult, rule: RuleConfig

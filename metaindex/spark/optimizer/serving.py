@@ -25,6 +25,9 @@ MOST_DELETED = 1_000_000
 """Deleted rows that are left out one by one; and files whose deletes are read for it. Beyond, files with deletes are
 read from the table."""
 _MOST_FILES_WITH_DELETES = 2_000
+MASK_BITS = 1 << 25
+"""Deleted rows are left out by a mask (here 4 MB), which goes with every task, or by a join with what every executor is
+sent once."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,9 @@ class Serving:
         return sum(len(positions) for _, _, positions in self.deleted)
 
     @cached_property
-    def mask_bits(self) -> int:
-        """Return the length of a mask of deleted rows: in each file that has some, the rows up to the last of them."""
-        return sum(int(max(positions)) + 1 for _, _, positions in self.deleted if len(positions))
+    def masked(self) -> bool:
+        """Return whether a mask removes deleted rows: in each file that has some, a bit a row to the last of them."""
+        return sum(int(max(positions)) + 1 for _, _, positions in self.deleted if len(positions)) <= MASK_BITS
 
     @property
     def column_bytes(self) -> Mapping[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,9 @@ from .settings import PREFIX, RuleConfig
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FILES, _ROWS, _MOST_SECONDS = 4, 10, 60.0  # of the table, of a file, of the trial
+_FILES: Final = 4
+_ROWS: Final = 10  # of a file
+_MOST_SECONDS: Final = 60.0
 _EXPECTED: Final = {
     "id = 7": 1,
     "id IN (3, 25)": 2,
@@ -64,7 +67,7 @@ def tried_out(spark: SparkSession, release: SparkRelease) -> None:
 @contextmanager
 def _ended(spark: SparkSession) -> Iterator[None]:
     """Cancel the jobs of the block that have not ended in time: they may wait for cores that others hold."""
-    over = threading.Event()
+    over, until = threading.Event(), time.monotonic() + _MOST_SECONDS
     with SparkDriver(spark).tagged() as tag:
 
         def end() -> None:
@@ -75,6 +78,10 @@ def _ended(spark: SparkSession) -> Iterator[None]:
         threading.Thread(target=end, name=tag, daemon=True).start()
         try:
             yield
+        except Exception as error:
+            if time.monotonic() < until:
+                raise
+            raise TimeoutError(f"it has not ended after {_MOST_SECONDS:g} s; others may hold the cores") from error
         finally:
             over.set()
 

@@ -85,15 +85,13 @@ class ScanFiles:
         rows = self.whole.certain_first()
         return Reason.NOTHING_CERTAIN if rows is None else CertainFirst(self, rows, self.whole.result)
 
-    def told(self, rows: Rows) -> str:
-        """Files, path and sign by turns."""
-        some = self.whole.files.take(pa.array(rows))
-        return packed(signed(some, self.whole.result.table))
+    def told(self, rows: Rows, *more: pa.Array) -> str:
+        """Return the files' names and signs, and what `more` has of each."""
+        return packed(signed(self.whole.files.take(pa.array(rows)), self.whole.result.table, *more))
 
     def proof(self, rows: Rows) -> str:
         """Return the files' names and signs with the number of deleted rows of each."""
-        names = signed(self.whole.files.take(pa.array(rows)), self.whole.result.table)
-        return packed([f"{name}\0{gone}" for name, gone in zip(names, self.whole.deleted.values[rows], strict=True)])
+        return self.told(rows, pa.array(self.whole.deleted.values[rows]).cast(pa.string()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,11 +85,11 @@ def test_a_look_up_reads_as_much_as_before_the_deletes(
 def test_more_deleted_rows_than_a_mask_holds_are_left_out_by_a_join(
     sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from metaindex.spark.optimizer import candidates
+    from metaindex.spark.optimizer import serving
 
     spark, lake = sorting, covered(delta_vectors(sorting, tmp_path), KIND)
     spark.sql(f"DELETE FROM {lake.name} WHERE id % 10 = 3")
-    monkeypatch.setattr(candidates, "MASK_BITS", 1_000)
+    monkeypatch.setattr(serving, "MASK_BITS", 1_000)
     text = LOOK_UP.format(t=lake.name)
     plan = asked(spark, text)
     assert "Join" in plan, plan
