@@ -66,14 +66,14 @@ PYICEBERG: Final = Client(
     negates_lacking=True,
     misread=frozenset({"decimal_partition"}),
 )
-_KNOWN: Final = {"apache iceberg": JAVA, "pyiceberg": PYICEBERG}
+_KNOWN: Final = {"apache iceberg": JAVA, "pyiceberg": PYICEBERG, "duckdb": Client("duckdb")}
 TRIED: Final[Mapping[str, Mapping[tuple[int, ...], frozenset[str]]]] = {
-    "iceberg-java": {(1, 12): frozenset()},
+    "iceberg-java": {(1, 11): frozenset(), (1, 12): frozenset()},
     "pyiceberg": {(0, 11): frozenset({"partition_values"}), (0, 12): frozenset()},
 }
 """Versions, without the last part, whose rows tests compare with the same client planning by itself, and what these
 misread beyond other versions: pyiceberg 0.11 has NULL for a partition value of "", 0 or false that a file lacks. Spark
-is `iceberg-java`; Polars comes as pyiceberg."""
+and Flink are `iceberg-java`; Polars comes as pyiceberg; DuckDB plans by itself."""
 SERVER_PLANS: Final = {"scan-planning-mode": "server", "rest-scan-planning-enabled": "true"}
 """What a catalog's config says where it plans for its clients; pyiceberg 0.11 knows the second word alone."""
 
@@ -82,12 +82,12 @@ def client_of(headers: Mapping[str, str], *, trusted: bool = False) -> Client:
     """Return the client by its headers, whose names are in small letters. `trusted`: untried ones, too."""
     for header in ("x-client-version", "user-agent"):
         named = re.match(
-            r"(?i)\s*(apache iceberg|pyiceberg)[ /]v?([0-9]{1,4}(?:\.[0-9]{1,6}){0,3})", headers.get(header, "")
+            r"(?i)\s*(apache iceberg|pyiceberg|duckdb)[ /]v?([0-9]{1,4}(?:\.[0-9]{1,6}){0,3})", headers.get(header, "")
         )
         if named is not None:
             client = _KNOWN[named[1].lower()]
             version = tuple(map(int, named[2].split(".")))
-            more = TRIED[client.name].get(version[:2])
+            more = TRIED.get(client.name, {}).get(version[:2])
             misread = client.misread | (more or frozenset())
             return replace(client, version=version, tried=trusted or more is not None, misread=misread)
     return Client(tried=trusted)

@@ -112,7 +112,7 @@ def test_config_says_server_to_clients_that_were_tried(service: Service) -> None
 
 
 def test_a_client_that_was_not_tried_plans_by_itself(service: Service, lake: Path) -> None:
-    for version in ("Apache Iceberg 1.10.0", "PyIceberg 0.10.0", "someone"):
+    for version in ("Apache Iceberg 1.10.0", "PyIceberg 0.10.0", "duckdb/v1.5.5(linux_amd64)", "someone"):
         status, said = ask(service, "GET", TABLE, x_client_version=version)
         assert (status, said["config"]) == (200, {"scan-planning-mode": "client"})
         assert Path(said["metadata-location"]).exists()

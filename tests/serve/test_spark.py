@@ -12,13 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.core import SparkRelease
 from metaindex.serve import Server, open_server
 from metaindex.serve.plans import Plans
-from tests.each_spark import PINNED
+from tests.each_spark import needs
 from tests.formats.iceberg.written import WrittenHistory
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, needs("iceberg")]
 
 CONDITIONS = """
 i = 37 | i in (37, 74, 111) | i in (37, 74, null) | s like 'p00%' | s like '%37' | s like 'p%7' | s = 'p0037'
@@ -77,8 +76,6 @@ def listed(text: str) -> list[str]:
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the catalog `alone` of Spark writes and reads, whose namespace `lake` is served."""
-    if SparkRelease.of(spark.version) is not PINNED:
-        pytest.skip("clients that were tried: Iceberg 1.12 in the Spark that is pinned")
     root = tmp_path_factory.mktemp("warehouse")
     for name, value in {
         "": "org.apache.iceberg.spark.SparkCatalog",
@@ -147,15 +144,15 @@ def test_conditions_of_every_type(spark: SparkSession, plans: list[Any]) -> None
 
 
 def test_conditions_that_select_partitions(spark: SparkSession, plans: list[Any]) -> None:
-    wrong = []
+    wrong, failed = [], []
     for condition in listed(OF_PARTS):
         for what in ("count(*)", "*"):
-            over, alone = (
-                rows(spark, f"select {what} from {name}.lake.parts where {condition.format(name)}")
-                for name in ("over", "alone")
-            )
-            wrong += [(what, condition, over[:3], alone[:3])] if over != alone else []
+            query = f"select {what} from {{0}}.lake.parts where {condition}"
+            over, alone = rows(spark, query.format("over")), answer(spark, query.format("alone"))
+            wrong += [(query, over[:3], alone[:3])] if over != alone and isinstance(alone, list) else []
+            failed += [query] if isinstance(alone, str) else []
     assert wrong == []
+    assert all(" in (" in query for query in failed)  # Iceberg 1.11 by itself fails over a NULL partition
     snapshots = [row[0] for row in spark.sql("select snapshot_id from alone.lake.parts.snapshots").collect()]
     for snapshot in snapshots:
         query = "select count(*), sum(id) from {}.lake.parts version as of {} where region = 'eu'"

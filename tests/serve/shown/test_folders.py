@@ -13,7 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.query import Handle
-from metaindex.serve.clients import Client
+from metaindex.serve.clients import Client, client_of
 from metaindex.serve.refusal import Refusal
 from metaindex.serve.served import Page
 from metaindex.serve.shown import shown
@@ -244,6 +244,8 @@ def test_a_client_that_nobody_tried_is_refused(tmp_path: Path) -> None:
     for refused in (lambda: table.load(stranger), lambda: plan(table.snapshot(None, own_schema=True), stranger)):
         with pytest.raises(Refusal, match=r"Stranger 1.12.0 was not"):
             refused()
+    with pytest.raises(Refusal, match=r"duckdb 1.5.5 was not"):
+        table.load(client_of({"user-agent": "duckdb/v1.5.5(linux_amd64) python/3.11"}))
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.csv", "id,v\n1,2\n"), ("a.json", '{"id": 1}\n')])
