@@ -1,4 +1,4 @@
-"""`metaindex serve ROOT|TABLE...` or `--before URI`: an Iceberg REST catalog that plans with the indexes."""
+"""`metaindex serve ROOT|TABLE|CATALOG...` or `--before URI`: an Iceberg REST catalog that plans with the indexes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     from metaindex.serve import open_server, token_in
 
     if not args.places and args.before is None:
-        raise arg.NotUnderstood("what is served is named: ROOT|TABLE..., or --before URI; read metaindex serve --help")
+        raise arg.NotUnderstood(
+            "what is served is named: ROOT|TABLE|CATALOG..., or --before URI; read metaindex serve --help"
+        )
     if args.verbose:
         logging.getLogger("metaindex").setLevel(logging.INFO)
     if (args.tls_cert is None) != (args.tls_key is None):
         raise ArgumentError("TLS needs a certificate and its key; one of them was given; give --tls-cert and --tls-key")
     server = open_server(
         *args.places,
+        catalog=dict(args.catalog_option) or None,
         host=args.host,
         port=args.port,
         token=None if args.token_file is None else token_in(args.token_file),
@@ -53,7 +56,8 @@ COMMAND = arg.Command(
     """Serves the tables below folders, or tables, as a read-only Iceberg REST catalog. Spark, pyiceberg and Polars need
 its address alone: they send the filter of a query, and read only the files that come back. A root is named by its last
 folder: below lake/ the table lake/sales/orders is lake.sales.orders. Nothing is kept, so any number of servers may
-serve the same tables. A client that was not tried plans by itself, without the indexes.
+serve the same tables. A client that was not tried plans by itself, without the indexes. catalog:NAME is a catalog as
+pyiceberg is configured for it (SQL, Glue, Hive), whose Iceberg tables are read with the rights of this server.
 
 With --before it stands before an Iceberg REST catalog: all is forwarded under the caller's own credentials, but for
 plans of tables, which are made with the indexes. A table is read with the credentials that the catalog gives the caller
@@ -64,13 +68,17 @@ alone. Credentials of clients are neither asked for nor logged: clients read the
     (
         "metaindex serve lake/",
         "metaindex serve lake/ s3://lake/gold --port 8181",
+        "metaindex serve catalog:prod",
         "metaindex serve --before https://catalog.example.com/api --plan-all --allow-location s3://lake/",
         "metaindex serve lake/ --host 0.0.0.0 --token-file token --tls-cert cert.pem --tls-key key.pem",
     ),
     (
-        arg.word("ROOT|TABLE", "folders or URIs with tables below them, or tables", "places", nargs="*"),
+        arg.word(
+            "ROOT|TABLE|CATALOG", "folders or URIs with tables below them, tables, or catalog:NAME", "places", nargs="*"
+        ),
         arg.group(
             "a catalog behind",
+            arg.CATALOG_OPTION,
             arg.option("--before", "URI", "the Iceberg REST catalog to stand before, in place of folders and tables"),
             arg.flag("--plan-all", "plan for pyiceberg and Polars, too; what cannot be planned is refused to them"),
             arg.many("--allow-location", "PREFIX", "read tables below it with the credentials of this server"),

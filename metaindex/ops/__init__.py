@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .lake.answer import Lake as Lake
     from .lake.asking import LakePlace as LakePlace
     from .lake.opening import LakeAsked as LakeAsked
+    from .lake.opening import LakeCatalog as LakeCatalog
     from .lake.opening import open_lake as open_lake
     from .lake.upkeep import Event as Event
     from .lake.upkeep import Pace as Pace

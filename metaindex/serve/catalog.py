@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -36,7 +37,40 @@ class Root:
     only: str = ""
 
 
-class Catalog:
+class Tables(ABC):
+    """Tables by their names, each opened once. For any number of threads."""
+
+    def __init__(self) -> None:
+        self._open: BoundedCache[tuple[str, ...], Plans] = BoundedCache(_MOST_OPEN)
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def namespaces(self, parent: Namespace = ()) -> list[Namespace]:
+        """Return the namespaces directly below one. Raises Refusal if there is none of that name."""
+
+    @abstractmethod
+    def tables(self, namespace: Namespace) -> list[str]:
+        """Return the names of a namespace's tables. Raises Refusal if there is no such namespace."""
+
+    @abstractmethod
+    def _opened(self, namespace: Namespace, name: str) -> ServedTable:
+        """Open a table. Raises Refusal if there is none."""
+
+    def table(self, namespace: Namespace, name: str) -> Plans:
+        """Return the plans of a table. Raises Refusal if there is none."""
+        key = (*namespace, name)
+        with self._lock:
+            plans = self._open.find(key)
+            if plans is None:
+                self._open.keep(key, plans := Plans(key, self._opened(namespace, name)))
+            return plans
+
+    def forget(self, namespace: Namespace, name: str) -> None:
+        """Open the table anew when it is asked for next: another one may be at its place."""
+        self._open.take((*namespace, name))
+
+
+class Catalog(Tables):
     """The tables of some roots."""
 
     def __init__(
@@ -49,6 +83,7 @@ class Catalog:
     ) -> None:
         """`cache`: a folder that clients can read, for deletion vectors of Delta tables. Raises ArgumentError for roots
         of one name."""
+        super().__init__()
         self._config, self._options = config or Config(), dict(storage_options or {})
         self._cache = cache
         self._roots: dict[str, list[Root]] = {}
@@ -63,8 +98,6 @@ class Catalog:
             beside.append(root)
         if not self._roots:
             raise ArgumentError("a catalog serves at least one root; got none; name a folder of tables, or a table")
-        self._open: BoundedCache[tuple[str, ...], Plans] = BoundedCache(_MOST_OPEN)
-        self._lock = threading.Lock()
 
     def _root(self, path: str) -> Root:
         whole = path.rstrip("/") if is_remote(path) else os.path.realpath(path)
@@ -74,10 +107,7 @@ class Catalog:
         is_table = next(iter(tables_below(whole, self._options)), None) == ""
         return Root(above.rpartition("/")[2] or "lake", above, name) if is_table else Root(name or "lake", whole)
 
-    # -- names -----------------------------------------------------------------------------------------------------
-
     def namespaces(self, parent: Namespace = ()) -> list[Namespace]:
-        """Return the namespaces directly below one. Raises Refusal if there is none of that name."""
         if not parent:
             return [(name,) for name in self._roots]
         below = {space[: len(parent) + 1] for space, _ in self._all(parent[0]) if space[: len(parent)] == parent}
@@ -86,7 +116,6 @@ class Catalog:
         return sorted(space for space in below if len(space) > len(parent))
 
     def tables(self, namespace: Namespace) -> list[str]:
-        """Return the names of a namespace's tables. Raises Refusal if there is no such namespace."""
         self.namespaces(namespace)
         return sorted(name for space, name in self._all(namespace[0]) if space == namespace)
 
@@ -99,21 +128,6 @@ class Catalog:
                 *above, last = folder.split("/")
                 tables.append(((root.name, *above), last))
         return tables
-
-    # -- tables ----------------------------------------------------------------------------------------------------
-
-    def table(self, namespace: Namespace, name: str) -> Plans:
-        """Return the plans of a table. Raises Refusal if there is none."""
-        key = (*namespace, name)
-        with self._lock:
-            plans = self._open.find(key)
-            if plans is None:
-                self._open.keep(key, plans := Plans(key, self._opened(namespace, name)))
-            return plans
-
-    def forget(self, namespace: Namespace, name: str) -> None:
-        """Open the table anew when it is asked for next: another one may be at its place."""
-        self._open.take((*namespace, name))
 
     def _opened(self, namespace: Namespace, name: str) -> ServedTable:
         root = next(

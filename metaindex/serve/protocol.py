@@ -34,7 +34,7 @@ from metaindex.core import (
     dataclass,
 )
 
-from .catalog import Catalog, Namespace, no_such_namespace
+from .catalog import Namespace, Tables, no_such_namespace
 from .clients import SERVER_PLANS, Client, client_of
 from .plans import Plans, Scan
 from .refusal import Refusal
@@ -195,7 +195,7 @@ class Service(Answers):
     """A catalog of its own: read only, and without any state but caches of immutable things."""
 
     def __init__(
-        self, catalog: Catalog, *, token: str | None = None, trust_clients: bool = False, most_plans: int = 64
+        self, catalog: Tables, *, token: str | None = None, trust_clients: bool = False, most_plans: int = 64
     ) -> None:
         super().__init__(token=token, trust_clients=trust_clients, most_plans=most_plans)
         self._catalog = catalog

@@ -20,11 +20,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from metaindex.core import ArgumentError, Config, Cure, Words
+from metaindex.ops import LakeAsked
 
-from .catalog import Catalog
+from .catalog import Catalog, Tables
 from .protocol import Answers, Request, Response, Service, joined
 
 logger = logging.getLogger("metaindex")
@@ -77,7 +78,8 @@ class Server:
 
 
 def open_server(
-    *roots: str | os.PathLike[str],
+    *roots: object,
+    catalog: Mapping[str, str] | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
     token: str | None = None,
@@ -94,7 +96,10 @@ def open_server(
     and make its plans. Spark, pyiceberg and Polars need its address alone.
 
     * `roots`: folders of tables, or tables. Below the root `lake/`, the table `lake/sales/orders` is
-      `lake.sales.orders`.
+      `lake.sales.orders`. Or a catalog of Iceberg tables that pyiceberg knows (SQL, Glue, Hive ...), alone:
+      `"catalog:NAME"` as pyiceberg is configured for it, its properties, or its handle. Its tables are read with this
+      server's rights.
+    * `catalog`: properties of that catalog, before those that are configured.
     * `host`, `port`: where it listens; 0 is a free port, which `Server.uri` names.
     * `token`: that each request must bear (default: the environment variable METAINDEX_SERVE_TOKEN). An address that
       other machines reach needs one.
@@ -140,8 +145,20 @@ def open_server(
     if token is not None and (len(token) < 16 or not token.isascii() or not token.isprintable()):
         raise ArgumentError("a token has 16 printable ASCII characters or more; got another one; make a longer one")
     kept = None if cache is None else os.path.realpath(cache)
-    catalog = Catalog(roots, config=config, storage_options=storage_options, cache=kept)
-    return Server(Service(catalog, token=token, trust_clients=trust_clients), host, port, tls=_context(tls))
+    tables: Tables
+    asked = [LakeAsked(root, catalog) for root in roots]
+    for each in asked:
+        each.check()
+    if any(each.of_catalog for each in asked):
+        from .named import NamedCatalog
+
+        if len(roots) > 1:
+            raise ArgumentError("a catalog is served alone; got more beside it; start a server for each")
+        tables = NamedCatalog(roots[0], catalog, config=config, storage_options=storage_options)
+    else:
+        places = [cast("str | os.PathLike[str]", each.place) for each in asked]
+        tables = Catalog(places, config=config, storage_options=storage_options, cache=kept)
+    return Server(Service(tables, token=token, trust_clients=trust_clients), host, port, tls=_context(tls))
 
 
 def token_in(path: str) -> str:

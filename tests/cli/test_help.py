@@ -47,7 +47,7 @@ def test_without_words_the_commands_are_listed(call: Call) -> None:
         (["scan", "t", "--limit", "-1"], "a limit is a number of rows from 1 on, or all; got '-1'"),
         (["scan", "t", "--limit", "0"], "got '0'; leave it out for 20 rows, say all for every row, or --count"),
         (["scan", "t", "--columns", ","], "columns are names separated by commas"),
-        (["serve"], "ROOT|TABLE..., or --before URI; read metaindex serve --help"),
+        (["serve"], "ROOT|TABLE|CATALOG..., or --before URI; read metaindex serve --help"),
         (["indexes", "t", "--jsn"], "unrecognized arguments: --jsn"),
     ],
 )

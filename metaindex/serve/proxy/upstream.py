@@ -52,7 +52,7 @@ class Upstream:
                 return
         raise ArgumentError(
             "a proxy stands before a REST catalog, named by its URI, http:// or https://, without credentials or query;"
-            " got another text; of a catalog without REST (Hive, Glue, SQL) serve the folders of the tables"
+            " got another text; of a catalog without REST (Hive, Glue, SQL) serve the tables: catalog:NAME"
         )
 
     def ask(self, request: Request) -> Response:

@@ -1,0 +1,121 @@
+"""Tables of a catalog that pyiceberg knows: a client reads over the server what it reads of the catalog, as it is
+now."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
+
+import metaindex as mi
+from metaindex.serve import Server, open_server
+
+SPACES = [("shop",), ("shop", "eu"), ("o`d-d",)]
+
+
+def rows(first: int) -> pa.Table:
+    ids = range(first, first + 10)
+    return pa.table({"id": pa.array(ids, pa.int64()), "s": [f"t{n * 7 % 40}" for n in ids]})
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> dict[str, str]:
+    return {"type": "sql", "uri": f"sqlite:///{tmp_path}/made.db", "warehouse": str(tmp_path / "lake"), "name": "made"}
+
+
+@pytest.fixture
+def made(properties: dict[str, str]) -> Any:
+    """A catalog with a table in each namespace, and an index beside each."""
+    catalog = load_catalog(**properties)
+    for space in SPACES:
+        catalog.create_namespace(space)
+        table = catalog.create_table((*space, "orders"), rows(0).schema)
+        for first in range(0, 40, 10):
+            table.append(rows(first))
+        mi.open_table(table.metadata_location).create_index("i", mi.ColumnStats(), mi.Values("id"), builder="local")
+    return catalog
+
+
+@pytest.fixture
+def server(made: SqlCatalog, properties: dict[str, str]) -> Iterator[Server]:
+    with open_server(properties) as running:
+        yield running
+
+
+def over(server: Server) -> Any:
+    return load_catalog("over", type="rest", uri=server.uri)
+
+
+def test_names_are_the_catalogs(server: Server) -> None:
+    served = over(server)
+    assert sorted(served.list_namespaces()) == [("o`d-d",), ("shop",)]
+    assert served.list_namespaces("shop") == [("shop", "eu")]
+    assert served.list_tables("shop") == [("shop", "orders")]
+    assert not served.table_exists("shop.none")
+    with pytest.raises(NoSuchTableError):
+        served.load_table("shop.none")
+    with pytest.raises(NoSuchNamespaceError):
+        served.list_tables("none")
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_client_reads_what_it_reads_alone(server: Server, made: SqlCatalog, space: tuple[str, ...]) -> None:
+    theirs, own = over(server).load_table((*space, "orders")), made.load_table((*space, "orders"))
+    for condition in ("id = 13", "id > 27", "s = 't7'", "not id in (1, 2)", "id is null"):
+        there, alone = (table.scan(condition).to_arrow().sort_by("id") for table in (theirs, own))
+        assert there.equals(alone), condition
+    assert len(list(theirs.scan("s = 't7' and id = 1").plan_files())) == 1
+
+
+def test_a_table_is_as_the_catalog_has_it_now(server: Server, made: SqlCatalog) -> None:
+    served = over(server)
+    assert served.load_table("shop.orders").scan().count() == 40
+    made.load_table("shop.orders").append(rows(40))
+    assert served.load_table("shop.orders").scan().count() == 50
+    made.drop_table("shop.orders")
+    with pytest.raises(NoSuchTableError):
+        served.load_table("shop.orders")
+    made.create_table("shop.orders", rows(0).schema).append(rows(90))
+    assert served.load_table("shop.orders").scan("id >= 0").to_arrow()["id"].to_pylist() == list(range(90, 100))
+
+
+def test_writes_are_refused(server: Server, made: SqlCatalog) -> None:
+    with pytest.raises(Exception, match=r"this-catalog-is-read-only|read only"):
+        over(server).load_table("shop.orders").append(rows(0))
+    with pytest.raises(NotImplementedError):
+        over(server).drop_table("shop.orders")
+    assert made.load_table("shop.orders").scan().count() == 40
+
+
+def test_files_outside_of_the_table_are_not_read(server: Server, made: SqlCatalog, tmp_path: Path) -> None:
+    """`made` may name files anywhere; this server has rights that a client has not."""
+    table = made.create_table("shop.far", rows(0).schema, properties={"write.data.path": str(tmp_path / "elsewhere")})
+    table.append(rows(0))
+    with pytest.raises(RESTError, match="lies outside"):
+        over(server).load_table("shop.far")
+
+
+def test_a_catalog_that_does_not_answer_is_no_table_that_is_not_there(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = over(server)
+    assert served.load_table("shop.orders").scan().count() == 40
+    (tmp_path / "made.db").write_bytes(b"no database" * 100)
+    for asked in (lambda: served.load_table("shop.orders"), lambda: served.list_tables("shop")):
+        with caplog.at_level(logging.WARNING), pytest.raises(Exception, match="does not answer"):
+            asked()
+    assert "sqlite" not in caplog.text
+
+
+def test_a_catalog_is_served_alone(properties: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(mi.ArgumentError, match="a catalog is served alone"):
+        open_server(properties, tmp_path)
+    with pytest.raises(mi.ArgumentError, match="properties of a catalog are for a catalog"):
+        open_server(tmp_path, catalog={"uri": "x"})
+    with pytest.raises(mi.ArgumentError, match="'nowhere' is not"):
+        open_server("catalog:nowhere")
