@@ -6,6 +6,8 @@ statistics a value is in the bounds of six files: it is planned by pyiceberg, an
   their bounds; nothing skipped: a condition that every file may meet; no filter.
 * "ms": median of the turns, with the least and the greatest; "client CPU ms", "server CPU ms": processor time a turn,
   of this process and of the server's, over all turns (the server's to 10 ms).
+* `--spark`: Spark with Iceberg's catalog reads the rows in place of that, by the server's plan, and the same metadata
+  file alone; "CPU ms" are of its JVM and the server, a turn.
 * at once: so many connections, each in a thread, ask for plans of one value again and again: plans a second, and how
   long one takes. The threads share this process, whose work is in the figure.
 """
@@ -35,6 +37,7 @@ import metaindex as mi
 
 from .iceberg_table import write_table
 from .processes import children_cpu_seconds
+from .spark import quiet_session
 from .telling import Figures, add_options, folder_of, teller
 
 FILES, ROWS, COLUMNS, TURNS = 2_000, 200, 4, 15
@@ -48,13 +51,15 @@ def run(folder: Path, quick: bool) -> Figures:
     return measure(folder, 40 if quick else FILES, 2 if quick else TURNS, 20 if quick else PLANS)
 
 
-def measure(folder: Path, files: int, turns: int, plans: int) -> Figures:
+def measure(folder: Path, files: int, turns: int, plans: int, *, spark: bool = False) -> Figures:
     os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"  # no warning: the table's own planner is what is asked
     table = folder / f"serve-{files}" / "lake" / "t"
     if not (table / "made").exists():
         (_make if files < METADATA_FROM else _make_metadata)(table, files)
     figures: Figures = []
     with _serving(table.parent) as (uri, server):
+        if spark:
+            return _in_spark(table, uri, turns)
         figures += _each(table, uri, files, turns)
         for clients in AT_ONCE:
             figures.append(_at_once(uri, clients, plans, files))
@@ -182,6 +187,36 @@ def _in_turns(what: str, client: str, asked: dict[str, Callable[[], int]], turns
     ]
 
 
+def _in_spark(table: Path, uri: str, turns: int) -> Figures:
+    rest = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": uri, ".cache-enabled": "false"}
+    name, newest = (table / "made").read_text(), max((table / "metadata").glob("*.metadata.json"))
+    figures: Figures = []
+    with quiet_session("serve", {f"spark.sql.catalog.served{key}": value for key, value in rest.items()}) as session:
+        session.read.format("iceberg").load(str(newest)).createOrReplaceTempView("alone")
+        for what, condition in (("needle", f"name = '{name}'"), ("nothing skipped", "amount > 0.5")):
+            spent: dict[str, list[tuple[float, float]]] = {"served.lake.t": [], "alone": []}
+            answers = set()
+            for turn in range(turns + 2):  # the first two load classes
+                for place, times in sorted(spent.items(), reverse=bool(turn % 2)):
+                    began, its = time.perf_counter(), children_cpu_seconds()
+                    asked = session.sql(f"SELECT count(name), max(id) FROM {place} WHERE {condition}")
+                    answers.add(str(asked.collect()))
+                    times.append((time.perf_counter() - began, children_cpu_seconds() - its))
+            assert len(answers) == 1, answers
+            figures += [
+                {
+                    "question": what,
+                    "planned by": "client" if place == "alone" else "server",
+                    "ms": statistics.median(wall for wall, _ in times[2:]) * 1000,
+                    "CPU ms": statistics.median(cpu for _, cpu in times[2:]) * 1000,
+                    "least": min(cpu for _, cpu in times[2:]) * 1000,
+                    "most": max(cpu for _, cpu in times[2:]) * 1000,
+                }
+                for place, times in spent.items()
+            ]
+    return figures
+
+
 def _at_once(uri: str, clients: int, plans: int, files: int) -> dict[str, object]:
     host = uri.partition("//")[2]
     loaded = json.loads(_post(http.client.HTTPConnection(host), "GET", "", None))
@@ -248,5 +283,6 @@ if __name__ == "__main__":
     add_options(parser)
     parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--spark", action="store_true")
     given = parser.parse_args()
-    teller("serve", given)(measure(folder_of(given), given.files, given.turns, PLANS))
+    teller("serve", given)(measure(folder_of(given), given.files, given.turns, PLANS, spark=given.spark))
