@@ -38,11 +38,7 @@ class Root:
 
 
 class Tables(ABC):
-    """Tables by their names, each opened once. For any number of threads."""
-
-    def __init__(self) -> None:
-        self._open: BoundedCache[tuple[str, ...], Plans] = BoundedCache(_MOST_OPEN)
-        self._lock = threading.Lock()
+    """Tables by their names. For any number of threads."""
 
     @abstractmethod
     def namespaces(self, parent: Namespace = ()) -> list[Namespace]:
@@ -53,21 +49,12 @@ class Tables(ABC):
         """Return the names of a namespace's tables. Raises Refusal if there is no such namespace."""
 
     @abstractmethod
-    def _opened(self, namespace: Namespace, name: str) -> ServedTable:
-        """Open a table. Raises Refusal if there is none."""
-
     def table(self, namespace: Namespace, name: str) -> Plans:
         """Return the plans of a table. Raises Refusal if there is none."""
-        key = (*namespace, name)
-        with self._lock:
-            plans = self._open.find(key)
-            if plans is None:
-                self._open.keep(key, plans := Plans(key, self._opened(namespace, name)))
-            return plans
 
+    @abstractmethod
     def forget(self, namespace: Namespace, name: str) -> None:
         """Open the table anew when it is asked for next: another one may be at its place."""
-        self._open.take((*namespace, name))
 
 
 class Catalog(Tables):
@@ -83,7 +70,6 @@ class Catalog(Tables):
     ) -> None:
         """`cache`: a folder that clients can read, for deletion vectors of Delta tables. Raises ArgumentError for roots
         of one name."""
-        super().__init__()
         self._config, self._options = config or Config(), dict(storage_options or {})
         self._cache = cache
         self._roots: dict[str, list[Root]] = {}
@@ -98,6 +84,8 @@ class Catalog(Tables):
             beside.append(root)
         if not self._roots:
             raise ArgumentError("a catalog serves at least one root; got none; name a folder of tables, or a table")
+        self._open: BoundedCache[tuple[str, ...], Plans] = BoundedCache(_MOST_OPEN)
+        self._lock = threading.Lock()
 
     def _root(self, path: str) -> Root:
         whole = path.rstrip("/") if is_remote(path) else os.path.realpath(path)
@@ -128,6 +116,17 @@ class Catalog(Tables):
                 *above, last = folder.split("/")
                 tables.append(((root.name, *above), last))
         return tables
+
+    def table(self, namespace: Namespace, name: str) -> Plans:
+        key = (*namespace, name)
+        with self._lock:
+            plans = self._open.find(key)
+            if plans is None:
+                self._open.keep(key, plans := Plans(key, self._opened(namespace, name)))
+            return plans
+
+    def forget(self, namespace: Namespace, name: str) -> None:
+        self._open.take((*namespace, name))
 
     def _opened(self, namespace: Namespace, name: str) -> ServedTable:
         root = next(

@@ -47,9 +47,13 @@ class IcebergTable:
         self._snapshots: BoundedCache[tuple[int | None, int | None], IcebergSnapshot] = BoundedCache(8)
         self._loaded: BoundedCache[str, tuple[Json, str]] = BoundedCache(1)
 
+    def document(self) -> tuple[str, Json]:
+        """Return the place of the metadata file as it is now, and its JSON."""
+        return cast("Documented", self.handle.table_format).document(self.handle.ref)
+
     def load(self, client: Client) -> Loaded:
         """Return the table's metadata as it is now. Raises Refusal for a client that would read it wrong."""
-        file, document = cast("Documented", self.handle.table_format).document(self.handle.ref)
+        file, document = self.document()
         why_not = self._loaded.find(file)
         if why_not is None or why_not[0] != document:
             self._loaded.keep(file, why_not := (document, self.why_not()))

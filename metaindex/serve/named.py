@@ -1,19 +1,26 @@
-"""Tables of a catalog that pyiceberg knows (SQL, Glue, Hive, REST ...), with the rights of this server."""
+"""Tables of a catalog that pyiceberg knows (SQL, Glue, Hive ...), with the rights of this server.
+
+pyiceberg is asked where a table's metadata file is, and reads nothing: what is in that file may name a class for it to
+load, and a store to send the catalog's credentials to.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from metaindex.core import Config, MetaIndexError, StorageError
-from metaindex.formats import ConfiguredCatalog
+from metaindex.core import ArgumentError, BoundedCache, Config, MetaIndexError, StorageError
+from metaindex.formats import TableRef
 from metaindex.ops import LakeCatalog
-from metaindex.query import Handle
 
 from .catalog import Namespace, Tables, no_such_namespace, no_such_table
 from .in_place import IcebergTable
+from .plans import Plans
+from .proxy.opening import open_metadata
+
+_IO: Final = "py-io-impl"
+_MOST_OPEN: Final = 256
 
 
 class NamedCatalog(Tables):
@@ -27,60 +34,86 @@ class NamedCatalog(Tables):
         config: Config | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        """`given`, `properties`: as of `mi.open_lake`. Raises ArgumentError if there is no such catalog."""
-        super().__init__()
-        self._asked = _OneAtATime(LakeCatalog(given, properties))
-        self._config, self._options = replace(config or Config(), confine=True), dict(storage_options or {})
+        """`given`, `properties`: as of `mi.open_lake`. Raises ArgumentError if there is no such catalog, or one that
+        is not served by name."""
+        from pyiceberg.catalog.rest import RestCatalog
+
+        handle = LakeCatalog(given, properties).handle
+        self._name, self._properties = str(handle.name), dict(handle.properties)
+        uri = str(self._properties.get("uri", ""))
+        if ":memory:" in uri or uri == "sqlite://":
+            raise ArgumentError(
+                "a catalog is one that several threads can ask; this one is in memory; keep it in a file"
+            )
+        if isinstance(handle, RestCatalog):
+            raise ArgumentError("a REST catalog has callers of its own, and is stood before; give its URI as before=")
+        self._handle = type(handle)(self._name, **{**self._properties, _IO: f"{__name__}.{PointerIO.__name__}"})
+        self._one_at_a_time = threading.Lock()  # not all of pyiceberg's catalogs are for several threads
+        self._config, self._options = config or Config(), dict(storage_options or {})
+        self._held: BoundedCache[tuple[str, ...], tuple[str, Plans]] = BoundedCache(_MOST_OPEN)
 
     def namespaces(self, parent: Namespace = ()) -> list[Namespace]:
-        from pyiceberg.exceptions import NoSuchNamespaceError
-
-        try:
-            listed = self._asked.ask("list_namespaces", *([parent] if parent else []))
-        except NoSuchNamespaceError:
-            raise no_such_namespace(parent) from None
+        listed = self._ask(parent, "list_namespaces", *([parent] if parent else []))
         return sorted(space for space in {tuple(map(str, name)) for name in listed} if space[:-1] == parent)
 
     def tables(self, namespace: Namespace) -> list[str]:
-        from pyiceberg.exceptions import NoSuchNamespaceError
+        return sorted({str(name[-1]) for name in self._ask(namespace, "list_tables", namespace)})
+
+    def table(self, namespace: Namespace, name: str) -> Plans:
+        from pyiceberg.exceptions import NoSuchTableError
+
+        key = (*namespace, name)
+        try:
+            file = self._ask(namespace, "load_table", key)
+        except (NoSuchTableError, ValueError):
+            raise no_such_table(namespace, name) from None
+        held = self._held.find(key)
+        if held is None or held[0] != file:
+            self._held.keep(key, held := (file, Plans(key, self._opened_at(file))))
+        return held[1]
+
+    def forget(self, namespace: Namespace, name: str) -> None:
+        self._held.take((*namespace, name))
+
+    def _opened_at(self, file: str) -> IcebergTable:
+        return open_metadata(
+            file, self._config, lambda place: {**TableRef.options_of(place, self._properties), **self._options}
+        )
+
+    def _ask(self, namespace: Namespace, verb: str, *arguments: object) -> Any:
+        """Return what the catalog answers; of a table the place of its metadata file. Raises Refusal, NoSuchTableError
+        and StorageError."""
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         try:
-            return sorted({str(name[-1]) for name in self._asked.ask("list_tables", namespace)})
+            with self._one_at_a_time:
+                return getattr(self._handle, verb)(*arguments)
+        except Located as pointer:
+            return pointer.place
         except NoSuchNamespaceError:
             raise no_such_namespace(namespace) from None
-
-    def _opened(self, namespace: Namespace, name: str) -> IcebergTable:
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
-        try:
-            self._asked.load_table((*namespace, name))
-        except (NoSuchNamespaceError, NoSuchTableError, ValueError):
-            raise no_such_table(namespace, name) from None
-        said = ConfiguredCatalog.said_name((*namespace, name))
-        handle = Handle.open(said, catalog=self._asked, config=self._config, storage_options=self._options)
-        return IcebergTable(handle)
-
-
-class _OneAtATime:
-    """A catalog, as `Handle.open` takes one, that is asked by one thread at a time."""
-
-    def __init__(self, catalog: LakeCatalog) -> None:
-        self.name, self._handle, self._lock = catalog.name, catalog.handle, threading.Lock()
-
-    def load_table(self, name: object) -> Any:
-        """Return pyiceberg's table. Raises what pyiceberg raises where there is none, and StorageError."""
-        return self.ask("load_table", name)
-
-    def ask(self, verb: str, *arguments: object) -> Any:
-        """Return what the catalog answers. Raises as `load_table`."""
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
-        try:
-            with self._lock:
-                return getattr(self._handle, verb)(*arguments)
-        except (NoSuchNamespaceError, NoSuchTableError, ValueError, MetaIndexError):
+        except (NoSuchTableError, ValueError, MetaIndexError):
             raise
         except Exception as error:
             raise StorageError(
-                f"a catalog answers; {self.name!r} raised {type(error).__name__}; is it there?"
+                f"a catalog answers; {self._name!r} raised {type(error).__name__}; is it there?"
             ) from error
+
+
+class Located(Exception):
+    """Place of a metadata file."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+class PointerIO:
+    """File IO for pyiceberg that reads no file, but raises `Located`."""
+
+    def __init__(self, properties: object) -> None:
+        pass
+
+    def new_input(self, location: str) -> object:
+        """Tell where the file is that would be read."""
+        raise Located(location)

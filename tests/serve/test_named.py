@@ -1,10 +1,13 @@
 """Tables of a catalog that pyiceberg knows: a client reads over the server what it reads of the catalog, as it is
 now."""
 
+import json
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pyarrow as pa
 import pytest
@@ -14,6 +17,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTErr
 
 import metaindex as mi
 from metaindex.serve import Server, open_server
+from metaindex.serve.named import NamedCatalog
 
 SPACES = [("shop",), ("shop", "eu"), ("o`d-d",)]
 
@@ -92,12 +96,75 @@ def test_writes_are_refused(server: Server, made: SqlCatalog) -> None:
     assert made.load_table("shop.orders").scan().count() == 40
 
 
+def test_a_table_that_moves_to_another_folder_is_found_there(server: Server, made: SqlCatalog, tmp_path: Path) -> None:
+    served = over(server)
+    assert served.load_table("shop.orders").scan().count() == 40
+    made.drop_table("shop.orders")
+    assert not served.table_exists("shop.orders")
+    made.create_table("shop.orders", rows(0).schema, location=str(tmp_path / "moved")).append(rows(70))
+    assert served.load_table("shop.orders").scan("id > 0").to_arrow()["id"].to_pylist() == list(range(70, 80))
+
+
 def test_files_outside_of_the_table_are_not_read(server: Server, made: SqlCatalog, tmp_path: Path) -> None:
     """`made` may name files anywhere; this server has rights that a client has not."""
     table = made.create_table("shop.far", rows(0).schema, properties={"write.data.path": str(tmp_path / "elsewhere")})
     table.append(rows(0))
     with pytest.raises(RESTError, match="lies outside"):
         over(server).load_table("shop.far")
+
+
+@pytest.mark.parametrize("said", ["/", "", "file:///", "/etc", "relative", "/tmp/\0", None, 7])
+def test_a_table_is_where_its_metadata_file_is_whatever_that_says(server: Server, made: SqlCatalog, said: Any) -> None:
+    file = Path(made.load_table("shop.orders").metadata_location.removeprefix("file://"))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "location": said}))
+    with pytest.raises(RESTError, match=r"lie in another one|location"):
+        over(server).load_table("shop.orders")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"py-io-impl": f"{__name__}.Hostile"},
+        {"s3.endpoint": "http://127.0.0.1:1", "s3.access-key-id": "x"},
+        {"py-location-provider-impl": f"{__name__}.Hostile"},
+    ],
+)
+def test_what_a_table_says_of_files_is_not_believed(server: Server, made: SqlCatalog, hostile: dict[str, str]) -> None:
+    """Whoever writes a table would have a class of theirs loaded here, and the catalog's credentials sent to them."""
+    file = Path(made.load_table("shop.orders").metadata_location.removeprefix("file://"))
+    written = json.loads(file.read_text())
+    file.write_text(json.dumps({**written, "properties": {**written["properties"], **hostile}}))
+    Hostile.made = 0
+    table = urlopen(f"{server.uri}/v1/namespaces/shop/tables/orders")
+    assert (table.status, Hostile.made) == (200, 0)
+
+
+class Hostile:
+    """Counts whoever makes one."""
+
+    made = 0
+
+    def __init__(self, *_: object) -> None:
+        Hostile.made += 1
+
+
+def test_a_table_that_does_not_open_keeps_no_other_waiting(
+    server: Server, made: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, opened = threading.Event(), NamedCatalog._opened_at
+
+    def slow(self: NamedCatalog, file: str) -> Any:
+        if "/eu/" in file:
+            gate.wait(60)
+        return opened(self, file)
+
+    monkeypatch.setattr(NamedCatalog, "_opened_at", slow)
+    waiting = threading.Thread(target=over(server).load_table, args=("shop.eu.orders",))
+    waiting.start()
+    assert over(server).load_table("shop.orders").scan().count() == 40
+    assert waiting.is_alive()
+    gate.set()
+    waiting.join()
 
 
 def test_a_catalog_that_does_not_answer_is_no_table_that_is_not_there(
@@ -110,6 +177,16 @@ def test_a_catalog_that_does_not_answer_is_no_table_that_is_not_there(
         with caplog.at_level(logging.WARNING), pytest.raises(Exception, match="does not answer"):
             asked()
     assert "sqlite" not in caplog.text
+
+
+def test_what_is_not_served_by_name_is_refused_at_once(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(mi.ArgumentError, match="in memory"):
+        open_server({"type": "in-memory"})
+    with pytest.raises(mi.ArgumentError, match="before="):
+        open_server({"type": "rest", "uri": server.uri})
+    with pytest.raises(mi.ArgumentError, match="the uri: postgres://host/db") as refused:
+        open_server({"uri": "postgres://admin:se/cr@et@host/db"})
+    assert "cr@et" not in str(refused.value)
 
 
 def test_a_catalog_is_served_alone(properties: dict[str, str], tmp_path: Path) -> None:

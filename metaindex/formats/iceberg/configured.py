@@ -92,7 +92,7 @@ class ConfiguredCatalog:
         try:
             return _pyiceberg().load_catalog(self.name, **(self.properties or {}))
         except Exception as error:
-            said = " ".join(first_line(error).split())
+            said = re.sub(r"//\S*@", "//", " ".join(first_line(error).split()))  # a uri may have a password
             raise ArgumentError(
                 "a catalog is loaded by pyiceberg, from what it is configured for and by its properties; of"
                 f" {self.name or 'the default one'!r} it says: {one_line(said[:_MOST_SAID])}; check them"

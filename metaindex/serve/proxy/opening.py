@@ -8,7 +8,7 @@ prefixes that the operator named are read.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -43,20 +43,8 @@ class Opener:
             raise UnsupportedFeatureError(
                 "a table is planned by its metadata file; the catalog names none; let the client plan it"
             )
-        place, file = _whole(location), _whole(file)
-        folder, _, name = file.rpartition("/")
-        if folder != f"{place}/metadata" or not name or {"..", "."} & set(file.split("/")):
-            raise UnsupportedFeatureError(
-                "a metadata file lies in metadata/ of the table's own folder; the catalog names one elsewhere; let the"
-                " client plan it"
-            )
-        handle = Handle.open(file, config=replace(self._config, confine=True), storage_options=self._how(place, answer))
-        size = handle.ref.storage.head(file).size_bytes
-        if size > _MOST_METADATA:
-            raise UnsupportedFeatureError(
-                f"a metadata file of at most {_MOST_METADATA:,} bytes is read; {name} has {size:,}; expire snapshots"
-            )
-        table = IcebergTable(handle)
+        place = _whole(location)
+        table = open_metadata(file, self._config, lambda _: self._how(place, answer), place)
         loaded = table.load(JAVA)
         if any(loaded.metadata.get(key) != said.get(key) for key in ("table-uuid", "location")):
             raise CorruptTableError(
@@ -79,6 +67,33 @@ class Opener:
             "tables are read with credentials that the catalog gives for them (S3), or below the prefixes of"
             f" {Cure('argument', 'allow_locations')}; {place} is neither; let the client plan it"
         )
+
+
+def open_metadata(
+    file: str, config: Config, options: Callable[[str], Mapping[str, str]], place: str | None = None
+) -> IcebergTable:
+    """Open the table that a catalog's metadata file is of, confined to the folder above it: `place`, if that is known,
+    and whatever the file itself says. `options`: of the store, by the folder. Raises MetaIndexError."""
+    file = _whole(file)
+    folder, _, name = file.rpartition("/")
+    above = folder.removesuffix("/metadata")
+    if above == folder or above != (place or above) or not above or not name or {"..", "."} & set(file.split("/")):
+        raise UnsupportedFeatureError(
+            "a metadata file lies in metadata/ of the table's own folder; the catalog names one elsewhere; let the"
+            " client plan it"
+        )
+    handle = Handle.open(file, config=replace(config, confine=True), storage_options=options(above))
+    size = handle.ref.storage.head(file).size_bytes
+    if size > _MOST_METADATA:
+        raise UnsupportedFeatureError(
+            f"a metadata file of at most {_MOST_METADATA:,} bytes is read; {name} has {size:,}; expire snapshots"
+        )
+    table = IcebergTable(handle)
+    if _whole(str(table.document()[1].get("location"))) != above:
+        raise UnsupportedFeatureError(
+            "a table lies in the folder that its metadata name; these lie in another one; let the client plan it"
+        )
+    return table
 
 
 def _whole(location: str) -> str:
