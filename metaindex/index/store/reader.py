@@ -53,6 +53,8 @@ _NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once
 _FAR_BYTES = 1 << 20  # the same, of pages on a store: those of a row group are one request
 _DISK_BYTES = 1 << 13  # the same, of a file on a disk that is open
 _SMALL_PART = 1 << 15  # of a store: it takes no longer to come whole than its footer
+_OFTEN = 32  # reads of a part by pages: they cost as much as to read it whole, once
+_UNPACKED = 5  # times the bytes of a part
 _PARTS_APART = 4  # fewer parts are read sooner than threads are started
 _COUNTING = threading.Lock()
 _Ints = npt.NDArray[np.int64]
@@ -182,9 +184,14 @@ class RunReader:
 
     def rows_at(self, part: PartInfo, rows: _Ints, columns: Sequence[str]) -> pa.Table | None:
         """The asked columns of some rows of a part, by their positions (ascending). Only the pages that hold them are
-        read, and none is kept; None where the part does not tell them, or they are most of it."""
-        pages = self.footer(part).pages(part.size_bytes)
+        read, and none is kept; None where the part does not tell them, they are most of it, or it is asked so often
+        that its row groups are better kept, and small enough."""
+        footer = self.footer(part)
+        pages = footer.pages(part.size_bytes)
         if pages is None or not set(columns) <= pages.columns.keys():
+            return None
+        times = footer.derived["times"] = footer.derived.get("times", 0) + 1
+        if times > _OFTEN and part.size_bytes * _UNPACKED <= self._cache.limit_bytes // 4:
             return None
 
         def copy(starts: _Ints, ends: _Ints, out: memoryview) -> None:

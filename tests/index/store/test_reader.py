@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from metaindex.core import DamagedIndexError
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
+from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.layout import PartInfo, manifest_bytes, manifest_path
 from metaindex.index.store.reader import ReadCount, RunReader
@@ -200,6 +201,26 @@ def test_a_few_rows_are_read_by_a_few_pages(folder: Path) -> None:
         before = far._count.reads
         assert far.rows_at(part, np.array(rows), FILES.names[:-2]) is not None
         assert far._count.reads - before <= groups
+
+
+def test_a_part_that_is_asked_often_is_kept_where_it_is_small(folder: Path) -> None:
+    table = files(60_000, 5, 0.5)
+    reader, part = placed(folder, table, "often")
+    by_pages = 0
+    while reader.rows_at(part, np.array([by_pages]), ["path"]) is not None:
+        by_pages += 1
+    assert by_pages == 32
+    names = ["path", "ordinal"]
+    for row in (5, 40_000, 59_999):
+        found = OpenIndex._rows_of_groups(reader, part, np.array([row]), names)
+        assert found.to_pylist() == table.select(names).slice(row, 1).to_pylist()
+    before = reader._count.bytes
+    for row in range(0, 60_000, 999):
+        found = OpenIndex._rows_of_groups(reader, part, np.array([row]), names)
+        assert found.to_pylist() == table.select(names).slice(row, 1).to_pylist()
+    assert reader._count.bytes == before
+    tight = RunReader(reader._storage, reader.run, StoreCache(limit_bytes=part.size_bytes), ReadCount())
+    assert all(tight.rows_at(part, np.array([row]), ["path"]) is not None for row in range(100))
 
 
 def test_pages_that_are_not_those_written_are_told(folder: Path) -> None:
