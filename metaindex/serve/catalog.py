@@ -24,7 +24,7 @@ from .plans import Plans
 from .refusal import Refusal
 from .served import ServedTable
 
-_MOST_OPEN: Final = 256
+MOST_OPEN: Final = 256
 Namespace = tuple[str, ...]
 
 
@@ -84,7 +84,7 @@ class Catalog(Tables):
             beside.append(root)
         if not self._roots:
             raise ArgumentError("a catalog serves at least one root; got none; name a folder of tables, or a table")
-        self._open: BoundedCache[tuple[str, ...], Plans] = BoundedCache(_MOST_OPEN)
+        self._open: BoundedCache[tuple[str, ...], Plans] = BoundedCache(MOST_OPEN)
         self._lock = threading.Lock()
 
     def _root(self, path: str) -> Root:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from metaindex.core import ArgumentError, BoundedCache, Config, MetaIndexError, StorageError
 from metaindex.formats import TableRef
 from metaindex.ops import LakeCatalog
 
-from .catalog import Namespace, Tables, no_such_namespace, no_such_table
+from .catalog import MOST_OPEN, Namespace, Tables, no_such_namespace, no_such_table
 from .in_place import IcebergTable
 from .plans import Plans
 from .proxy.opening import open_metadata
-
-_IO: Final = "py-io-impl"
-_MOST_OPEN: Final = 256
+from .refusal import Refusal
 
 
 class NamedCatalog(Tables):
@@ -42,15 +40,14 @@ class NamedCatalog(Tables):
         self._name, self._properties = str(handle.name), dict(handle.properties)
         uri = str(self._properties.get("uri", ""))
         if ":memory:" in uri or uri == "sqlite://":
-            raise ArgumentError(
-                "a catalog is one that several threads can ask; this one is in memory; keep it in a file"
-            )
+            raise ArgumentError("several threads ask a served catalog; this one is in memory; keep it in a file")
         if isinstance(handle, RestCatalog):
             raise ArgumentError("a REST catalog has callers of its own, and is stood before; give its URI as before=")
-        self._handle = type(handle)(self._name, **{**self._properties, _IO: f"{__name__}.{PointerIO.__name__}"})
+        pointing = {**self._properties, "py-io-impl": f"{__name__}.{PointerIO.__name__}"}
+        self._handle = type(handle)(self._name, **pointing)
         self._one_at_a_time = threading.Lock()  # not all of pyiceberg's catalogs are for several threads
         self._config, self._options = config or Config(), dict(storage_options or {})
-        self._held: BoundedCache[tuple[str, ...], tuple[str, Plans]] = BoundedCache(_MOST_OPEN)
+        self._held: BoundedCache[tuple[str, ...], tuple[str, Plans]] = BoundedCache(MOST_OPEN)
 
     def namespaces(self, parent: Namespace = ()) -> list[Namespace]:
         listed = self._ask(parent, "list_namespaces", *([parent] if parent else []))
@@ -65,8 +62,10 @@ class NamedCatalog(Tables):
         key = (*namespace, name)
         try:
             file = self._ask(namespace, "load_table", key)
-        except (NoSuchTableError, ValueError):
+        except NoSuchTableError:
             raise no_such_table(namespace, name) from None
+        if not isinstance(file, str):
+            raise Refusal.unsupported(f"a catalog reads metadata files by the IO it is given; {self._name!r} does not")
         held = self._held.find(key)
         if held is None or held[0] != file:
             self._held.keep(key, held := (file, Plans(key, self._opened_at(file))))
@@ -90,9 +89,9 @@ class NamedCatalog(Tables):
                 return getattr(self._handle, verb)(*arguments)
         except Located as pointer:
             return pointer.place
-        except NoSuchNamespaceError:
+        except (NoSuchNamespaceError, ValueError):  # the last: names of another shape
             raise no_such_namespace(namespace) from None
-        except (NoSuchTableError, ValueError, MetaIndexError):
+        except (NoSuchTableError, MetaIndexError):
             raise
         except Exception as error:
             raise StorageError(

@@ -151,16 +151,18 @@ class Hostile:
 def test_a_table_that_does_not_open_keeps_no_other_waiting(
     server: Server, made: SqlCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, opened = threading.Event(), NamedCatalog._opened_at
+    inside, gate, opened = threading.Event(), threading.Event(), NamedCatalog._opened_at
 
     def slow(self: NamedCatalog, file: str) -> Any:
-        if "/eu/" in file:
+        if "shop.eu" in file:
+            inside.set()
             gate.wait(60)
         return opened(self, file)
 
     monkeypatch.setattr(NamedCatalog, "_opened_at", slow)
     waiting = threading.Thread(target=over(server).load_table, args=("shop.eu.orders",))
     waiting.start()
+    assert inside.wait(60)
     assert over(server).load_table("shop.orders").scan().count() == 40
     assert waiting.is_alive()
     gate.set()
@@ -187,6 +189,15 @@ def test_what_is_not_served_by_name_is_refused_at_once(server: Server, tmp_path:
     with pytest.raises(mi.ArgumentError, match="the uri: postgres://host/db") as refused:
         open_server({"uri": "postgres://admin:se/cr@et@host/db"})
     assert "cr@et" not in str(refused.value)
+
+
+def test_a_catalog_that_reads_files_in_its_own_way_is_refused(
+    server: Server, made: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = made.load_table("shop.orders")
+    monkeypatch.setattr(SqlCatalog, "load_table", lambda self, name: found)
+    with pytest.raises(RESTError, match="by the IO it is given"):
+        over(server).load_table("shop.orders")
 
 
 def test_a_catalog_is_served_alone(properties: dict[str, str], tmp_path: Path) -> None:
