@@ -4,8 +4,8 @@ statistics a value is in the bounds of six files: it is planned by pyiceberg, an
 
 * needle: one value of a column without order, which statistics cannot skip by; range: a hundredth of the files by
   their bounds; nothing skipped: a condition that every file may meet; no filter.
-* "ms": median of the turns, with the least and the greatest; "client CPU ms", "server CPU ms": processor time a turn,
-  of this process and of the server's, over all turns (the server's to 10 ms).
+* "ms": median of the turns, with the least and the greatest; "client CPU ms", "server CPU ms": processor time of a
+  turn, of this process and of the server's, medians, with the server's least.
 * `--spark`: Spark with Iceberg's catalog reads the rows in place of that, by the server's plan, and the same metadata
   file alone; "CPU ms" are of its JVM and the server, a turn.
 * at once: so many connections, each in a thread, ask for plans of one value again and again: plans a second, and how
@@ -180,8 +180,9 @@ def _in_turns(what: str, client: str, asked: dict[str, Callable[[], int]], turns
             "ms": statistics.median(wall for wall, _, _ in times) * 1000,
             "least": min(wall for wall, _, _ in times) * 1000,
             "most": max(wall for wall, _, _ in times) * 1000,
-            "client CPU ms": statistics.mean(cpu for _, cpu, _ in times) * 1000,
-            "server CPU ms": statistics.mean(cpu for _, _, cpu in times) * 1000,
+            "client CPU ms": statistics.median(cpu for _, cpu, _ in times) * 1000,
+            "server CPU ms": statistics.median(cpu for _, _, cpu in times) * 1000,
+            "least server CPU ms": min(cpu for _, _, cpu in times) * 1000,
         }
         for who, times in spent.items()
     ]
