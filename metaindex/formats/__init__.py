@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .parquet.rows import ParquetRows as ParquetRows
     from .parquet.schema import Compact as Compact
     from .parquet.stated import StatedColumn as StatedColumn
-    from .parquet.trust import Doubt as Doubt
     from .registry import open_ref as open_ref
     from .tables_below import Walk as Walk
     from .text.reader import TextReader as TextReader

@@ -64,8 +64,8 @@ def open_ref(
     storage_options: Mapping[str, str] | None = None,
     **options: object,
 ) -> tuple[Format, TableRef]:
-    """The format of a table and where it is. `format`: "delta", "iceberg", "files", or "parquet", "csv", "json" for
-    plain files of that kind. A list of paths, a path with patterns and `basePath` are plain files; see
+    """The format of a table and where it is. `format`: "delta", "iceberg", "hudi", "files", or "parquet", "csv", "json"
+    for plain files of that kind. A list of paths, a path with patterns and `basePath` are plain files; see
     `files.roots`."""
     catalog = options.get("catalog")
     if catalog is None:

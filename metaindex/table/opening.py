@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, Config, Cure
-from metaindex.formats import ReadOptions
+from metaindex.formats import NAMED, ReadOptions
 from metaindex.query import Handle
 
 from .face import Table
@@ -36,8 +36,8 @@ def open_table(
     trust_index: bool = False,
     **options: object,
 ) -> Table:
-    """Open the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format`
-    says: `mi.open_table("lake/flights")`.
+    """Open the table at a path: Delta, Iceberg, Hudi, or a folder of Parquet, CSV or JSON files, detected unless
+    `format` says: `mi.open_table("lake/flights")`.
 
     Plain files may also be named by a pattern (`/data/2024-*/part-*.parquet`, as Hadoop reads them), a list of paths,
     or with `basePath`: all files that fit are one table, whose paths are relative to the deepest folder above them (or
@@ -76,7 +76,7 @@ def _check_opening(path: object, table_format: object, storage_options: object, 
                 f"a table is opened by its path or URI, or a list of them; got {place!r}; name a folder"
             )
     if not isinstance(table_format, str | None):
-        raise ArgumentError(f"format is delta, iceberg, parquet, csv or json; got {table_format!r}; name one of these")
+        raise ArgumentError(f"the formats are {', '.join(NAMED)}; got {table_format!r}; name one of these")
     if not isinstance(storage_options, Mapping | None):
         raise ArgumentError(
             f"storage options are names and values, as in {{'region': 'eu-west-1'}}; got"

@@ -5,6 +5,7 @@ So is storage: endpoint, region and credentials, by keys of Iceberg's FileIO con
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -70,6 +71,10 @@ class ConfiguredCatalog:
             names = sorted(known.get_known_catalogs())
         except Exception:  # noqa: BLE001 - what is wrong with the configuration is said where it is loaded
             return
+        if (lacking := _lacking_file(str(said.get("uri", "")))) is not None:  # pyiceberg would create it
+            raise ArgumentError(
+                f"a SQL catalog is in a file that is there; {lacking!r} of {name!r} is not; check its uri"
+            )
         if "uri" in said or "py-catalog-impl" in said or str(said.get("type", "sql")).lower() not in _BY_URI:
             return
         ways = [f"below 'catalog: {name}:' of ~/.pyiceberg.yaml"]
@@ -90,7 +95,8 @@ class ConfiguredCatalog:
     def load(self) -> Any:
         """Return pyiceberg's catalog. ArgumentError where pyiceberg cannot load it."""
         try:
-            return _pyiceberg().load_catalog(self.name, **(self.properties or {}))
+            # Who reads makes no tables in a database, whatever is in it.
+            return _pyiceberg().load_catalog(self.name, **{**(self.properties or {}), "init_catalog_tables": "false"})
         except Exception as error:
             said = re.sub(r"//\S*@", "//", " ".join(first_line(error).split()))  # a uri may have a password
             raise ArgumentError(
@@ -99,11 +105,26 @@ class ConfiguredCatalog:
             ) from error
 
 
+def _lacking_file(uri: str) -> str | None:
+    """Return the file that a SQL catalog is in, if there is none of that name."""
+    file = None
+    with suppress(Exception):  # who opens it is told
+        if uri.startswith("sqlite"):
+            from sqlalchemy import make_url
+
+            file = make_url(uri).database
+    return file if file and not file.startswith((":memory:", "file:")) and not os.path.exists(file) else None
+
+
 def _pyiceberg() -> Any:
     try:
         import pyiceberg.catalog
     except ImportError as error:
         raise MissingDependencyError.lacking("a catalog", "pyiceberg") from error
+    except Exception as error:  # noqa: BLE001 - it reads its configuration as it is imported, and says lines of it
+        raise ArgumentError(
+            f"pyiceberg reads .pyiceberg.yaml, YAML without flow style; it cannot ({type(error).__name__}); correct it"
+        ) from None
     return pyiceberg.catalog
 
 

@@ -121,7 +121,7 @@ def _listed(storage: Storage, folder: str) -> tuple[dict[str, ObjectInfo], bool]
 
 def _numbered(path: str) -> int:
     name = path.rsplit("/", 1)[-1]
-    number = re.match(r"v?(\d{1,18})[.-]", name) if "metadata.json" in name else None
+    number = re.match(r"v?(\d{1,18})[.-]", name) if name.endswith(METADATA_ENDS) else None
     return -1 if number is None else int(number[1])
 
 

@@ -5,17 +5,13 @@ anything else in the file may be newer than us and is left alone.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from metaindex.core import (
-    CorruptTableError,
-    UnsupportedFeatureError,
-    VersionNotFoundError,
-    moment,
-)
+from metaindex.core import CorruptTableError, UnsupportedFeatureError, VersionNotFoundError, moment
 from metaindex.formats.damage import as_damage, must_exist, parse_json
 from metaindex.formats.format import At
 from metaindex.formats.unpacked import deflated, zstandard
@@ -77,6 +73,7 @@ class TableMetadata:
     log: Sequence[tuple[int, int]]  # (timestamp_ms, snapshot id): what main was, when
     last_updated_ms: int
     properties: Mapping[str, str] = field(default_factory=dict)
+    sha256: bytes = b""
 
     def ancestors(self, snapshot_id: int) -> Iterator[SnapshotInfo]:
         """The snapshot and its parents as far as they are still listed."""
@@ -178,20 +175,26 @@ def _as_of(metadata: TableMetadata, timestamp_ms: int) -> int:
     return passed[-1]
 
 
-def read_metadata(storage: Storage, file: str) -> TableMetadata:
-    """Parse one metadata file."""
-    content = read_document(storage, file)
+def read_metadata(storage: Storage, file: str, last: TableMetadata | None = None) -> TableMetadata:
+    """Read one metadata file. `last`: what was read before, which is returned if the file has the same bytes."""
+    data = _read(storage, file)
+    sha256 = hashlib.sha256(data).digest()
+    if last is not None and (last.file, last.sha256) == (file, sha256):
+        return last
     with as_damage(f"an Iceberg metadata file must be whole JSON; {file} is not (", "); restore it"):
-        return _parse(content, file)
+        return replace(_parse(parse_json(_plain(data)), file), sha256=sha256)
 
 
 def read_document(storage: Storage, file: str) -> Mapping[str, Any]:
     """Return the JSON of one metadata file, with what only other readers need."""
-    with must_exist(f"the current metadata file must exist; {file} does not; name a metadata file that does"):
-        data = storage.read(file)
     with as_damage(f"an Iceberg metadata file must be whole JSON; {file} is not (", "); restore it"):
-        content: Mapping[str, Any] = parse_json(_plain(data))
+        content: Mapping[str, Any] = parse_json(_plain(_read(storage, file)))
         return content
+
+
+def _read(storage: Storage, file: str) -> bytes:
+    with must_exist(f"the current metadata file must exist; {file} does not; name a metadata file that does"):
+        return storage.read(file)
 
 
 def _plain(data: bytes) -> bytes:

@@ -27,15 +27,7 @@ from .deletes import DeleteLoader
 from .finding import HINT, METADATA_ENDS, Located, locate, newest_of
 from .locations import Place, is_absolute, normal
 from .manifests import DATA, Manifest, read_manifest_list, read_manifests
-from .metadata import (
-    NO_SNAPSHOT,
-    Selected,
-    SnapshotInfo,
-    TableMetadata,
-    read_document,
-    read_metadata,
-    select,
-)
+from .metadata import NO_SNAPSHOT, Selected, SnapshotInfo, TableMetadata, read_document, read_metadata, select
 from .name_mapping import mapped_names, mapping_sign
 from .schema import read_schema
 from .snapshot import IcebergDetails, file_table, read_options
@@ -133,7 +125,7 @@ class IcebergFormat(Format):
         """Read the current metadata file, but for one that the store says is as it was."""
         if ref.options.get("catalog") is not None:
             location = _in_catalog(ref)
-            self._last = Located(location), read_metadata(ref.storage, location)
+            self._last = Located(location), read_metadata(ref.storage, location, self._last and self._last[1])
             return self._last[1]
         last, before = self._last, self._located
         guess = None if before is None or last is not None else before.path
@@ -145,9 +137,8 @@ class IcebergFormat(Format):
         self._located = located
         if ahead is not None and located == before:  # it was there before it was read, and after
             self._last = last = located, ahead
-            return ahead
-        if last is None or last[0] != located or located.info is None or not is_remote(ref.storage.root):
-            self._last = last = located, read_metadata(ref.storage, located.path)
+        elif last is None or last[0] != located or located.info is None or not is_remote(ref.storage.root):
+            self._last = last = located, read_metadata(ref.storage, located.path, last and last[1])
         return last[1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -109,6 +110,8 @@ ShapeKey = tuple[bytes, Writer, bool, bool, frozenset[int]]
 @dataclass(slots=True)
 class Layouts:
     """Schemas seen so far, by the first bytes of their footers."""
+
+    OTHER_TYPE: ClassVar[str] = Doubt.OTHER_TYPE.value
 
     leaves: tuple[Leaf, ...]
     schemas: dict[bytes, FileSchema] = field(default_factory=dict)

@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 
 from metaindex.core import (
     CorruptTableError,
+    Mask,
     StorageError,
     StorageUnavailableError,
     UnsupportedFeatureError,
@@ -50,6 +51,7 @@ from .trust import AbsentLeaf, Doubt, Form, Found
 from .writers import REVISION, reconsidered
 
 _CHUNK = 1000  # files whose raw statistics are Python objects at the same time
+_NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE, Doubt.ENCRYPTED)
 _FAILURES = (CorruptTableError, StorageError, UnsupportedFeatureError, pa.ArrowException, OSError)
 
 
@@ -79,6 +81,18 @@ class FooterColumn:
         if self.bounds.nan_count is not None:
             unknown = pc.or_(unknown, pc.is_null(self.bounds.nan_count))
         return unknown
+
+    def to_scan(self, *, floats: bool) -> Mask:
+        """Return a mask of the files whose data would tell more; with `floats` also if that is the NaN count alone.
+        False without the column, and if a doubt is about the meaning of values."""
+        import pyarrow.compute as pc
+
+        wanted = self.needs_scan() if floats else pc.is_valid(self.doubt)
+        if not pc.any(wanted).as_py():
+            return np.zeros(len(wanted), np.bool_)
+        hopeless = pc.is_in(self.doubt.cast(pa.string()), pa.array([doubt.value for doubt in _NEVER_SCANNED]))
+        wanted = pc.and_not(pc.and_(wanted, pc.fill_null(self.present, False)), hopeless)
+        return np.asarray(wanted.to_numpy(zero_copy_only=False), np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

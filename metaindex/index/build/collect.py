@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask, MetaIndexError, Progress, ScanError, StorageUnavailableError, Words, first_line
 from metaindex.expressions import ColumnBounds
-from metaindex.formats import Doubt, Field, Footer, FooterColumn, Leaf, Trust
+from metaindex.formats import Field, Footer, FooterColumn, Leaf, Trust
 from metaindex.index.build.extremes import ColumnScan, bounds_of
 from metaindex.index.build.parquet_scan import ParquetScanner
 from metaindex.index.build.protocol import BuildRequest
@@ -43,7 +43,6 @@ CHUNK_FILES = 10_000
 UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
 """What reading one damaged, missing or foreign file raises. Anything else is a fault of ours, and the build fails."""
 
-_NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE, Doubt.ENCRYPTED)
 _COUNTS_AND_SIGNS = dict.fromkeys(("null_count", "nan_count", "row_count"), pa.int64())
 _COUNTS_AND_SIGNS |= dict.fromkeys(("lower_exact", "upper_exact"), pa.bool_())
 _FOREIGN = {".orc": "ORC", ".avro": "Avro"}
@@ -156,7 +155,7 @@ class _Chunk:
         columns = [_told(column, source.without_nan) for column in footers.columns]
         problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
         collected = Collected(_footer_facts(columns, count), problems, np.zeros(count, np.bool_))
-        if wanted := [_to_scan(column, source.scan_floats) & readable for column in columns]:
+        if wanted := [column.to_scan(floats=source.scan_floats) & readable for column in columns]:
             self._scan_into(collected, ParquetScanner(), np.array(wanted, np.bool_))
         return collected
 
@@ -263,17 +262,6 @@ def _footer_bounds(column: FooterColumn) -> tuple[ColumnBounds, pa.Array]:
     bounds = replace(bounds, nan_count=nan_count, lower_exact=exact, upper_exact=exact)
     known = pc.or_(pc.is_valid(bounds.null_count), pc.invert(pc.is_valid(column.doubt)))
     return bounds, pc.if_else(known, int(Trust.FOOTER), int(Trust.NONE))
-
-
-def _to_scan(column: FooterColumn, scan_floats: bool) -> npt.NDArray[np.bool_]:
-    """Mask of the files whose data would tell more than the footer. False without the column, and if a doubt is about
-    the meaning of values."""
-    wanted = column.needs_scan() if scan_floats else pc.is_valid(column.doubt)
-    if not pc.any(wanted).as_py():
-        return np.zeros(len(wanted), np.bool_)
-    hopeless = pc.is_in(column.doubt.cast(pa.string()), pa.array([doubt.value for doubt in _NEVER_SCANNED]))
-    wanted = pc.and_not(pc.and_(wanted, pc.fill_null(column.present, False)), hopeless)
-    return np.asarray(wanted.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _scanned_facts(scans: list[ColumnScan], leaf: Leaf, before: pa.Table) -> pa.Table:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.formats import Doubt, Footer, Layouts, Leaf
+from metaindex.formats import Footer, Layouts, Leaf
 from metaindex.index.kinds.canonical import answers_for
 from metaindex.storage import Storage
 
@@ -147,7 +147,7 @@ def _put(
         return
     column = FileColumn.of(file.file, leaf, path, index)
     if not answers_for(column.clock or _held(_type_of(schema, column.path), leaf.type), leaf.type):
-        file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
+        file.unknown[leaf.stable] = Layouts.OTHER_TYPE
         return
     file.present.add(leaf.stable)
     file.places[leaf.stable] = column

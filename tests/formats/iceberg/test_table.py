@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import pyarrow as pa
 import pytest
 from obstore.store import MemoryStore
 
-from metaindex.core import NotATableError, UnsupportedFeatureError, VersionNotFoundError
+from metaindex.core import CorruptTableError, NotATableError, UnsupportedFeatureError, VersionNotFoundError
 from metaindex.formats.format import At, TableRef
+from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.formats.registry import detect
 from tests.formats.iceberg.handmade import FORMAT, UUID, HandManifest, HandTable, entry, open_now, table_ref
 from tests.storage.counting import Replacing
@@ -140,6 +142,20 @@ def test_of_two_files_with_one_number_the_younger_is_taken(table: HandTable) -> 
     assert open_now(table.root).properties["from"] == "00001-a"
 
 
+def test_what_is_left_beside_metadata_files_is_none(table: HandTable) -> None:
+    folder = table.root / "metadata"
+    folder.mkdir(parents=True)
+    (folder / "00002-a.metadata.json").write_text(json.dumps(table.metadata(properties={"from": "current"})))
+    for name in (
+        "00009-b.metadata.json.bak",
+        "00009-b.metadata.json.tmp",
+        "00009-b.metadata.json#1",
+        "00009-metadata.json",
+    ):
+        (folder / name).write_text(json.dumps(table.metadata(properties={"from": name}))[:-9])
+    assert open_now(table.root).properties["from"] == "current"
+
+
 def test_a_metadata_file_names_its_table(table: HandTable) -> None:
     appended(table, "a")
     table.write()
@@ -147,6 +163,22 @@ def test_a_metadata_file_names_its_table(table: HandTable) -> None:
     assert FORMAT.detect(ref)
     snapshot = FORMAT.snapshot(ref, At())
     assert (snapshot.table, [one.path for one in snapshot.files.entries()]) == (str(table.root), ["data/a"])
+
+
+def test_metadata_are_parsed_once_and_a_file_replaced_in_place_is_seen(table: HandTable) -> None:
+    appended(table, "a")
+    where, ref = table.write(), table_ref(table.root)
+    file, opened = next(where.glob("metadata/v1.metadata.json")), IcebergFormat()
+    before, told = opened.current(ref), file.stat()
+    assert opened.current(ref) is before
+    text = file.read_text()
+    file.write_text(text.replace(UUID, UUID[::-1]))
+    os.utime(file, ns=(told.st_atime_ns, told.st_mtime_ns))
+    assert file.stat().st_size == told.st_size
+    assert opened.current(ref).table_uuid == UUID[::-1] != before.table_uuid
+    file.write_text(text[:-1])
+    with pytest.raises(CorruptTableError):
+        opened.current(ref)
 
 
 def test_other_folders_are_no_table(tmp_path: Path) -> None:
