@@ -216,6 +216,7 @@ def port(text: str) -> int:
 STORAGE = many("--storage-option", "KEY=VALUE", "an option of the object store, such as region=eu-west-1", type=pair)
 LOCATION = option("--index-location", "FOLDER", "folder that holds the indexes; beside each table where not given")
 NAMESPACE = option("--namespace", "NAME", "indexes of a name space of their own, which others do not see")
+CONFINE_TO = many("--confine-to", "FOLDER", "refuse files of the table outside of its folder that are not below FOLDER")
 OPENING = group(
     "opening the table",
     many("--root", "PATH", "one more file, folder or pattern of the same table of plain files"),
@@ -226,7 +227,7 @@ OPENING = group(
     LOCATION,
     NAMESPACE,
     flag("--confine", "refuse files of the table that lie outside of its folder, links too"),
-    many("--confine-to", "FOLDER", "the same, but for files below FOLDER"),
+    CONFINE_TO,
     option(
         "--catalog", "NAME", "an Iceberg catalog that pyiceberg is configured for; TABLE is a name in it: db.flights"
     ),

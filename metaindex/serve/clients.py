@@ -67,6 +67,7 @@ PYICEBERG: Final = Client(
     misread=frozenset({"decimal_partition"}),
 )
 _KNOWN: Final = {"apache iceberg": JAVA, "pyiceberg": PYICEBERG, "duckdb": Client("duckdb")}
+_NAMED: Final = rf"(?i)\s*({'|'.join(_KNOWN)})[ /]v?([0-9]{{1,4}}(?:\.[0-9]{{1,6}}){{0,3}})"
 TRIED: Final[Mapping[str, Mapping[tuple[int, ...], frozenset[str]]]] = {
     "iceberg-java": {(1, 11): frozenset(), (1, 12): frozenset()},
     "pyiceberg": {(0, 11): frozenset({"partition_values"}), (0, 12): frozenset()},
@@ -81,9 +82,7 @@ SERVER_PLANS: Final = {"scan-planning-mode": "server", "rest-scan-planning-enabl
 def client_of(headers: Mapping[str, str], *, trusted: bool = False) -> Client:
     """Return the client by its headers, whose names are in small letters. `trusted`: untried ones, too."""
     for header in ("x-client-version", "user-agent"):
-        named = re.match(
-            r"(?i)\s*(apache iceberg|pyiceberg|duckdb)[ /]v?([0-9]{1,4}(?:\.[0-9]{1,6}){0,3})", headers.get(header, "")
-        )
+        named = re.match(_NAMED, headers.get(header, ""))
         if named is not None:
             client = _KNOWN[named[1].lower()]
             version = tuple(map(int, named[2].split(".")))

@@ -56,6 +56,8 @@ NEGATED = {
     "is-null": "not-null", "is-nan": "not-nan", "starts-with": "not-starts-with",
 }  # fmt: skip
 NEGATED |= {negated: op for op, negated in NEGATED.items()}
+LACKING_MATCHES = frozenset({"is-null", "not-in", "not-eq", "not-starts-with", "not-nan"})
+"""Operators that pyiceberg takes for true of a file that lacks the column."""
 _COMPARED = {"lt": Op.LT, "lt-eq": Op.LE, "gt": Op.GT, "gt-eq": Op.GE, "eq": Op.EQ, "not-eq": Op.NE}
 _UNARY = {"is-null", "not-null", "is-nan", "not-nan"}
 _GREATEST = float(np.finfo(np.float32).max)
@@ -78,6 +80,13 @@ class Term:
     values: tuple[Value, ...]
     turned: bool = False
 
+    @property
+    def finds_lacking(self) -> bool:
+        """Return whether pyiceberg takes it for true of a file that lacks the column, where NULL does not match."""
+        return self.op != "is-null" and (
+            self.op in LACKING_MATCHES or (self.turned and NEGATED[self.op] not in LACKING_MATCHES)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -88,9 +97,10 @@ class Filter:
     terms: Mapping[Opaque, Term]
     unread: Collection[tuple[str, bool]] = ()
 
-    def for_pruning(self, schema: Schema, time_zone: str) -> Predicate:
-        """Return the wide predicate, bound to the schema. A leaf that cannot be bound is opaque."""
-        lowered = {leaf: _lowered(term) for leaf, term in self.terms.items()}
+    def for_pruning(self, schema: Schema, time_zone: str, *, lacking: bool = False) -> Predicate:
+        """Return the wide predicate, bound to the schema. A leaf that cannot be bound is opaque, and with `lacking` one
+        that pyiceberg takes for true of a file without the column."""
+        lowered = {leaf: _lowered(term) for leaf, term in self.terms.items() if not (lacking and term.finds_lacking)}
         whole = self.tree.transform(lambda leaf: lowered.get(leaf, leaf) if isinstance(leaf, Opaque) else leaf)
         try:
             return schema.bound(whole, time_zone)

@@ -118,7 +118,7 @@ class IcebergSnapshot:
         """Return whether the metadata say of this snapshot what they said when it was read: a table that was made anew
         may have its ids, and one whose columns were renamed has other names."""
         read = self.details.metadata
-        alike = all(getattr(read, name) == getattr(now, name) for name in _TOLD)
+        alike = read is now or all(getattr(read, name) == getattr(now, name) for name in _TOLD)
         return alike and read.snapshots.get(self.id) == now.snapshots.get(self.id)
 
     @cached_property

@@ -6,11 +6,12 @@ load, and a store to send the catalog's credentials to.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
 
-from metaindex.core import ArgumentError, BoundedCache, Config, MetaIndexError, StorageError
+from metaindex.core import ArgumentError, BoundedCache, Config, Cure, MetaIndexError, StorageError
 from metaindex.formats import TableRef
 from metaindex.ops import LakeCatalog
 
@@ -19,6 +20,8 @@ from .in_place import IcebergTable
 from .plans import Plans
 from .proxy.opening import open_metadata
 from .refusal import Refusal
+
+logger = logging.getLogger("metaindex")
 
 
 class NamedCatalog(Tables):
@@ -42,7 +45,10 @@ class NamedCatalog(Tables):
         if ":memory:" in uri or uri == "sqlite://":
             raise ArgumentError("several threads ask a served catalog; this one is in memory; keep it in a file")
         if isinstance(handle, RestCatalog):
-            raise ArgumentError("a REST catalog has callers of its own, and is stood before; give its URI as before=")
+            raise ArgumentError(
+                "a REST catalog has callers of its own, and is stood before; give its URI as"
+                f" {Cure('argument', 'before')}"
+            )
         pointing = {**self._properties, "py-io-impl": f"{__name__}.{PointerIO.__name__}"}
         self._handle = type(handle)(self._name, **pointing)
         self._one_at_a_time = threading.Lock()  # not all of pyiceberg's catalogs are for several threads
@@ -51,7 +57,10 @@ class NamedCatalog(Tables):
 
     def namespaces(self, parent: Namespace = ()) -> list[Namespace]:
         listed = self._ask(parent, "list_namespaces", *([parent] if parent else []))
-        return sorted(space for space in {tuple(map(str, name)) for name in listed} if space[:-1] == parent)
+        spaces = sorted(space for space in {tuple(map(str, name)) for name in listed} if space[:-1] == parent)
+        if not spaces and not parent:
+            logger.warning("catalog %r has no namespaces; a SQL catalog keeps its tables by its own name", self._name)
+        return spaces
 
     def tables(self, namespace: Namespace) -> list[str]:
         return sorted({str(name[-1]) for name in self._ask(namespace, "list_tables", namespace)})

@@ -130,7 +130,7 @@ class Plans:
             started, self._helped = time.perf_counter(), ""
             served = self.table.snapshot(scan.snapshot_id, own_schema=scan.own_schema)
             asked = _asked(served, scan, client)
-            files = self._files(served, asked)
+            files = self._files(served, asked, client)
             files, page = self._first_page(served, files, size, scan, client, asked)
             _check_tokens(scan, len(files), size)
             places = self._places_of(served.snapshot) if len(files) > size else None
@@ -201,19 +201,20 @@ class Plans:
                 return files, page
             few = min(few * _FEW, size)
 
-    def _files(self, served: ServedSnapshot, asked: Filter | None) -> Files:
+    def _files(self, served: ServedSnapshot, asked: Filter | None, client: Client) -> Files:
         """Return the files that a plan names, in the order of the snapshot."""
         snapshot = served.snapshot
         if asked is None or not len(snapshot.files):
             return np.arange(len(snapshot.files), dtype=np.int64)
-        files = self._pruned(snapshot, asked)
+        files = self._pruned(snapshot, asked, client)
         return files[may_match(asked, served.partitions(), files)]
 
-    def _pruned(self, snapshot: Snapshot, asked: Filter) -> Files:
+    def _pruned(self, snapshot: Snapshot, asked: Filter, client: Client) -> Files:
         """Return the files that the indexes do not prove to be without a match; without them, if they fail or take too
         long, those that the table's own metadata does not."""
         every = np.arange(len(snapshot.files), dtype=np.int64)
-        predicate = asked.for_pruning(snapshot.schema, self.table.handle.config.time_zone)
+        zone = self.table.handle.config.time_zone
+        predicate = asked.for_pruning(snapshot.schema, zone, lacking=client.negates_lacking)
         if isinstance(predicate, Constant):
             return every
         until = time.monotonic() + self._seconds

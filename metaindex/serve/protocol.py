@@ -27,6 +27,7 @@ from metaindex.core import (
     CorruptTableError,
     MetaIndexError,
     NotATableError,
+    ObjectNotFoundError,
     OutsideTableError,
     StorageError,
     StoragePermissionError,
@@ -56,6 +57,8 @@ ENDPOINTS: Final = (  # without the DELETE of a plan: Java would send one for ea
     f"POST {_TABLE}/tasks",
     f"POST {_TABLE}/metrics",
 )
+_MOST_ANSWERS: Final = 240
+"""That are made at once: fewer than connections, so that a catalog that lets all wait leaves `/health` some."""
 SEPARATOR: Final = "\x1f"
 """Between the parts of a namespace, as REST writes it."""
 
@@ -106,6 +109,7 @@ class Answers(ABC):
         come back."""
         self._token, self._trusted = token, trust_clients
         self._plans = threading.BoundedSemaphore(most_plans)
+        self._room = threading.BoundedSemaphore(_MOST_ANSWERS)
 
     def allows(self, headers: Mapping[str, str]) -> bool:
         """Return whether the request bears the token, if one is asked for."""
@@ -137,6 +141,8 @@ class Answers(ABC):
             return self.health()
         if not self.allows(request.headers):
             return self.not_allowed()
+        if not self._room.acquire(blocking=False):
+            return Response.error(429, "TooManyRequestsException", "many requests wait for answers already; try again")
         try:
             return self._routed(request, url.path, url.query)
         except Refusal as refused:
@@ -145,17 +151,24 @@ class Answers(ABC):
             return Response.error(404, "NoSuchTableException", str(error))
         except (UnsupportedFeatureError, CorruptTableError, OutsideTableError) as error:
             return Response.error(406, "UnsupportedOperationException", str(error))
+        except ObjectNotFoundError as error:
+            logger.warning("a table could not be read: %s", error)
+            return Response.error(
+                404, "NoSuchTableException", "a file of the table is not where its catalog, or its metadata, names it"
+            )
         except StoragePermissionError as error:
             logger.warning("a table may not be read: %s", error)
             return Response.error(403, "ForbiddenException", "the table's store lets this server not read it")
         except StorageError as error:
             logger.warning("a table could not be read: %s", error)
-            return Response.error(503, "ServiceUnavailableException", "the table's store does not answer; try again")
+            return Response.error(503, "ServiceUnavailableException", "a store or a catalog does not answer; try again")
         except MetaIndexError as error:
             return Response.error(400, "BadRequestException", str(error))
         except Exception:
             logger.exception("a request failed")
             return Response.error(500, "InternalServerError", "the server failed at this request; its log says why")
+        finally:
+            self._room.release()
 
     @abstractmethod
     def _routed(self, request: Request, path: str, query: str) -> Response:

@@ -143,7 +143,9 @@ def open_server(
             f" ({Cure('argument', 'token')}) or in {TOKEN}"
         )
     if token is not None and (len(token) < 16 or not token.isascii() or not token.isprintable()):
-        raise ArgumentError("a token has 16 printable ASCII characters or more; got another one; make a longer one")
+        raise ArgumentError(
+            f"a token has 16 printable ASCII characters or more; got {len(token)} characters; make a longer one"
+        )
     kept = None if cache is None else os.path.realpath(cache)
     tables: Tables
     asked = [LakeAsked(root, catalog) for root in roots]

@@ -3,6 +3,10 @@ now."""
 
 import json
 import logging
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +14,12 @@ from typing import Any
 from urllib.request import urlopen
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.types import LongType
 
 import metaindex as mi
 from metaindex.serve import Server, open_server
@@ -74,6 +80,29 @@ def test_a_client_reads_what_it_reads_alone(server: Server, made: SqlCatalog, sp
         there, alone = (table.scan(condition).to_arrow().sort_by("id") for table in (theirs, own))
         assert there.equals(alone), condition
     assert len(list(theirs.scan("s = 't7' and id = 1").plan_files())) == 1
+
+
+@pytest.mark.parametrize("kind", [mi.ColumnStats(), mi.Values("x"), mi.Bloom("x")], ids=lambda kind: kind.name)
+def test_files_that_lack_a_column_are_read_as_pyiceberg_reads_them_alone(
+    server: Server, made: SqlCatalog, kind: Any
+) -> None:
+    table = made.load_table(("shop", "orders"))
+    with table.update_schema() as changed:
+        changed.add_column("x", LongType())
+    table.append(rows(40).append_column("x", pa.array([1, 2, None] * 3 + [7], pa.int64())))
+    mi.open_table(made.load_table(("shop", "orders")).metadata_location).create_index("x", kind, builder="local")
+    served, alone = over(server).load_table("shop.orders"), made.load_table(("shop", "orders"))
+    for condition in (
+        "not x >= 2",
+        "not x = 2",
+        "x != 2",
+        "not x in (1, 2)",
+        "id > 45 or not x >= 2",
+        "x = 7",
+        "not x is null",
+    ):
+        found = [sorted(t.scan(condition).to_arrow()["id"].to_pylist()) for t in (served, alone)]
+        assert found[0] == found[1], condition
 
 
 def test_a_table_is_as_the_catalog_has_it_now(server: Server, made: SqlCatalog) -> None:
@@ -191,6 +220,52 @@ def test_what_is_not_served_by_name_is_refused_at_once(server: Server, tmp_path:
     assert "cr@et" not in str(refused.value)
 
 
+def test_a_table_whose_metadata_file_is_gone_is_not_there(server: Server, made: SqlCatalog) -> None:
+    table = made.load_table(("shop", "orders"))
+    Path(table.metadata_location.removeprefix("file://")).unlink()
+    with pytest.raises(NoSuchTableError, match="is not where"):
+        over(server).load_table(("shop", "orders"))
+    assert over(server).load_table(("shop", "eu", "orders")).metadata.location != table.location()
+
+
+def test_a_catalog_that_is_none_is_not_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(mi.MetaIndexError, match=r"'.*mad\.db' of 'made' is not"):
+        open_server({"type": "sql", "uri": f"sqlite:///{tmp_path}/mad.db", "name": "made"})
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(mi.MetaIndexError, match="is not; check its uri"):
+        open_server({"type": "sql", "uri": f"sqlite:///{tmp_path}/mad.db?timeout=5", "name": "made"})
+    (tmp_path / "of others.db").touch()
+    empty = open_server({"type": "sql", "uri": f"sqlite:///{tmp_path}/of%20others.db"})
+    with empty, pytest.raises(RESTError, match="does not answer"):
+        over(empty).list_namespaces()
+    assert (tmp_path / "of others.db").read_bytes() == b""
+    SqlCatalog("made", uri=f"sqlite:///{tmp_path}/made.db").create_namespace("shop")
+    with open_server({"type": "sql", "uri": f"sqlite:///{tmp_path}/made.db", "name": "another"}) as server:
+        assert over(server).list_namespaces() == []
+    assert "'another' has no namespaces" in caplog.text
+
+
+def test_a_configuration_that_pyiceberg_cannot_read_is_the_users(tmp_path: Path) -> None:
+    (tmp_path / ".pyiceberg.yaml").write_text("catalog:\n  made:\n    uri: x\n    uri: postgres://me:pass-word@host\n")
+    words = [sys.executable, "-m", "metaindex", "serve", "catalog:made", "--port", "0"]
+    environ = {**os.environ, "PYICEBERG_HOME": str(tmp_path)}
+    ran = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.returncode, ran.stderr.count("\n")) == (1, 1), ran.stderr
+    assert "correct it" in ran.stderr
+    assert not {"bug", "pass-word"} & set(re.split(r"[^a-z-]", ran.stderr))
+
+
+def test_files_below_a_folder_that_is_named_are_read(
+    made: SqlCatalog, properties: dict[str, str], tmp_path: Path
+) -> None:
+    table = made.load_table(("shop", "orders"))
+    pq.write_table(rows(100), tmp_path / "elsewhere.parquet")
+    table.add_files([str(tmp_path / "elsewhere.parquet")])
+    with open_server(properties, config=mi.Config(confine_to=(str(tmp_path),))) as server:
+        found = over(server).load_table(("shop", "orders")).scan(row_filter="id = 105").to_arrow()
+    assert found.num_rows == 1
+
+
 def test_a_catalog_that_reads_files_in_its_own_way_is_refused(
     server: Server, made: SqlCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +275,7 @@ def test_a_catalog_that_reads_files_in_its_own_way_is_refused(
         over(server).load_table("shop.orders")
 
 
-def test_a_catalog_is_served_alone(properties: dict[str, str], tmp_path: Path) -> None:
+def test_a_catalog_is_served_alone(made: SqlCatalog, properties: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(mi.ArgumentError, match="a catalog is served alone"):
         open_server(properties, tmp_path)
     with pytest.raises(mi.ArgumentError, match="properties of a catalog are for a catalog"):

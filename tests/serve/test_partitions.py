@@ -30,7 +30,7 @@ WIDE = {"not-eq", "not-in", "not-starts-with"}
 
 @pytest.fixture(autouse=True)
 def _unpruned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Plans, "_pruned", lambda self, snapshot, asked: np.arange(len(snapshot.files)))
+    monkeypatch.setattr(Plans, "_pruned", lambda self, snapshot, *_: np.arange(len(snapshot.files)))
 
 
 def selects(plans: Plans, said: Any, matching: Callable[[Any], bool], files: list[list[Any]]) -> None:

@@ -21,13 +21,14 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 import metaindex as mi
-from metaindex.serve import Server, open_server
+from metaindex.serve import Server, open_server, protocol
 from metaindex.serve.clients import SERVER_PLANS
 from metaindex.serve.protocol import ENDPOINTS, Request
 from metaindex.serve.proxy import service
 from metaindex.serve.proxy.opening import Opener
 from metaindex.serve.proxy.service import Proxy
 from metaindex.serve.proxy.upstream import MOST_ANSWER, Upstream
+from metaindex.serve.server import MOST_CONNECTIONS
 from tests.serve.lake import HEADERS, leaf
 from tests.serve.upstream import RestCatalog, rows
 
@@ -394,6 +395,73 @@ def test_a_catalog_that_is_down(behind: RestCatalog, proxy: Proxy, monkeypatch: 
     now = time.monotonic()
     monkeypatch.setattr(service.time, "monotonic", lambda: now + 10)
     assert ask(proxy, "GET", "/health") == (503, {"status": "unavailable", "catalog": "unreachable"})
+
+
+def test_a_catalog_that_lets_all_wait_leaves_room_for_the_question_whether_it_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert protocol._MOST_ANSWERS < MOST_CONNECTIONS
+    monkeypatch.setattr(protocol, "_MOST_ANSWERS", 4)
+    monkeypatch.setattr(service, "_HEALTH_SECONDS", 0.2)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        ThreadPoolExecutor(4) as others,
+        open_server(before=f"http://127.0.0.1:{silent.getsockname()[1]}") as server,
+    ):
+
+        def status(path: str) -> int:
+            with closing(http.client.HTTPConnection(server.uri.partition("//")[2], timeout=60)) as connection:
+                connection.request("GET", path)
+                return connection.getresponse().status
+
+        waiting = [others.submit(status, "/v1/config") for _ in range(4)]
+        room: threading.BoundedSemaphore = server._service._room  # type: ignore[attr-defined]
+        until = time.monotonic() + 30
+        while room._value and time.monotonic() < until:
+            time.sleep(0.01)
+        assert (status("/v1/config"), status("/health")) == (429, 503)
+        assert not any(one.done() for one in waiting)
+        silent.close()
+        assert [one.result() for one in waiting] == [504] * 4
+        assert status("/v1/config") == 503
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", 200),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nx\r\n0\r\n\r\n", 503),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 150, 503),
+    ],
+    ids=["whole", "a chunk of no size", "never ends"],
+)
+def test_a_catalog_that_answers_byte_by_byte_is_none_that_can_be_reached(
+    sent: bytes, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_HEALTH_SECONDS", 0.5)
+
+    def answer() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = slow.accept()
+                with connection, suppress(OSError):
+                    connection.recv(1 << 16)
+                    pieces = [sent] if status == 200 else [sent[at : at + 20] for at in range(0, len(sent), 20)]
+                    for piece in pieces:
+                        connection.sendall(piece)
+                        time.sleep(0.01)
+
+    with socket.create_server(("127.0.0.1", 0)) as slow, ThreadPoolExecutor(9) as others:
+        others.submit(answer)
+        with open_server(before=f"http://127.0.0.1:{slow.getsockname()[1]}") as server:
+
+            def health(_: int) -> int:
+                with closing(http.client.HTTPConnection(server.uri.partition("//")[2], timeout=30)) as connection:
+                    connection.request("GET", "/health")
+                    return connection.getresponse().status
+
+            assert set(others.map(health, range(8))) == {status}
+        slow.shutdown(socket.SHUT_RDWR)
 
 
 def test_a_commit_is_sent_once_whatever_becomes_of_its_answer() -> None:

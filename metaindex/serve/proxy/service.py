@@ -127,6 +127,8 @@ class Proxy(Answers):
         self._modes: BoundedCache[tuple[str, str], tuple[float, str]] = BoundedCache(1024)
         self._queries: BoundedCache[str, str] = BoundedCache(256)
         self._healthy: tuple[float, bool] = (0.0, False)
+        self._looking = threading.Lock()
+        self._looker: threading.Thread | None = None
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(4, "metaindex-open")
 
@@ -136,16 +138,27 @@ class Proxy(Answers):
         self._upstream.close()
 
     def health(self) -> Response:
-        """Return whether the catalog can be reached, as seen in the last seconds."""
-        when, healthy = self._healthy
-        if time.monotonic() - when > _HEALTH_SECONDS:
-            try:
-                healthy = self._upstream.ask(Request("GET", "/v1/config")).status < 500
-            except Refusal:
-                healthy = False
-            self._healthy = time.monotonic(), healthy
+        """Return whether the catalog can be reached, as seen in the last seconds. One request looks, others wait."""
+        with self._looking:
+            if time.monotonic() - self._healthy[0] > _HEALTH_SECONDS:
+                if self._looker is None or not self._looker.is_alive():
+                    self._looker = threading.Thread(target=self._look, name="metaindex-health", daemon=True)
+                    self._looker.start()
+                self._looker.join(_HEALTH_SECONDS)
+                if self._looker.is_alive():  # its answer comes byte by byte
+                    self._healthy = time.monotonic(), False
+            healthy = self._healthy[1]
         said = {"status": "ok" if healthy else "unavailable", "catalog": "reachable" if healthy else "unreachable"}
         return Response.of(said, 200 if healthy else 503)
+
+    def _look(self) -> None:
+        healthy = False
+        try:
+            healthy = self._upstream.ask(Request("GET", "/v1/config"), seconds=_HEALTH_SECONDS).status < 500
+        except Refusal:
+            logger.debug("the catalog does not answer", exc_info=True)
+        finally:
+            self._healthy = time.monotonic(), healthy
 
     def _routed(self, request: Request, path: str, query: str) -> Response:
         client = client_of(request.headers, trusted=self._trusted)

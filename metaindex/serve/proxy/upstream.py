@@ -55,9 +55,9 @@ class Upstream:
             " got another text; of a catalog without REST (Hive, Glue, SQL) serve the tables: catalog:NAME"
         )
 
-    def ask(self, request: Request) -> Response:
-        """Return the catalog's answer. Raises Refusal: 503 if it cannot be reached, 504 if it was asked and its answer
-        is lost, 502 for an answer that is not passed on."""
+    def ask(self, request: Request, *, seconds: float = _ANSWER_SECONDS) -> Response:
+        """Return the catalog's answer, for which it has so many seconds. Raises Refusal: 503 if it cannot be reached,
+        504 if it was asked and its answer is lost, 502 for an answer that is not passed on."""
         if not _PATH.fullmatch(request.target) or _climbs(request.target):
             raise Refusal(
                 "paths of a catalog are below /v1, of printable ASCII; this one is not",
@@ -67,9 +67,9 @@ class Upstream:
         try:
             if request.method in ("GET", "HEAD") and (kept := self._kept()) is not None:
                 with suppress(ConnectionError, http.client.HTTPException):  # it was closed just now
-                    return self._exchange(kept, request)
-            return self._exchange(self._connected(), request)
-        except (OSError, http.client.HTTPException) as error:
+                    return self._exchange(kept, request, seconds)
+            return self._exchange(self._connected(), request, seconds)
+        except (OSError, http.client.HTTPException, ValueError) as error:  # the last: a chunk of no size
             raise self._failed(504, "the catalog's answer was lost; what was asked may be done; look", error) from None
 
     def close(self) -> None:
@@ -98,15 +98,15 @@ class Upstream:
             connection.connect()
         except OSError as error:
             raise self._failed(503, "the catalog cannot be reached; try again", error) from None
-        connection.sock.settimeout(_ANSWER_SECONDS)
         return connection
 
     def _failed(self, status: int, what: str, error: Exception) -> Refusal:
         logger.warning("%s does not answer: %s", self.uri, type(error).__name__)
         return Refusal(what, status=status, kind="ServiceUnavailableException" if status == 503 else "ServerError")
 
-    def _exchange(self, connection: http.client.HTTPConnection, request: Request) -> Response:
+    def _exchange(self, connection: http.client.HTTPConnection, request: Request, seconds: float) -> Response:
         try:
+            connection.sock.settimeout(seconds)
             connection.request(
                 request.method, self._base + request.target, request.body or None, _sent(request.headers)
             )

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from metaindex.expressions import ColumnRef, Constant, Predicate, normalize
-from metaindex.serve.filters import NEGATED, Filter, Term
+from metaindex.serve.filters import LACKING_MATCHES, Filter, Term
 
 _NULL_MATCHES = frozenset({"is-null", "not-in"})
-_LACKING_MATCHES = _NULL_MATCHES | {"not-eq", "not-starts-with", "not-nan"}
 
 
 def may_match_lacking(asked: Filter, lacked: Collection[ColumnRef]) -> bool | None:
@@ -26,9 +25,5 @@ def may_match_lacking(asked: Filter, lacked: Collection[ColumnRef]) -> bool | No
     meant = left(lambda term: term.op in _NULL_MATCHES)
     if meant == Constant(False):
         return False
-    doubtful = bool(lacked) and any(turned or op in _LACKING_MATCHES - _NULL_MATCHES for op, turned in asked.unread)
-    return None if doubtful or meant != left(_finds) else True
-
-
-def _finds(term: Term) -> bool:
-    return term.op in _LACKING_MATCHES or (term.turned and NEGATED[term.op] not in _LACKING_MATCHES)
+    doubtful = bool(lacked) and any(turned or op in LACKING_MATCHES - _NULL_MATCHES for op, turned in asked.unread)
+    return None if doubtful or meant != left(lambda term: term.op == "is-null" or term.finds_lacking) else True
