@@ -74,9 +74,9 @@ java: $(PACKAGES)
 demo: install ## the main job on real flights: index Parquet, CSV, Delta and Iceberg, find needles, compare
 	@$(RUN) -m metaindex demo $(ARGS)
 
-# Two workers; all tests of Spark are one worker's, in one JVM (tests/lanes.py). What takes long is told at the end.
+# Three workers, since each waits a quarter of its time; tests of Spark are two workers', in two JVMs (tests/lanes.py). What takes long is told at the end.
 test: install ## the tests of each commit: the quick ones, and each promise of Spark once; ARGS="-k bloom" narrows
-	@$(RUN) -m pytest -ra -n 2 --dist loadfile --durations=20 --durations-min=8 -m "not exhaustive" $(ARGS)
+	@$(RUN) -m pytest -ra -n 3 --dist loadfile --durations=20 --durations-min=8 -m "not exhaustive" $(ARGS)
 
 test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few examples each: some ten minutes of one processor
 	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 --dist worksteal -m "$(FAST)" $(ARGS)

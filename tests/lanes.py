@@ -1,7 +1,7 @@
 """Which tests run when: a test has its lane by its marks, the same in every run.
 
     make test-fast    needs no JVM and no server, takes a moment: all but the marks below
-    make test         those, `slow` ones, and the tests of Spark that `tests/promises.txt` names, in one JVM
+    make test         those, `slow` ones, and the tests of Spark that `tests/promises.txt` names, in two JVMs
     make test-all     `exhaustive` ones too, in parts (`tests/parts.py`)
 
 `exhaustive` is whatever needs an S3 server, whatever needs Spark and is not named in that file, and by its mark:
@@ -34,6 +34,7 @@ def promises(text: str) -> tuple[str, ...]:
 
 PROMISES: Final = promises((ROOT / "tests" / "promises.txt").read_text("utf-8"))
 _PROMISED: Final = frozenset(PROMISES)
+_SECOND_JVM: Final = "tests/spark/optimizer/test_joins"
 _OF_MUTANTS: Final = frozenset(test for mutant in MUTANTS for test in mutant.tests)
 
 
@@ -99,12 +100,14 @@ def _check(item: pytest.Item, mark: pytest.Mark) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
-    """With `--dist loadfile` all promises of Spark are one worker's, which starts one JVM for them."""
+    """With `--dist loadfile` the promises of Spark are two workers', each of which starts one JVM for them."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     scheduler = LoadFileScheduling(config, log)
     by_file = scheduler._split_scope
-    scheduler._split_scope = lambda nodeid: "promises" if is_named(nodeid, _PROMISED) else by_file(nodeid)
+    scheduler._split_scope = lambda nodeid: (
+        f"promises {nodeid < _SECOND_JVM}" if is_named(nodeid, _PROMISED) else by_file(nodeid)
+    )
     return scheduler

@@ -151,7 +151,8 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheel
 
 
-@pytest.mark.parametrize("order", ["before", pytest.param("after", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("order", ["before", "after"])
 def test_whose_metaindex_it_is_is_always_told(installed: Installed, foreign: Path, tmp_path: Path, order: str) -> None:
     home = tmp_path / "environment"
     venv.create(home, with_pip=False)

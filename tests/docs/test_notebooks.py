@@ -19,6 +19,7 @@ def test_each_is_stored_with_what_it_shows() -> None:
         assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1)), path.stem
 
 
+@pytest.mark.exhaustive(but="needle-and-erase")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.slow
 def test_what_is_stored_is_what_a_run_gives(path: Path, tmp_path: Path) -> None:

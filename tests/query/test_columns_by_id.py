@@ -315,7 +315,9 @@ def measured(values: Iterable[int | None]) -> tuple[int | None, ...]:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 12))])
-@pytest.mark.parametrize("made", [IcebergColumns, DeltaColumns, DeltaColumnsById])
+@pytest.mark.parametrize(
+    "made", [IcebergColumns, DeltaColumns, pytest.param(DeltaColumnsById, marks=pytest.mark.exhaustive)]
+)
 def test_answers_are_of_columns_whatever_they_are_called(tmp_path: Path, made: type[ColumnHistory], seed: int) -> None:
     history = made(tmp_path, Random(seed))
     history.happen("index")

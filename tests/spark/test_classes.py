@@ -160,7 +160,7 @@ print("compiled", sum(map(compiled_in, rooms)), sum(map(compiled_in, parsers)), 
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_later_process_enables_a_session_without_compiling(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
 

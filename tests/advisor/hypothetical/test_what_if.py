@@ -121,7 +121,7 @@ def asked_of(table: mi.Table, seed: int) -> list[str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_bounds_hold_what_comes_in_85_of_100(tmp_path: Path) -> None:
     kinds: dict[str, Kind] = {"v": mi.Values("id", "heavy", "some", "near"), "b": mi.Bloom("id", "heavy", "some")}
     held: dict[str, list[bool]] = {"files": [], "bytes": [], "row groups": [], "size": []}

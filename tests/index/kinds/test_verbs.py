@@ -58,7 +58,7 @@ def test_built_by_spark(name: str, format_: str, spark: SparkSession, tmp_path: 
     story(Lake(tmp_path, format_), kind, partition, "spark", left_out)
 
 
-@pytest.mark.exhaustive(but="iceberg")
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 def test_a_kind_that_knows_nothing_of_equality(format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

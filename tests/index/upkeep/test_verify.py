@@ -158,6 +158,7 @@ def ended(path: str, kept: MemoryStorage, error: Exception, step: int, *expected
     return sum(answers) / len(answers)
 
 
+@pytest.mark.exhaustive(but="StorageUnavailableError")
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [StorageUnavailableError, StoragePermissionError])
 def test_a_store_that_does_not_let_us_look_says_nothing_of_the_index(tmp_path: Path, error: type[StorageError]) -> None:

@@ -139,6 +139,7 @@ def _arrow(condition: str) -> pc.Expression:
     }[condition]  # fmt: skip
 
 
+@pytest.mark.exhaustive(but="delta")
 @pytest.mark.parametrize("format_", MADE)
 @settings(max_examples=max(6, settings.default.max_examples * 20 // 100), deadline=None)
 @given(files=FILES, kinds=st.sampled_from(KINDS))

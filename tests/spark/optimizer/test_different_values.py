@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 import metaindex as mi
 from metaindex.core import SparkDriver
 from tests.each_spark import lacks
+from tests.examples import few
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_first_rows import opened, same
 
@@ -90,6 +91,8 @@ def test_different_values_are_counted_without_their_files(
         left = cut if column == "s" else 0
         counted = f"SELECT count(DISTINCT {column}) AS c FROM {t}"
         assert opened(same(enabled, counted)) == left, column
+        if column not in COLUMNS[: few(4, len(COLUMNS))]:
+            continue
         grouped = f"SELECT day, count(DISTINCT {column}) AS c FROM {t} GROUP BY day"
         assert opened(same(enabled, grouped)) == left, column
         about = f"SELECT approx_count_distinct({column}), approx_count_distinct({column}) + 1, max(at) FROM {t}"

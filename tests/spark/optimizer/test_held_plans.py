@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 import metaindex as mi
 import metaindex.spark as rule
 from metaindex.spark.optimizer.executed import leaves
+from tests.examples import few
 from tests.spark.optimizer.lakes import ruled
 from tests.spark.optimizer.test_text_scans import read_files
 
@@ -148,7 +149,7 @@ def test_a_plan_that_is_held_reads_what_was_replaced(
         frame = FRAMES[name](session, str(path))
         frame.collect()
         assert read_files(frame) == files, name
-    for again, rows in enumerate((ROWS, 3 * ROWS)):
+    for again, rows in enumerate((3 * ROWS, ROWS)[: few(1, 2)]):
         write(path, 2, 90_000 + again, rows)
         compared(*ran, planned(session, path, indexed=False), list(ACTIONS))
     for name, rows in kept[0].items():

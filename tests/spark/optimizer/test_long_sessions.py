@@ -17,6 +17,7 @@ import metaindex as mi
 import metaindex.spark as rule
 from metaindex.spark.optimizer.request_handler import RequestHandler
 from metaindex.table import Table
+from tests.examples import few
 from tests.spark.optimizer.lakes import ruled
 
 PLACES, FILES, ROWS = 120, 3, 300
@@ -122,7 +123,7 @@ TABLES: list[Callable[[SparkSession, str], str]] = [plain, converted, text, delt
 
 def test_each_table_at_one_place_has_its_index(session: SparkSession, tmp_path: Path) -> None:
     place = str(tmp_path / "t")
-    for number, make in enumerate(TABLES):
+    for number, make in enumerate(TABLES[: few(4, len(TABLES))]):
         shutil.rmtree(place, ignore_errors=True)
         shutil.rmtree(tmp_path / "_metaindex", ignore_errors=True)
         name = make(session, place)
