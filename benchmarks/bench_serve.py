@@ -9,7 +9,8 @@ statistics a value is in the bounds of six files: it is planned by pyiceberg, an
 * `--spark`: Spark with Iceberg's catalog reads the rows in place of that, by the server's plan, and the same metadata
   file alone; "CPU ms" are of its JVM and the server, a turn.
 * at once: so many connections, each in a thread, ask for plans of one value again and again: plans a second, and how
-  long one takes. The threads share this process, whose work is in the figure.
+  long one takes. The threads share this process, whose work is in the figure. A server is a process that takes one core
+  at most; "servers": 2 are two of them over the same folder, and every other connection is to the second.
 """
 
 from __future__ import annotations
@@ -61,9 +62,10 @@ def measure(folder: Path, files: int, turns: int, plans: int, *, spark: bool = F
         if spark:
             return _in_spark(table, uri, turns)
         figures += _each(table, uri, files, turns)
-        for clients in AT_ONCE:
-            figures.append(_at_once(uri, clients, plans, files))
+        figures += [_at_once([uri], clients, plans, files) for clients in AT_ONCE]
         figures[-1]["server MB"] = _resident(server)
+        with _serving(table.parent) as (second, _):
+            figures += [_at_once([uri, second], clients, plans, files) for clients in AT_ONCE[1:]]
     return figures
 
 
@@ -218,15 +220,15 @@ def _in_spark(table: Path, uri: str, turns: int) -> Figures:
     return figures
 
 
-def _at_once(uri: str, clients: int, plans: int, files: int) -> dict[str, object]:
-    host = uri.partition("//")[2]
-    loaded = json.loads(_post(http.client.HTTPConnection(host), "GET", "", None))
-    snapshot = loaded["metadata"]["current-snapshot-id"]
+def _at_once(uris: list[str], clients: int, plans: int, files: int) -> dict[str, object]:
+    hosts = [uri.partition("//")[2] for uri in uris]
+    loaded = [json.loads(_post(http.client.HTTPConnection(host), "GET", "", None)) for host in hosts]
+    snapshot = loaded[0]["metadata"]["current-snapshot-id"]
     waits: list[float] = []
     sizes: list[int] = []
     failures: list[BaseException] = []
 
-    def ask(many: int) -> None:
+    def ask(host: str, many: int) -> None:
         connection = http.client.HTTPConnection(host, timeout=120)
         try:
             for number in range(many):
@@ -243,7 +245,7 @@ def _at_once(uri: str, clients: int, plans: int, files: int) -> dict[str, object
             connection.close()
 
     many = max(plans // clients, 1)
-    threads = [threading.Thread(target=ask, args=(many,)) for _ in range(clients)]
+    threads = [threading.Thread(target=ask, args=(hosts[one % len(hosts)], many)) for one in range(clients)]
     began, its = time.perf_counter(), children_cpu_seconds()
     for thread in threads:
         thread.start()
@@ -255,6 +257,7 @@ def _at_once(uri: str, clients: int, plans: int, files: int) -> dict[str, object
     waits.sort()
     return {
         "clients at once": clients,
+        "servers": len(hosts),
         "plans": len(waits),
         "plans a second": len(waits) / took,
         "median ms": waits[len(waits) // 2] * 1000,

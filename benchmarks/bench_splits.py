@@ -82,7 +82,8 @@ def _asked(spark: SparkSession, ours: SparkSession, root: Path, group: int, turn
     taken: dict[str, list[Measured]] = {way: [] for way in ways}
     for turn in range(WARM + turns):
         for way, (by, _) in list(ways.items())[:: 1 if turn % 2 else -1]:
-            found = measured(by, f"SELECT * FROM {_view(way)} WHERE id = {ids[turn * 7919 % len(ids)]}")
+            asked = f"SELECT * FROM {_view(way)} WHERE id = {ids[turn * 7919 % len(ids)]}"
+            found = measured(by, asked, each_task=True)
             assert len(found.rows) == 1, way
             taken[way] += [found] if turn >= WARM else []
     shape = f"{file.stat().st_size / 1e6:.0f} MB, row groups of {group:,}"
@@ -90,6 +91,7 @@ def _asked(spark: SparkSession, ours: SparkSession, root: Path, group: int, turn
         {
             "files": shape,
             "by": way,
+            "scan CPU ms (median)": 1000 * statistics.median(sum(one.tasks[-1]) for one in some),
             "task CPU ms (median)": 1000 * statistics.median(one.task_cpu for one in some),
             "ms (median)": 1000 * statistics.median(one.wall for one in some),
             "MB": statistics.median(one.read for one in some) / 1e6,
