@@ -19,12 +19,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask, Vector
 from metaindex.formats import Field, FileTable, Leaf
-from metaindex.index import (
-    ColumnFacts,
-    FileStatistics,
-    Kept,
-    OpenIndex,
-)
+from metaindex.index import ColumnFacts, FileStatistics, Kept, OpenIndex
 from metaindex.query.order import Direction, as_shown
 from metaindex.query.pruning.result import PruneResult
 from metaindex.query.readers.scan import Scan

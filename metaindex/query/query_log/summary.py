@@ -7,18 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core import (
-    Column,
-    Cure,
-    Plain,
-    Shown,
-    TextTable,
-    counted,
-    dataclass,
-    human_bytes,
-    moment,
-    percent,
-)
+from metaindex.core import Column, Cure, Plain, Shown, TextTable, counted, dataclass, human_bytes, moment, percent
 
 from .row import SUMMED
 from .texts import template_of

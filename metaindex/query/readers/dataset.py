@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
-from metaindex.core import MetaIndexError, ScanError, UnknownColumnError
+from metaindex.core import ExpressionError, MetaIndexError, ScanError, UnknownColumnError, first_line
 from metaindex.expressions import names_read
 
 from .plan import ScanPlan, narrowest
@@ -129,7 +129,8 @@ class DatasetScanner:
         test, scan = None, self._wide()
         if self.condition is not None:
             read = names_read(self.condition)
-            test = _Condition(self.condition, tuple(self.dataset_schema.names if read is None else read))
+            names = self.dataset_schema.names if read is None else read
+            test = _Condition(self.condition, tuple(_known(name, self.dataset_schema) for name in names))
             if scan.first is None:  # else the rows that come first are taken, and of those the ones that pass
                 test, scan = None, replace(scan, passing=test)
         for batch in batches(scan):
@@ -192,7 +193,13 @@ class _Condition:
     columns: Collection[str]
 
     def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return batch.filter(self.expression)
+        try:
+            return batch.filter(self.expression)
+        except pa.ArrowException as error:  # of the condition: it would be taken for damage of the file
+            raise ExpressionError(
+                f"a filter can be computed of every row; pyarrow cannot compute this one ({first_line(error)}); change"
+                " it"
+            ) from error
 
 
 def _bare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

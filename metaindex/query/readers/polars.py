@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import MissingDependencyError
+from metaindex.core import MissingDependencyError, ScanError, first_line
 
 from .arrow import coded
 from .plan import CODED, ScanPlan
@@ -23,6 +23,7 @@ def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
     the query needs, and only what may hold rows for the filters that Polars pushes down: the indexes are asked about
     them, too."""
     try:
+        from polars.exceptions import PanicException, PolarsError
         from polars.io.plugins import register_io_source
     except ImportError as error:
         raise MissingDependencyError.lacking("a Polars LazyFrame", "polars") from error
@@ -52,7 +53,14 @@ def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
 
     scan = coded(scan)
     batches(scan)  # what cannot be answered is refused here and not within Polars
-    return register_io_source(read, schema=_frame(pa.RecordBatch.from_pylist([], schema)).schema)
+    try:
+        shown = _frame(pa.RecordBatch.from_pylist([], schema)).schema
+    except (PanicException, PolarsError) as error:
+        raise ScanError(
+            f"Polars is given columns of types that it has; one has another ({first_line(error)}); leave it out with"
+            " columns="
+        ) from error
+    return register_io_source(read, schema=shown)
 
 
 def _frame(batch: pa.RecordBatch) -> pl.DataFrame:

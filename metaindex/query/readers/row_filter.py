@@ -15,17 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Mask, Vector
-from metaindex.expressions import (
-    And,
-    Comparison,
-    In,
-    Literal,
-    Op,
-    Predicate,
-    ResidualFilter,
-    normalize,
-    to_arrow,
-)
+from metaindex.expressions import And, Comparison, In, Literal, Op, Predicate, ResidualFilter, normalize, to_arrow
 
 _Compare: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 

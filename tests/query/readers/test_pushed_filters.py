@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -15,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -316,3 +318,24 @@ def test_the_dataset_says_what_a_dataset_says(lake: Given) -> None:
 def test_what_would_read_files_past_their_deletes_is_refused(lake: Given, past: object) -> None:
     with pytest.raises(ScanError):
         past(lake.scan.to_dataset())  # type: ignore[operator]
+
+
+def test_what_a_filter_cannot_compute_is_no_damage_of_a_file(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2], "s": ["x", "1"]}), tmp_path / "0.parquet")
+    scan = mi.open_table(tmp_path).scan()
+    for wrong in (pc.divide(pc.field("a"), 0) == 1, pc.field("s").cast("int64") == 1, pc.field("a") == "x"):
+        with pytest.raises(ExpressionError, match="pyarrow cannot compute this one") as refused:
+            scan.to_dataset().to_table(filter=wrong)
+        assert "place" not in str(refused.value)
+    with pytest.raises(UnknownColumnError, match="nope"):
+        scan.to_dataset().to_table(filter=pc.field("nope") == 3)
+    assert scan.to_dataset().to_table(filter=pc.field("s") == "1").num_rows == 1
+
+
+def test_types_that_polars_lacks_are_refused(tmp_path: Path) -> None:
+    wide = pa.array([Decimal(1)], pa.decimal256(50, 5))
+    pq.write_table(pa.table({"a": [1], "d": wide}), tmp_path / "0.parquet")
+    table = mi.open_table(tmp_path)
+    with pytest.raises(ScanError, match=r"Polars is given columns of types that it has.*leave it out with columns="):
+        table.scan().to_polars()
+    assert table.scan(columns=["a"]).to_polars().collect().height == 1
