@@ -140,6 +140,8 @@ class Weighing:
             return None
         paths = self.snapshot.files.paths.take(Vector.arrow(sight.sample[kept[sight.sample]])).to_pylist()
         needs = [parts[:1] if parts[1:] == (A_PART,) else parts for parts in query.needs]
+        if {*needs} <= {ref.parts for ref in query.tree.columns}:  # a condition alone: whatever is shown of the row
+            needs = []
         schema, of_files = self.snapshot.schema, int(kept.sum())
         return RowReading.of(sight.groups, paths, schema, query.tree, needs, of_files)
 

@@ -12,18 +12,7 @@ from metaindex.advisor.clustering.layouts import Advice, text_python
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.answer import Rate, Upkeep
 from metaindex.advisor.hypothetical.estimates import Estimate, in_bytes, in_numbers, in_words, sum_of
-from metaindex.core import (
-    Column,
-    Cure,
-    Plain,
-    Shown,
-    TextTable,
-    counted,
-    dataclass,
-    duration,
-    human_bytes,
-    percent,
-)
+from metaindex.core import Column, Cure, Plain, Shown, TextTable, counted, dataclass, duration, human_bytes, percent
 from metaindex.expressions import column_sql, parse_path
 from metaindex.index import KINDS, Kind
 from metaindex.query import RowReading
